@@ -1,0 +1,34 @@
+//! From a task graph to a checked one: hazards, readiness, on-chip plans.
+
+mod readiness;
+
+pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, CounterId};
+
+/// A task graph whose every access is ordered. Only `analyze` makes one.
+#[derive(Clone, Debug)]
+pub struct CheckedGraph {
+    graph: TaskGraph,
+    counters: Arena<CounterId, Counter>,
+    dependencies: Vec<Dependency>,
+}
+
+impl CheckedGraph {
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &TaskGraph {
+        &self.graph
+    }
+    /// Counter arrays that dependencies name; the schedule may use fewer.
+    #[must_use]
+    pub fn counters(&self) -> &Arena<CounterId, Counter> {
+        &self.counters
+    }
+    /// Every dependency between phases.
+    #[must_use]
+    pub fn dependencies(&self) -> &[Dependency] {
+        &self.dependencies
+    }
+}

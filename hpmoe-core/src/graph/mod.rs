@@ -1,0 +1,75 @@
+//! The task graph: what `lower` makes of a kernel module, with every constant resolved.
+
+mod access;
+mod space;
+mod task;
+mod tensor;
+
+pub use access::{Access, Columns, Region, Rows};
+pub use space::{Space, SpaceKind};
+pub use task::{Body, Param, Step, Task};
+pub use tensor::{Extent, Memory, Tensor};
+
+use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
+use proc_macro2::Span;
+
+/// Sizes that every kernel declares by constants of these names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// `EXPERTS`: experts of the whole group.
+    pub experts: usize,
+    /// `TOP_K`: experts per token.
+    pub top_k: usize,
+    /// `TOKENS`: most tokens that one rank may bring.
+    pub tokens: usize,
+}
+
+/// A task call of the taskflow, over all items and columns of its loops.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// What is called.
+    pub task: TaskId,
+    /// What the loops around it run over, on the rank that executes it.
+    pub space: SpaceId,
+    /// Extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
+    pub ranges: Vec<u32>,
+    /// One per argument, in order.
+    pub accesses: Vec<Access>,
+    /// The call as written, on one line.
+    pub source: String,
+    /// Line in the source file, from 1; 0 where the compiler does not tell.
+    pub line: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Phase {
+    /// Tiles of one item.
+    #[must_use]
+    pub fn columns(&self) -> u32 {
+        self.ranges.iter().product()
+    }
+}
+
+/// One taskflow with everything it calls.
+#[derive(Clone, Debug)]
+pub struct TaskGraph {
+    /// Name of the kernel module.
+    pub kernel: String,
+    /// Name of the taskflow function.
+    pub taskflow: String,
+    /// Sizes of the group.
+    pub sizes: Sizes,
+    /// Every constant of the module with its value, in order of declaration.
+    pub constants: Vec<(String, usize)>,
+    /// Parameters and `let` tensors, in order of declaration.
+    pub tensors: Arena<TensorId, Tensor>,
+    /// Tasks with their const arguments, in order of first use.
+    pub tasks: Arena<TaskId, Task>,
+    /// Distinct iteration spaces, in order of first use.
+    pub spaces: Arena<SpaceId, Space>,
+    /// Calls in program order.
+    pub phases: Arena<PhaseId, Phase>,
+    /// Where the taskflow's name stands.
+    pub span: Span,
+}

@@ -1,0 +1,62 @@
+//! Tensors of a taskflow.
+
+use hpmoe_kernels::op::ElementType;
+use proc_macro2::Span;
+
+/// What the rows of a tensor are, on each rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Extent {
+    /// One row per token of the rank.
+    Token,
+    /// `TOP_K` rows per token of the rank: the slot of (token, k) is row `token * TOP_K + k`.
+    Slot,
+    /// One row per token routed to an expert of the rank, ordered by expert, then source rank, then (token, k).
+    Received,
+    /// `rows` rows for each expert of the rank.
+    Expert {
+        /// Rows of one expert's matrix.
+        rows: u32,
+    },
+}
+
+/// Where a tensor lives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Memory {
+    /// The caller's, dense rows.
+    Argument,
+    /// The rank's workspace.
+    Workspace,
+    /// The symmetric heap: peers may put into it.
+    Symmetric,
+}
+
+/// One tensor on every rank of the group.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// Name in the taskflow.
+    pub name: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Columns of a row.
+    pub columns: u32,
+    /// What the rows are.
+    pub extent: Extent,
+    /// Where it lives.
+    pub memory: Memory,
+    /// Whether the taskflow may write it: `&mut` parameters and every `let`.
+    pub writable: bool,
+    /// Declaration.
+    pub span: Span,
+}
+
+impl Tensor {
+    /// Elements from one row to the next: rows of workspace and symmetric tensors start on 512 bytes.
+    #[must_use]
+    pub fn pitch(&self) -> u32 {
+        let bytes = self.element.bytes() as u32;
+        match self.memory {
+            Memory::Argument => self.columns,
+            Memory::Workspace | Memory::Symmetric => (self.columns * bytes).next_multiple_of(512) / bytes,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a schedule is made of.
+
+use crate::analyze::{Signal, Wait};
+use crate::ids::{Arena, PhaseId, RoleId};
+
+/// Matrix or vector cores.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Unit {
+    /// Matrix cores.
+    Aic,
+    /// Vector cores.
+    Aiv,
+}
+
+/// Consecutive cores that share one queue; tiles go round among them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// What they do: `matrix`, `vector`, `communication`.
+    pub name: &'static str,
+    /// Their kind.
+    pub unit: Unit,
+    /// The first, among the cores of the kind.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// A range of tiles: those of one phase in one group. For one group size, on any rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Entry {
+    /// Which phase.
+    pub phase: PhaseId,
+    /// Local expert (row tiles, arrivals), the peer's local expert (sends), 0 (blocks).
+    pub expert: u32,
+    /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`; else 0.
+    pub peer_offset: u32,
+}
+
+/// The order of entries for one number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// The queue of each role.
+    pub queues: Arena<RoleId, Vec<Entry>>,
+}
+
+/// Why a dependency needs no counter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Implied {
+    /// Phases that wait for one another lead from one to the other for the same rows.
+    Path(Vec<PhaseId>),
+    /// The core that makes `earlier`'s tile makes the same tile of `later` after it, and `later` is waited for.
+    QueueOrder {
+        /// The phase whose signal is dropped.
+        earlier: PhaseId,
+        /// The phase whose signal stands for both.
+        later: PhaseId,
+    },
+    /// The same core has waited for the same counter in an entry before: the signal stays, the wait goes.
+    AlreadyAwaited {
+        /// The phase that waited.
+        by: PhaseId,
+    },
+}
+
+/// A dependency that the program does not pay for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elision {
+    /// Number of the dependency in the checked graph.
+    pub dependency: usize,
+    /// Why it holds all the same.
+    pub implied: Implied,
+}
+
+/// A schedule for every supported number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// Matrix cores of a rank.
+    pub aic: u32,
+    /// Vector cores of a rank.
+    pub aiv: u32,
+    /// Sets of cores with one queue each; together all cores, each once.
+    pub roles: Arena<RoleId, Role>,
+    /// Which role runs a phase.
+    pub role_of: Arena<PhaseId, RoleId>,
+    /// Swizzle of a phase: rows of tiles that are walked together, column by column.
+    pub band_of: Arena<PhaseId, u32>,
+    /// What a tile of a phase waits for.
+    pub waits: Arena<PhaseId, Vec<Wait>>,
+    /// What a tile of a phase signals.
+    pub signals: Arena<PhaseId, Vec<Signal>>,
+    /// Dependencies without a wait of their own.
+    pub elided: Vec<Elision>,
+    /// One for each number of ranks that divides the experts, up to 64, ascending.
+    pub orders: Vec<Order>,
+}

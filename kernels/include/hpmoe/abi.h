@@ -1,0 +1,131 @@
+/* What the host and the megakernel agree on: descriptors, launch arguments, records.
+ *
+ * Plain C, so that the same text serves the device compiler and bindgen. Everything here is constant during a
+ * launch except HpmoeRecord. All structures are multiples of 64 bytes and start on 64 bytes, or are arrays of
+ * 32- and 64-bit words. Addresses are device addresses. */
+#ifndef HPMOE_ABI_H
+#define HPMOE_ABI_H
+
+#include <stdint.h>
+
+/* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
+#define HPMOE_ABI 1
+
+/* Counters, ready words and rows of symmetric and workspace buffers lie this far apart: requests inside one
+ * aligned range of this size are served one after another. */
+#define HPMOE_LINE 512
+
+/* Which tiles an entry runs over. "Local expert" counts the experts of one rank, "pair" is
+ * peer * local_experts + local expert. */
+enum HpmoeSpaceKind {
+    HPMOE_ROW_TILES = 0, /* groups: local experts; items: row tiles of the rows received for the expert          */
+    HPMOE_SENDS = 1,     /* groups: pairs (owner, its expert); items: pieces of this rank's rows for that expert, */
+                         /* cut at the receiver's row tiles                                                       */
+    HPMOE_ARRIVALS = 2,  /* groups: pairs (source, own expert); items: pieces of the rows that came from there    */
+    HPMOE_BLOCKS = 3     /* one group; items: blocks of consecutive tokens of this rank                           */
+};
+
+/* One entry of a core's queue: a strided range of the tiles of one phase in one group.
+ *
+ * Tile t of the entry is (item, column) by the swizzle; with b = first_items[group] * columns, it belongs to the
+ * core number (b + t) mod core_count of those that share the queue. One aligned line, eight 64-bit loads. */
+struct HpmoeDescriptor {
+    uint16_t phase;       /* which call of the taskflow: the case of the dispatch                                  */
+    uint16_t space;       /* index into HpmoeLaunch.spaces                                                         */
+    uint16_t kind;        /* HpmoeSpaceKind of that space                                                          */
+    uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1         */
+    uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call                 */
+    uint32_t expert;      /* local expert, for all kinds but HPMOE_BLOCKS                                          */
+    uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks                           */
+    uint16_t core_first;  /* first core of its kind that shares this queue                                         */
+    uint16_t core_count;  /* how many do                                                                           */
+    uint32_t reserved[10];
+};
+
+/* The queue of one core: descriptors[first .. first + count). */
+struct HpmoeQueue {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* Rows that one rank sends to one expert of another, or got from one rank for one own expert. */
+struct HpmoePair {
+    int32_t rows;  /* how many                                                                  */
+    int32_t at;    /* their first row among the rows of the expert at its owner                 */
+    int32_t base;  /* the expert's first row among all rows received by its owner               */
+    int32_t order; /* SENDS: their first place in HpmoeLaunch.order; ARRIVALS: unused, zero     */
+};
+
+/* Rows received for one local expert: [first, first + rows). */
+struct HpmoeExpert {
+    int32_t first;
+    int32_t rows;
+};
+
+/* One iteration space: kind, tile height and its run-time extents. */
+struct HpmoeSpace {
+    uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
+    uint64_t peer_items;  /* ROW_TILES: GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
+    uint32_t kind;        /* HpmoeSpaceKind                                                                          */
+    uint32_t height;      /* most rows of an item                                                                    */
+};
+
+/* The one argument of a kernel: a line-aligned structure in the rank's GM. */
+struct HpmoeLaunch {
+    uint64_t peers;        /* GM uint64[ranks]: address of each rank's symmetric heap, as this rank sees it           */
+    uint64_t tensors;      /* GM uint64[tensors]: address; for a symmetric tensor: byte offset in the heap            */
+    uint64_t queues;       /* GM HpmoeQueue[aic + aiv], AICs first                                                    */
+    uint64_t descriptors;  /* GM HpmoeDescriptor[]                                                                    */
+    uint64_t spaces;       /* GM HpmoeSpace[spaces]                                                                   */
+    uint64_t experts;      /* GM HpmoeExpert[local_experts]                                                           */
+    uint64_t sends;        /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert)                       */
+    uint64_t arrivals;     /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank                  */
+    uint64_t order;        /* GM int32[tokens * top_k]: token * top_k + k, sorted by expert, stable                   */
+    uint64_t counter_bases;/* GM uint32[counters]: number of the first counter of each counter array                  */
+    uint64_t counters;     /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart           */
+    uint64_t ready;        /* byte offset in the heap: int32 of the last launch each peer is ready for, HPMOE_LINE apart */
+    uint64_t abort;        /* byte offset in the heap: int32, the number of a launch that is given up                 */
+    uint64_t records;      /* GM HpmoeRecord[aic + aiv]                                                               */
+    uint64_t time_limit;   /* cycles of the system counter that one wait may take                                     */
+    uint32_t counter_count;/* counters of one set                                                                     */
+    int32_t launch;        /* number of this launch, from 1; the set in use is launch mod 2                           */
+    uint32_t rank;
+    uint32_t ranks;
+    uint32_t local_experts;
+    uint32_t tokens;       /* of this rank                                                                            */
+    uint32_t aic;          /* cores that the schedule was made for                                                    */
+    uint32_t aiv;
+    uint32_t reserved[10];
+};
+
+/* What a core is doing; written by the core itself, cleaned to GM when it leaves. */
+enum HpmoeState {
+    HPMOE_IDLE = 0,      /* has not started                       */
+    HPMOE_RUNNING = 1,   /* inside a tile                         */
+    HPMOE_WAITING = 2,   /* waits for a counter or a ready word   */
+    HPMOE_DONE = 3,      /* left with its queue finished          */
+    HPMOE_GAVE_UP = 4,   /* its wait took longer than time_limit  */
+    HPMOE_STOPPED = 5,   /* another core gave up                  */
+    HPMOE_REFUSED = 6    /* block count other than the schedule's */
+};
+
+#define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
+
+struct HpmoeRecord {
+    uint32_t state;   /* HpmoeState                                              */
+    uint32_t phase;   /* of the tile it runs or waits for                        */
+    uint32_t group;   /* local expert or pair of that tile                       */
+    uint32_t item;    /* item of the group                                       */
+    uint32_t column;
+    uint32_t counter; /* counter array awaited, or HPMOE_READY_WORD              */
+    uint32_t index;   /* which counter of it                                     */
+    int32_t need;
+    int32_t have;
+    uint32_t tasks;   /* tiles entered                                           */
+    uint32_t empty;   /* of them, those without rows, columns or contraction     */
+    uint32_t waits;   /* counters looked at                                      */
+    uint32_t entries; /* entries of its queue that had a tile for it             */
+    uint32_t reserved[3];
+};
+
+#endif

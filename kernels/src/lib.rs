@@ -1,0 +1,3 @@
+//! Tile operations, tile and tensor types.
+
+pub mod op;

@@ -1,0 +1,223 @@
+//! What a tile operation tells the compiler. Each file in `ops/` holds one [`Operation`] beside its host meaning.
+
+use std::fmt;
+
+/// Element types of tensors and tiles.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(non_camel_case_types, reason = "spelled as in user code and in AscendC")]
+pub enum ElementType {
+    /// 8 exponent bits, 7 fraction bits.
+    bf16,
+    /// IEEE single precision.
+    f32,
+    /// 32-bit two's complement.
+    i32,
+}
+
+impl ElementType {
+    /// All element types.
+    pub const ALL: [Self; 3] = [Self::bf16, Self::f32, Self::i32];
+
+    /// The name in Rust source.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::bf16 => "bf16",
+            Self::f32 => "f32",
+            Self::i32 => "i32",
+        }
+    }
+
+    /// The name in AscendC.
+    #[must_use]
+    pub const fn ascendc(self) -> &'static str {
+        match self {
+            Self::bf16 => "bfloat16_t",
+            Self::f32 => "float",
+            Self::i32 => "int32_t",
+        }
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::bf16 => 2,
+            Self::f32 | Self::i32 => 4,
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which core, or which use of a core, a task needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Core {
+    /// Matrix core: `#[aic_task]`.
+    Cube,
+    /// Vector core: `#[aiv_task]`.
+    Vector,
+    /// Vector core used for one-sided communication: `#[comm_put]`.
+    Comm,
+}
+
+impl Core {
+    /// The attribute that marks such a task.
+    #[must_use]
+    pub const fn marker(self) -> &'static str {
+        match self {
+            Self::Cube => "#[aic_task]",
+            Self::Vector => "#[aiv_task]",
+            Self::Comm => "#[comm_put]",
+        }
+    }
+}
+
+/// What an operand or a result is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// A tile in global memory: a task parameter.
+    Tile,
+    /// A value on chip.
+    Value,
+}
+
+/// The type of an operand or a result: most rows and columns, as written in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// Tile or value.
+    pub place: Place,
+    /// Element type; values loaded from any float type are `f32`.
+    pub element: ElementType,
+    /// Most rows.
+    pub rows: usize,
+    /// Most columns.
+    pub cols: usize,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.place {
+            Place::Tile => "Tile",
+            Place::Value => "Value",
+        };
+        write!(f, "{place}<{}, {}, {}>", self.element, self.rows, self.cols)
+    }
+}
+
+/// Why operands don't fit an operation: `problem` says which value breaks which rule, `help` the way out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Misfit {
+    /// Whether shapes (false) or element types (true) disagree.
+    pub types: bool,
+    /// One sentence without a full stop.
+    pub problem: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+/// How an operation is spelled in a task body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spelling {
+    /// `receiver.name(arguments)`.
+    Method(&'static str),
+    /// `left * right`; the character is the operator.
+    Operator(char),
+}
+
+/// An operand of a [`VectorCall`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// The result.
+    Out,
+    /// The n-th operand.
+    In(usize),
+    /// The n-th scratch value, of the shape of the result.
+    Scratch(usize),
+}
+
+/// One AscendC vector call in count form on f32 values, over all elements of the piece.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum VectorCall {
+    /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
+    Binary(&'static str, Slot, Slot, Slot),
+    /// `Name(dst, a, scalar, count)`: Adds, Muls, Maxs, Mins.
+    Scalar(&'static str, Slot, Slot, f32),
+    /// `Name(dst, a, count)`: Exp, Ln, Sqrt, Abs, Relu.
+    Unary(&'static str, Slot, Slot),
+}
+
+/// What an operation becomes on the device.
+#[derive(Clone, Copy, Debug)]
+pub enum Device {
+    /// A tile is copied to UB and widened to f32.
+    Load,
+    /// A value is rounded once and copied to its tile.
+    Store,
+    /// A value is rounded to another type and stays on chip.
+    Cast,
+    /// A product on the cube, written by the store that follows.
+    Matmul,
+    /// A copy to another rank.
+    Put,
+    /// A sequence of vector calls. They run in order, with a barrier wherever one reads what another wrote.
+    Vector {
+        /// Scratch values of the shape of the result.
+        scratch: usize,
+        /// The calls.
+        calls: &'static [VectorCall],
+    },
+    /// A routine of the device library, `hpmoe::name(out, operands…, rows, columns of out, rows per row of out)`.
+    Routine {
+        /// Name in `include/hpmoe/`.
+        name: &'static str,
+        /// Scratch values of the shape of the result.
+        scratch: usize,
+    },
+}
+
+/// Work of an operation on one piece, for the cost model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Floating-point operations on the cube.
+    pub cube_flops: u64,
+    /// Bytes of f32 that the vector unit passes over, reading and writing counted once.
+    pub vector_bytes: u64,
+    /// Bytes between global memory and the core, or between ranks for a put.
+    pub moved_bytes: u64,
+}
+
+/// One tile operation: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// How it is spelled.
+    pub spelling: Spelling,
+    /// The cores that have it.
+    pub cores: &'static [Core],
+    /// What each operand must be, the receiver first.
+    pub operands: &'static [Place],
+    /// Number of const arguments or a type argument is not counted: `cast::<T>()` gets T in `element`.
+    pub takes_element: bool,
+    /// The shape of the result, or why the operands don't fit. `element` is the type argument, where there is one.
+    /// The result of a store or a put is the tile that was written.
+    pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
+    /// What it becomes.
+    pub device: Device,
+    /// What it costs, from its operands and its result.
+    pub work: fn(operands: &[Shape], result: &Shape) -> Work,
+}
+
+impl Operation {
+    /// Name as the user wrote it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.spelling {
+            Spelling::Method(name) => name.to_owned(),
+            Spelling::Operator(sign) => sign.to_string(),
+        }
+    }
+}
