@@ -16,6 +16,15 @@ pub struct CheckedGraph {
 }
 
 impl CheckedGraph {
+    /// For tests of later passes that need a graph no source makes.
+    #[cfg(test)]
+    pub(crate) fn for_tests(
+        graph: TaskGraph,
+        counters: Arena<CounterId, Counter>,
+        dependencies: Vec<Dependency>,
+    ) -> Self {
+        Self { graph, counters, dependencies }
+    }
     /// The graph.
     #[must_use]
     pub fn graph(&self) -> &TaskGraph {

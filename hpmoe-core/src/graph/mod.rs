@@ -8,7 +8,7 @@ mod tensor;
 pub use access::{Access, Columns, Region, Rows};
 pub use space::{Space, SpaceKind};
 pub use task::{Body, Param, Step, Task};
-pub use tensor::{Extent, Memory, Tensor};
+pub use tensor::{Extent, Memory, Tensor, pitch};
 
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 use proc_macro2::Span;
@@ -24,6 +24,16 @@ pub struct Sizes {
     pub tokens: usize,
 }
 
+/// The (token, k) of each received row: an `i32` symmetric tensor of received rows with a pitch of one element, made by
+/// the compiler. A put of gathered tokens writes it beside the rows at the peer, a put to scattered slots reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origins {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// Whether this put writes it (space: sends) or reads it (space: arrivals).
+    pub write: bool,
+}
+
 /// A task call of the taskflow, over all items and columns of its loops.
 #[derive(Clone, Debug)]
 pub struct Phase {
@@ -35,6 +45,8 @@ pub struct Phase {
     pub ranges: Vec<u32>,
     /// One per argument, in order.
     pub accesses: Vec<Access>,
+    /// For puts through the route: where the rows' (token, k) lie beside them.
+    pub origins: Option<Origins>,
     /// The call as written, on one line.
     pub source: String,
     /// Line in the source file, from 1; 0 where the compiler does not tell.

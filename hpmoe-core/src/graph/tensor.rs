@@ -39,6 +39,8 @@ pub struct Tensor {
     pub element: ElementType,
     /// Columns of a row.
     pub columns: u32,
+    /// Elements from one row to the next.
+    pub pitch: u32,
     /// What the rows are.
     pub extent: Extent,
     /// Where it lives.
@@ -49,14 +51,12 @@ pub struct Tensor {
     pub span: Span,
 }
 
-impl Tensor {
-    /// Elements from one row to the next: rows of workspace and symmetric tensors start on 512 bytes.
-    #[must_use]
-    pub fn pitch(&self) -> u32 {
-        let bytes = self.element.bytes() as u32;
-        match self.memory {
-            Memory::Argument => self.columns,
-            Memory::Workspace | Memory::Symmetric => (self.columns * bytes).next_multiple_of(512) / bytes,
-        }
+/// Elements from one row to the next: dense for arguments; rows of workspace and symmetric tensors start on 512 bytes.
+#[must_use]
+pub fn pitch(element: ElementType, columns: u32, memory: Memory) -> u32 {
+    let bytes = element.bytes() as u32;
+    match memory {
+        Memory::Argument => columns,
+        Memory::Workspace | Memory::Symmetric => (columns * bytes).next_multiple_of(512) / bytes,
     }
 }
