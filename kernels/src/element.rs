@@ -1,0 +1,102 @@
+//! What tensors hold.
+
+use std::fmt::Debug;
+
+use half::bf16;
+
+use crate::op::ElementType;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for half::bf16 {}
+    impl Sealed for f32 {}
+    impl Sealed for i32 {}
+}
+
+/// An element type of tensors and tiles: `bf16`, `f32` or `i32`.
+pub trait Element:
+    sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static
+{
+    /// The same type as a value.
+    const TYPE: ElementType;
+    /// All bits set: what memory holds that nobody has written. NaN for the float types.
+    const POISON: Self;
+}
+
+/// An element type that can be loaded and computed with.
+pub trait Float: Element {
+    /// Widens exactly.
+    fn to_f32(self) -> f32;
+    /// Rounds to nearest, ties to even.
+    fn from_f32(value: f32) -> Self;
+}
+
+impl Element for bf16 {
+    const TYPE: ElementType = ElementType::bf16;
+    const POISON: Self = Self::from_bits(u16::MAX);
+}
+
+impl Element for f32 {
+    const TYPE: ElementType = ElementType::f32;
+    const POISON: Self = Self::from_bits(u32::MAX);
+}
+
+impl Element for i32 {
+    const TYPE: ElementType = ElementType::i32;
+    const POISON: Self = -1;
+}
+
+impl Float for bf16 {
+    fn to_f32(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn from_f32(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+}
+
+impl Float for f32 {
+    fn to_f32(self) -> f32 {
+        self
+    }
+
+    fn from_f32(value: f32) -> Self {
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bf16_rounds_to_nearest_even() {
+        let round = |bits: u32| <bf16 as Float>::from_f32(f32::from_bits(bits)).to_bits();
+        assert_eq!(
+            round(0x3f80_8000),
+            0x3f80,
+            "a tie goes to the even neighbour below"
+        );
+        assert_eq!(
+            round(0x3f81_8000),
+            0x3f82,
+            "a tie goes to the even neighbour above"
+        );
+        assert_eq!(round(0x3f80_8001), 0x3f81);
+        assert_eq!(
+            round(0x7f7f_ffff),
+            0x7f80,
+            "the largest f32 rounds to infinity"
+        );
+        assert_eq!(round(0x0000_8001), 0x0001, "subnormals are kept");
+    }
+
+    #[test]
+    fn poison_has_all_bits_set() {
+        assert_eq!(bf16::POISON.to_bits(), 0xffff);
+        assert_eq!(f32::POISON.to_bits(), 0xffff_ffff);
+        assert_eq!(i32::POISON, -1);
+        assert!(bf16::POISON.to_f32().is_nan());
+    }
+}

@@ -1,0 +1,85 @@
+//! Weights, one matrix per expert.
+
+use std::fmt;
+
+use crate::buffer::Buffer;
+use crate::tile::Rows;
+use crate::{Element, Expert, Tile};
+
+/// An N×K matrix for each expert of one rank, the rank's first expert first.
+#[derive(Clone)]
+pub struct Experts<T: Element, const N: usize, const K: usize> {
+    cells: Buffer<T>,
+}
+
+impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
+    /// Expert after expert, row after row.
+    ///
+    /// # Panics
+    ///
+    /// When the number of values is no multiple of N·K.
+    #[must_use]
+    pub fn from_slice(values: &[T]) -> Self {
+        assert!(
+            N * K > 0 && values.len().is_multiple_of(N * K),
+            "experts of {N}x{K} can't be made of {} values: pass whole experts",
+            values.len()
+        );
+        Self {
+            cells: Buffer::copied(values),
+        }
+    }
+
+    /// Expert after expert, row after row, as [`from_slice`](Self::from_slice).
+    ///
+    /// # Panics
+    ///
+    /// When the number of values is no multiple of N·K.
+    #[must_use]
+    pub fn from_vec(values: Vec<T>) -> Self {
+        Self::from_slice(&values)
+    }
+
+    /// Number of experts.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.cells.len() / (N * K)
+    }
+
+    /// All elements, expert after expert.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `count() * N * K` elements while this
+    /// lives. Nothing on the host may use it while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
+    }
+
+    /// The matrix of an expert of this rank.
+    #[must_use]
+    pub fn expert(&self, expert: Expert) -> Tile<'_, T, N, K> {
+        Tile::new(
+            &self.cells,
+            K,
+            Rows::Range {
+                first: expert.local() * N,
+                count: N,
+            },
+        )
+    }
+}
+
+impl<T: Element, const N: usize, const K: usize> fmt::Debug for Experts<T, N, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Experts<{}, {N}, {K}>[{} experts]",
+            T::TYPE,
+            self.count()
+        )
+    }
+}

@@ -1,0 +1,85 @@
+//! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
+
+use super::{mistyped, on_chip};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::{Float, Value};
+
+/// Rounds a value.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("cast"),
+    cores: &[Core::Vector],
+    operands: &[Place::Value],
+    takes_element: true,
+    shape,
+    device: Device::Cast,
+    work,
+};
+
+fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit> {
+    let help = "write `.cast::<bf16>()` or `.cast::<f32>()`";
+    match element {
+        Some(element @ (ElementType::bf16 | ElementType::f32)) => Ok(Shape {
+            element,
+            ..operands[0]
+        }),
+        Some(ElementType::i32) => Err(mistyped("a value can't be cast to i32".to_owned(), help)),
+        None => Err(mistyped(
+            "`cast` needs the type to round to".to_owned(),
+            help,
+        )),
+    }
+}
+
+fn work(operands: &[Shape], result: &Shape) -> Work {
+    // There and back: values are computed with as f32.
+    let passes = if result.element == ElementType::f32 {
+        0
+    } else {
+        2
+    };
+    Work {
+        vector_bytes: passes * on_chip(&operands[0]),
+        ..Work::default()
+    }
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// Rounds each number to `T`, to nearest, ties to even, and goes on in f32: R×C to R×C.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{Value, bf16};
+    ///
+    /// let value = Value::<1, 2>::new(1, 2, vec![1.001, 1.01]);
+    /// assert_eq!(value.cast::<bf16>().as_slice(), [1.0, 1.0078125]);
+    /// ```
+    #[must_use]
+    pub fn cast<T: Float>(self) -> Self {
+        self.map(|x| T::from_f32(x).to_f32())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn result_has_the_type_asked_for() {
+        let x = value(8, 16);
+        assert_eq!(
+            shape(&[x], Some(ElementType::bf16)),
+            Ok(Shape {
+                element: ElementType::bf16,
+                ..x
+            })
+        );
+        assert_eq!(
+            shape(&[x], Some(ElementType::i32)).unwrap_err().problem,
+            "a value can't be cast to i32"
+        );
+        assert_eq!(
+            shape(&[x], None).unwrap_err().problem,
+            "`cast` needs the type to round to"
+        );
+    }
+}

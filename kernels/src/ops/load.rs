@@ -1,0 +1,81 @@
+//! `tile.load()`: a tile's elements as a value, widened to f32.
+
+use super::{bytes, elements, float};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::{Float, Tile, Value};
+
+/// Reads a tile.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("load"),
+    cores: &[Core::Vector],
+    operands: &[Place::Tile],
+    takes_element: false,
+    shape,
+    device: Device::Load,
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let tile = operands[0];
+    float("load", &tile)?;
+    Ok(Shape {
+        place: Place::Value,
+        element: ElementType::f32,
+        ..tile
+    })
+}
+
+fn work(operands: &[Shape], _: &Shape) -> Work {
+    let tile = &operands[0];
+    let widened = if tile.element == ElementType::f32 {
+        0
+    } else {
+        elements(tile) * 4
+    };
+    Work {
+        moved_bytes: bytes(tile),
+        vector_bytes: widened,
+        ..Work::default()
+    }
+}
+
+impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
+    /// The elements as a value: R×C of any float type to R×C of f32, exactly.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{TileBuf, bf16};
+    ///
+    /// let x = TileBuf::<bf16>::from_f32(2, 2, &[1.0, 2.0, 3.0, 4.0]);
+    /// let value = x.tile::<8, 16>().load();
+    /// assert_eq!((value.rows(), value.cols()), (2, 2));
+    /// assert_eq!(value.as_slice(), [1.0, 2.0, 3.0, 4.0]);
+    /// ```
+    #[must_use]
+    pub fn load(&self) -> Value<R, C> {
+        Value::new(
+            self.rows(),
+            self.width(),
+            self.to_vec().into_iter().map(T::to_f32).collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{tile, value};
+    use super::*;
+
+    #[test]
+    fn widens_floats_and_refuses_integers() {
+        assert_eq!(
+            shape(&[tile(ElementType::bf16, 8, 16)], None),
+            Ok(value(8, 16))
+        );
+        let misfit = shape(&[tile(ElementType::i32, 8, 16)], None).unwrap_err();
+        assert!(misfit.types);
+        assert_eq!(
+            misfit.problem,
+            "`load` works on bf16 and f32, but this is a Tile<i32, 8, 16>"
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! `dst.put(&src)`: rows to where another rank finds them, as they are.
+
+use super::{bytes, misshapen, mistyped};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::{Element, Tile};
+
+/// Copies a tile, to another rank where the destination is there.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("put"),
+    cores: &[Core::Comm],
+    operands: &[Place::Tile, Place::Tile],
+    takes_element: false,
+    shape,
+    device: Device::Put,
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (to, from) = (operands[0], operands[1]);
+    let help = format!("declare both as {to}");
+    if to.element != from.element {
+        return Err(mistyped(
+            format!(
+                "`put` copies elements as they are, but one tile holds {} and the other {}",
+                from.element, to.element
+            ),
+            help,
+        ));
+    }
+    if (to.rows, to.cols) != (from.rows, from.cols) {
+        return Err(misshapen(
+            format!(
+                "`put` copies a tile of {}x{} to one of {}x{}: they must have one size",
+                from.rows, from.cols, to.rows, to.cols
+            ),
+            help,
+        ));
+    }
+    Ok(to)
+}
+
+fn work(_: &[Shape], result: &Shape) -> Work {
+    Work {
+        moved_bytes: bytes(result),
+        ..Work::default()
+    }
+}
+
+impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {
+    /// Copies a tile of the same size: R×C to R×C, bits unchanged.
+    ///
+    /// ```
+    /// use hpmoe_kernels::TileBuf;
+    ///
+    /// let from = TileBuf::from_slice(2, 2, &[1, 2, 3, 4]);
+    /// let to = TileBuf::<i32>::like(&from);
+    /// to.tile::<2, 2>().put(&from.tile());
+    /// assert_eq!(to.to_vec(), [1, 2, 3, 4]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the tiles really have different sizes.
+    pub fn put(&mut self, from: &Tile<'_, T, R, C>) {
+        assert_eq!(
+            (self.rows(), self.width()),
+            (from.rows(), from.width()),
+            "`put` needs tiles of one size, rows and columns are"
+        );
+        for row in 0..self.rows() {
+            for (to, from) in self.row(row).iter().zip(from.row(row)) {
+                to.set(from.get());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tile;
+    use super::*;
+
+    #[test]
+    fn needs_one_size_and_one_type() {
+        let to = tile(ElementType::bf16, 16, 128);
+        assert_eq!(shape(&[to, to], None), Ok(to));
+        assert!(
+            shape(&[to, tile(ElementType::f32, 16, 128)], None)
+                .unwrap_err()
+                .types
+        );
+        assert_eq!(
+            shape(&[to, tile(ElementType::bf16, 32, 128)], None)
+                .unwrap_err()
+                .problem,
+            "`put` copies a tile of 32x128 to one of 16x128: they must have one size"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! `tile.store(value)`: a value into a tile, rounded once.
+
+use super::{bytes, float, misshapen, on_chip};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::{Float, Tile, Value};
+
+/// Writes a tile.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("store"),
+    cores: &[Core::Vector, Core::Cube],
+    operands: &[Place::Tile, Place::Value],
+    takes_element: false,
+    shape,
+    device: Device::Store,
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (tile, value) = (operands[0], operands[1]);
+    float("store", &tile)?;
+    if (tile.rows, tile.cols) != (value.rows, value.cols) {
+        return Err(misshapen(
+            format!(
+                "a value of {}x{} can't be stored in a tile of {}x{}",
+                value.rows, value.cols, tile.rows, tile.cols
+            ),
+            format!(
+                "declare the tile as Tile<{}, {}, {}>",
+                tile.element, value.rows, value.cols
+            ),
+        ));
+    }
+    Ok(tile)
+}
+
+fn work(operands: &[Shape], result: &Shape) -> Work {
+    let rounded = if result.element == ElementType::f32 {
+        0
+    } else {
+        on_chip(&operands[1])
+    };
+    Work {
+        moved_bytes: bytes(result),
+        vector_bytes: rounded,
+        ..Work::default()
+    }
+}
+
+impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
+    /// Writes a value, each number rounded to `T`: to nearest, ties to even. A value cast to `T` before is written as
+    /// it is.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{TileBuf, Value, bf16};
+    ///
+    /// let y = TileBuf::<bf16>::from_f32(1, 2, &[0.0, 0.0]);
+    /// y.tile::<8, 16>().store(Value::new(1, 2, vec![1.0, 1.001]));
+    /// assert_eq!(y.to_f32(), [1.0, 1.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When tile and value really have different sizes.
+    pub fn store(&mut self, value: Value<R, C>) {
+        assert_eq!(
+            (self.rows(), self.width()),
+            (value.rows(), value.cols()),
+            "`store` needs a tile of the size of the value, rows and columns are"
+        );
+        for row in 0..self.rows() {
+            for (cell, number) in self.row(row).iter().zip(value.row(row)) {
+                cell.set(T::from_f32(*number));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{tile, value};
+    use super::*;
+
+    #[test]
+    fn names_both_sizes_and_the_tile_that_would_fit() {
+        let y = tile(ElementType::bf16, 128, 128);
+        assert_eq!(shape(&[y, value(128, 128)], None), Ok(y));
+        let misfit = shape(&[y, value(128, 256)], None).unwrap_err();
+        assert!(!misfit.types);
+        assert_eq!(
+            misfit.problem,
+            "a value of 128x256 can't be stored in a tile of 128x128"
+        );
+        assert_eq!(misfit.help, "declare the tile as Tile<bf16, 128, 256>");
+    }
+}

@@ -1,0 +1,126 @@
+//! `value.weighted_sum(&weights)`: K consecutive rows at a time, summed with weights.
+
+use super::{misshapen, on_chip};
+use crate::Value;
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+
+/// Sums over k with weights.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("weighted_sum"),
+    cores: &[Core::Vector],
+    operands: &[Place::Value, Place::Value],
+    takes_element: false,
+    shape,
+    device: Device::Routine {
+        name: "WeightedSum",
+        scratch: 1,
+    },
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (rows, weights) = (operands[0], operands[1]);
+    if rows.rows != weights.rows * weights.cols {
+        return Err(misshapen(
+            format!(
+                "`weighted_sum` takes one row for each weight, but there are {} rows and {}x{} weights",
+                rows.rows, weights.rows, weights.cols
+            ),
+            format!(
+                "for weights of {}x{}, sum over {} rows",
+                weights.rows,
+                weights.cols,
+                weights.rows * weights.cols
+            ),
+        ));
+    }
+    Ok(Shape {
+        place: Place::Value,
+        element: ElementType::f32,
+        rows: weights.rows,
+        cols: rows.cols,
+    })
+}
+
+fn work(operands: &[Shape], result: &Shape) -> Work {
+    // Each row is multiplied, and all but the first of a token are added.
+    Work {
+        vector_bytes: 2 * on_chip(&operands[0]) - on_chip(result),
+        ..Work::default()
+    }
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The sum over k of row b·K + k times weight (b, k): (B·K)×C and B×K to B×C.
+    ///
+    /// The first product of each sum stands alone, the others are added in ascending k; each product and each sum is
+    /// rounded once.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let rows = Value::<4, 2>::new(4, 2, vec![1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 30.0, 40.0]);
+    /// let weights = Value::<2, 2>::new(2, 2, vec![1.0, 0.5, 2.0, 0.0]);
+    /// assert_eq!(rows.weighted_sum(&weights).as_slice(), [6.0, 12.0, 6.0, 8.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there really are not B·K rows.
+    #[must_use]
+    pub fn weighted_sum<const B: usize, const K: usize>(
+        self,
+        weights: &Value<B, K>,
+    ) -> Value<B, C> {
+        const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };
+        assert_eq!(
+            self.rows(),
+            weights.rows() * weights.cols(),
+            "`weighted_sum` takes one row for each weight"
+        );
+        let mut data = Vec::with_capacity(weights.rows() * self.cols());
+        for b in 0..weights.rows() {
+            let first = b * weights.cols();
+            let factors = weights.row(b);
+            let mut sums: Vec<f32> = self.row(first).iter().map(|x| x * factors[0]).collect();
+            for (k, factor) in factors.iter().enumerate().skip(1) {
+                for (sum, x) in sums.iter_mut().zip(self.row(first + k)) {
+                    *sum += x * factor;
+                }
+            }
+            data.extend(sums);
+        }
+        Value::new(weights.rows(), self.cols(), data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn takes_one_row_for_each_weight() {
+        assert_eq!(
+            shape(&[value(64, 1024), value(16, 4)], None),
+            Ok(value(16, 1024))
+        );
+        let misfit = shape(&[value(64, 1024), value(16, 8)], None).unwrap_err();
+        assert_eq!(
+            misfit.problem,
+            "`weighted_sum` takes one row for each weight, but there are 64 rows and 16x8 weights"
+        );
+        assert_eq!(misfit.help, "for weights of 16x8, sum over 128 rows");
+    }
+
+    #[test]
+    fn sums_in_the_order_of_k() {
+        let rows = Value::<3, 1>::new(3, 1, vec![16_777_216.0, 1.0, 1.0]);
+        let sum = rows.weighted_sum(&Value::<1, 3>::new(1, 3, vec![1.0; 3]));
+        assert_eq!(
+            sum.as_slice(),
+            [16_777_216.0],
+            "each one is lost when it is added by itself"
+        );
+    }
+}

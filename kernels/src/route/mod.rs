@@ -1,0 +1,226 @@
+//! Which token goes where.
+//!
+//! A [`Route`] is made from the router's expert ids. It holds no payload: counts, prefix sums and a stable order, from
+//! which the loops of a taskflow and the tables of a launch follow.
+//!
+//! - Rank r sends one row for each of its (token, k). Its slots, `token * top_k + k`, sorted by expert and otherwise
+//!   left in order, are its [`order`](Route::order).
+//! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
+
+mod error;
+mod order;
+mod pieces;
+
+pub use error::RouteError;
+pub use pieces::{Piece, RowTile, TokenBlock};
+
+use crate::{Expert, PerRank, Rank, Ranks, Tensor};
+use order::SourceOrder;
+
+/// What one rank sends to one expert, or got from one rank for one own expert.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// How many rows.
+    pub rows: usize,
+    /// Their first row among the rows of the expert.
+    pub at: usize,
+    /// The expert's first row among all rows that its owner receives.
+    pub base: usize,
+    /// Their first place in the sender's [`order`](Route::order).
+    pub order: usize,
+}
+
+/// Which (token, k) of each rank goes to which expert, and where it lies there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Route {
+    ranks: Ranks,
+    top_k: usize,
+    local_experts: usize,
+    sources: Vec<SourceOrder>,
+    /// Of source `s` and expert `e` at `s * experts + e`.
+    pairs: Vec<Pair>,
+    /// Rows of each expert.
+    expert_rows: Vec<usize>,
+}
+
+impl Route {
+    /// From the router's expert ids, one row of `K` per token on each rank, for a group that has `experts` experts.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
+    ///
+    /// // Two ranks with two experts each; rank 0 has two tokens, rank 1 none.
+    /// let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, 3, 1]), Tensor::zeros(0)]);
+    /// let route = Route::new(Ranks::new(2), 4, &ids)?;
+    /// let rows: Vec<usize> = route.experts().map(|e| route.expert_rows(e)).collect();
+    /// assert_eq!(rows, [1, 1, 0, 2]);
+    /// # Ok::<(), hpmoe_kernels::RouteError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the ranks don't divide the experts, `ids` is not for this group, an id is no expert, a token names an expert
+    /// twice, or a rank would have more rows than fit an i32.
+    pub fn new<const K: usize>(
+        ep: Ranks,
+        experts: usize,
+        ids: &PerRank<Tensor<i32, K>>,
+    ) -> Result<Self, RouteError> {
+        let ranks = ep.count();
+        if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
+            return Err(RouteError::Experts { experts, ranks });
+        }
+        if ids.ranks() != ep {
+            return Err(RouteError::Ranks {
+                tensors: ids.ranks().count(),
+                ranks,
+            });
+        }
+        let sources = ep
+            .into_iter()
+            .map(|rank| SourceOrder::new::<K>(rank, experts, &ids[rank].to_vec()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Self::place(ep, experts, K, sources)
+    }
+
+    /// Gives each row its place at the receiver.
+    fn place(
+        ep: Ranks,
+        experts: usize,
+        top_k: usize,
+        sources: Vec<SourceOrder>,
+    ) -> Result<Self, RouteError> {
+        let local_experts = experts / ep.count();
+        let expert_rows: Vec<usize> = (0..experts)
+            .map(|e| sources.iter().map(|s| s.rows(e)).sum())
+            .collect();
+        for (rank, rows) in expert_rows.chunks(local_experts).enumerate() {
+            order::fits(Rank::new(rank), "receive", rows.iter().sum())?;
+        }
+        let mut pairs = Vec::with_capacity(sources.len() * experts);
+        let mut at = vec![0; experts];
+        for source in &sources {
+            let mut base = 0;
+            for e in 0..experts {
+                if e % local_experts == 0 {
+                    base = 0;
+                }
+                let rows = source.rows(e);
+                pairs.push(Pair {
+                    rows,
+                    at: at[e],
+                    base,
+                    order: source.first(e),
+                });
+                at[e] += rows;
+                base += expert_rows[e];
+            }
+        }
+        Ok(Self {
+            ranks: ep,
+            top_k,
+            local_experts,
+            sources,
+            pairs,
+            expert_rows,
+        })
+    }
+
+    /// The ranks of the group.
+    #[must_use]
+    pub const fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    /// Number of experts of the whole group.
+    #[must_use]
+    pub const fn expert_count(&self) -> usize {
+        self.expert_rows.len()
+    }
+
+    /// Number of experts of each rank.
+    #[must_use]
+    pub const fn local_experts(&self) -> usize {
+        self.local_experts
+    }
+
+    /// Experts for each token.
+    #[must_use]
+    pub const fn top_k(&self) -> usize {
+        self.top_k
+    }
+
+    /// Tokens of a rank.
+    #[must_use]
+    pub fn tokens(&self, rank: Rank) -> usize {
+        self.order(rank).len() / self.top_k
+    }
+
+    /// The slots of a rank, `token * top_k + k`, sorted by expert; those of one expert stay in order.
+    #[must_use]
+    pub fn order(&self, rank: Rank) -> &[i32] {
+        self.sources[rank.id()].slots()
+    }
+
+    /// Rows that a rank receives.
+    #[must_use]
+    pub fn received(&self, rank: Rank) -> usize {
+        self.experts_of(rank).map(|e| self.expert_rows(e)).sum()
+    }
+
+    /// Rows of an expert, from all ranks.
+    #[must_use]
+    pub fn expert_rows(&self, expert: Expert) -> usize {
+        self.expert_rows[expert.id()]
+    }
+
+    /// What `source` sends to `expert`.
+    #[must_use]
+    pub fn pair(&self, source: Rank, expert: Expert) -> Pair {
+        self.pairs[source.id() * self.expert_count() + expert.id()]
+    }
+
+    /// All experts of the group.
+    pub fn experts(&self) -> impl Iterator<Item = Expert> + use<> {
+        let local = self.local_experts;
+        (0..self.expert_count()).map(move |id| Expert::new(id, local))
+    }
+
+    /// The experts of a rank.
+    pub fn experts_of(&self, rank: Rank) -> impl Iterator<Item = Expert> + use<> {
+        let local = self.local_experts;
+        (rank.id() * local..(rank.id() + 1) * local).map(move |id| Expert::new(id, local))
+    }
+
+    /// What `source` sends to `expert`, cut where the receiver's row tiles of `M` rows are cut. No piece is empty.
+    pub fn sends<const M: usize>(
+        &self,
+        source: Rank,
+        expert: Expert,
+    ) -> impl Iterator<Item = Piece<'_, M>> + use<'_, M> {
+        pieces::sends(
+            source,
+            expert,
+            self.top_k,
+            self.pair(source, expert),
+            self.order(source),
+        )
+    }
+
+    /// The rows of an expert, `M` at a time. No tile is empty.
+    pub fn row_tiles<const M: usize>(
+        &self,
+        expert: Expert,
+    ) -> impl Iterator<Item = RowTile<M>> + use<M> {
+        let base = self.pair(Rank::new(0), expert).base;
+        pieces::row_tiles(expert, base, self.expert_rows(expert))
+    }
+
+    /// The tokens of a rank, `B` at a time. No block is empty.
+    pub fn token_blocks<const B: usize>(
+        &self,
+        rank: Rank,
+    ) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
+        pieces::token_blocks(self.tokens(rank))
+    }
+}

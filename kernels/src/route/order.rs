@@ -1,0 +1,119 @@
+//! The stable order of one rank's slots.
+
+use super::RouteError;
+use crate::Rank;
+
+/// What one rank sends: its slots by expert.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct SourceOrder {
+    slots: Vec<i32>,
+    /// The first place of each expert in `slots`, and the end of the last one.
+    firsts: Vec<usize>,
+}
+
+impl SourceOrder {
+    /// A counting sort of the slots by expert, which keeps the order inside each.
+    pub(super) fn new<const K: usize>(
+        rank: Rank,
+        experts: usize,
+        ids: &[i32],
+    ) -> Result<Self, RouteError> {
+        let slots_count = fits(rank, "send", ids.len())?;
+        let mut firsts = vec![0; experts + 1];
+        for (token, row) in ids.chunks_exact(K).enumerate() {
+            for (k, &id) in row.iter().enumerate() {
+                let expert = usize::try_from(id).ok().filter(|e| *e < experts);
+                let expert = expert.ok_or(RouteError::Id {
+                    rank,
+                    token,
+                    k,
+                    id,
+                    experts,
+                })?;
+                if let Some(first) = row[..k].iter().position(|other| *other == id) {
+                    return Err(RouteError::Twice {
+                        rank,
+                        token,
+                        id,
+                        first,
+                        second: k,
+                    });
+                }
+                firsts[expert + 1] += 1;
+            }
+        }
+        for e in 0..experts {
+            firsts[e + 1] += firsts[e];
+        }
+        let mut next = firsts.clone();
+        let mut slots = vec![0; ids.len()];
+        for (slot, &id) in (0..slots_count).zip(ids) {
+            let place = &mut next[id as usize];
+            slots[*place] = slot;
+            *place += 1;
+        }
+        Ok(Self { slots, firsts })
+    }
+
+    pub(super) fn slots(&self) -> &[i32] {
+        &self.slots
+    }
+
+    pub(super) fn rows(&self, expert: usize) -> usize {
+        self.firsts[expert + 1] - self.firsts[expert]
+    }
+
+    pub(super) fn first(&self, expert: usize) -> usize {
+        self.firsts[expert]
+    }
+}
+
+/// The number of rows as what numbers them.
+pub(super) fn fits(rank: Rank, verb: &'static str, rows: usize) -> Result<i32, RouteError> {
+    i32::try_from(rows).map_err(|_| RouteError::Rows { rank, verb, rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(ids: &[i32]) -> Result<SourceOrder, RouteError> {
+        SourceOrder::new::<2>(Rank::new(1), 4, ids)
+    }
+
+    #[test]
+    fn sorts_by_expert_and_keeps_the_order_inside_each() {
+        let order = order(&[3, 0, 0, 3, 1, 3]).unwrap();
+        assert_eq!(order.slots(), [1, 2, 4, 0, 3, 5]);
+        assert_eq!(
+            (0..4).map(|e| order.rows(e)).collect::<Vec<_>>(),
+            [2, 1, 0, 3]
+        );
+        assert_eq!(
+            (0..4).map(|e| order.first(e)).collect::<Vec<_>>(),
+            [0, 2, 3, 3]
+        );
+    }
+
+    #[test]
+    fn errors_name_rank_row_value_and_limit() {
+        assert_eq!(
+            order(&[0, 1, 2, 4]).unwrap_err().to_string(),
+            "topk_ids of rank 1, row 1, column 1 is 4, but experts are numbered from 0 to 3: check the router"
+        );
+        assert_eq!(
+            order(&[0, 1, -1, 2]).unwrap_err().to_string(),
+            "topk_ids of rank 1, row 1, column 0 is -1, but experts are numbered from 0 to 3: check the router"
+        );
+        assert_eq!(
+            order(&[2, 2]).unwrap_err().to_string(),
+            "topk_ids of rank 1, row 0 has expert 2 in column 0 and again in column 1: a token may go to an expert once"
+        );
+        assert_eq!(
+            fits(Rank::new(0), "receive", 1 << 31)
+                .unwrap_err()
+                .to_string(),
+            "rank 0 would receive 2147483648 rows, but at most 2147483647 can be numbered: use smaller batches"
+        );
+    }
+}

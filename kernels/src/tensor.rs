@@ -1,0 +1,145 @@
+//! Dense tensors: one row per token.
+
+use std::fmt;
+
+use crate::buffer::Buffer;
+use crate::tile::Rows;
+use crate::{Element, Float, Piece, Tile, TokenBlock};
+
+/// Rows of `C` elements, one per token of a rank, without gaps.
+///
+/// It holds cells, so that a tile that is read and a tile that is written can share it.
+#[derive(Clone)]
+pub struct Tensor<T: Element, const C: usize> {
+    cells: Buffer<T>,
+}
+
+impl<T: Element, const C: usize> Tensor<T, C> {
+    /// `rows` rows of zeros.
+    #[must_use]
+    pub fn zeros(rows: usize) -> Self {
+        Self {
+            cells: Buffer::filled(rows * C, T::default()),
+        }
+    }
+
+    /// Row after row.
+    ///
+    /// # Panics
+    ///
+    /// When the number of values is no multiple of `C`.
+    #[must_use]
+    pub fn from_slice(values: &[T]) -> Self {
+        assert!(
+            C > 0 && values.len().is_multiple_of(C),
+            "a tensor of {C} columns can't be made of {} values: pass whole rows",
+            values.len()
+        );
+        Self {
+            cells: Buffer::copied(values),
+        }
+    }
+
+    /// Row after row, as [`from_slice`](Self::from_slice).
+    ///
+    /// # Panics
+    ///
+    /// When the number of values is no multiple of `C`.
+    #[must_use]
+    pub fn from_vec(values: Vec<T>) -> Self {
+        Self::from_slice(&values)
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.cells.len() / C
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Vec<T> {
+        self.cells[row * C..(row + 1) * C]
+            .iter()
+            .map(std::cell::Cell::get)
+            .collect()
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// Sets all elements.
+    pub fn fill(&mut self, value: T) {
+        self.cells.iter().for_each(|cell| cell.set(value));
+    }
+
+    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while the
+    /// tensor lives. Nothing on the host may use the tensor while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
+    }
+
+    /// The rows of a block of tokens.
+    #[must_use]
+    pub fn rows<const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, B, C> {
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Range {
+                first: block.first(),
+                count: block.rows(),
+            },
+        )
+    }
+
+    /// The rows of the tokens that a piece sends.
+    #[must_use]
+    pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Listed {
+                list: piece.slots(),
+                per_row: piece.top_k(),
+            },
+        )
+    }
+}
+
+impl<T: Float, const C: usize> Tensor<T, C> {
+    /// Row after row, each value rounded to `T`.
+    ///
+    /// # Panics
+    ///
+    /// When the number of values is no multiple of `C`.
+    #[must_use]
+    pub fn from_f32(values: &[f32]) -> Self {
+        Self::from_vec(values.iter().map(|value| T::from_f32(*value)).collect())
+    }
+
+    /// All elements, row after row, widened.
+    #[must_use]
+    pub fn to_f32(&self) -> Vec<f32> {
+        self.cells.iter().map(|cell| cell.get().to_f32()).collect()
+    }
+}
+
+impl<T: Element, const C: usize> PartialEq for Tensor<T, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells[..] == other.cells[..]
+    }
+}
+
+impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor<{}, {C}>[{} rows]", T::TYPE, self.row_count())
+    }
+}

@@ -1,0 +1,282 @@
+//! Tiles: what a task reads and writes.
+
+use std::cell::Cell;
+use std::fmt;
+
+use crate::buffer::Buffer;
+use crate::{Element, Float};
+
+/// Which rows of a tensor a tile has.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'a> {
+    /// `count` consecutive rows.
+    Range { first: usize, count: usize },
+    /// Row `list[i] / per_row` for each i.
+    Listed { list: &'a [i32], per_row: usize },
+}
+
+impl Rows<'_> {
+    fn count(self) -> usize {
+        match self {
+            Self::Range { count, .. } => count,
+            Self::Listed { list, .. } => list.len(),
+        }
+    }
+
+    fn row(self, index: usize) -> usize {
+        match self {
+            Self::Range { first, .. } => first + index,
+            Self::Listed { list, per_row } => {
+                usize::try_from(list[index]).expect("a route lists no negative slot") / per_row
+            }
+        }
+    }
+}
+
+/// A view of at most R×C elements of a tensor.
+///
+/// `R` and `C` are what the source says; [`rows`](Tile::rows) and [`cols`](Tile::cols) what there really is, so that
+/// tails need no code. `&Tile` is a promise to read and `&mut Tile` one to write; the elements themselves are cells.
+#[derive(Clone, Copy)]
+pub struct Tile<'a, T, const R: usize, const C: usize> {
+    cells: &'a [Cell<T>],
+    pitch: usize,
+    rows: Rows<'a>,
+    first_col: usize,
+    cols: usize,
+}
+
+impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
+    /// All columns of some rows of a tensor with `pitch` columns.
+    pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: Rows<'a>) -> Self {
+        let tile = Self {
+            cells,
+            pitch,
+            rows,
+            first_col: 0,
+            cols: pitch,
+        };
+        tile.fits();
+        tile
+    }
+
+    /// A tile of whole rows of `cols` elements.
+    ///
+    /// # Panics
+    ///
+    /// When the cells are not whole rows, or more than R×C.
+    #[must_use]
+    pub fn from_cells(cells: &'a [Cell<T>], cols: usize) -> Self {
+        assert!(
+            cols > 0 && cells.len().is_multiple_of(cols),
+            "rows of {cols} elements can't be made of {} cells",
+            cells.len()
+        );
+        Self::new(
+            cells,
+            cols,
+            Rows::Range {
+                first: 0,
+                count: cells.len() / cols,
+            },
+        )
+    }
+
+    fn fits(&self) {
+        let (rows, cols) = (self.rows(), self.cols);
+        assert!(
+            rows <= R && cols <= C,
+            "a tile of {rows}x{cols} is larger than its type, Tile<{}, {R}, {C}>",
+            T::TYPE
+        );
+    }
+
+    /// Rows that there really are, at most `R`.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows.count()
+    }
+
+    /// Columns that there really are, at most `C`.
+    #[must_use]
+    pub const fn width(&self) -> usize {
+        self.cols
+    }
+
+    /// The n-th `N` columns: `[n·N, min((n + 1)·N, columns))`.
+    ///
+    /// # Panics
+    ///
+    /// When they start behind the last column.
+    #[must_use]
+    pub fn cols<const N: usize>(&self, n: usize) -> Tile<'a, T, R, N> {
+        assert!(
+            n * N < self.cols,
+            "columns {n}*{N}.. lie behind the last of {} columns",
+            self.cols
+        );
+        let cols = N.min(self.cols - n * N);
+        Tile {
+            cells: self.cells,
+            pitch: self.pitch,
+            rows: self.rows,
+            first_col: self.first_col + n * N,
+            cols,
+        }
+    }
+
+    /// The n-th `N` rows: `[n·N, min((n + 1)·N, rows))`.
+    ///
+    /// # Panics
+    ///
+    /// When they start behind the last row.
+    #[must_use]
+    pub fn tile<const N: usize>(&self, n: usize) -> Tile<'a, T, N, C> {
+        assert!(
+            n * N < self.rows(),
+            "rows {n}*{N}.. lie behind the last of {} rows",
+            self.rows()
+        );
+        let count = N.min(self.rows() - n * N);
+        let rows = match self.rows {
+            Rows::Range { first, .. } => Rows::Range {
+                first: first + n * N,
+                count,
+            },
+            Rows::Listed { list, per_row } => Rows::Listed {
+                list: &list[n * N..n * N + count],
+                per_row,
+            },
+        };
+        Tile {
+            cells: self.cells,
+            pitch: self.pitch,
+            rows,
+            first_col: self.first_col,
+            cols: self.cols,
+        }
+    }
+
+    /// The cells of one row.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &'a [Cell<T>] {
+        let start = self.rows.row(row) * self.pitch + self.first_col;
+        &self.cells[start..start + self.cols]
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        (0..self.rows())
+            .flat_map(|row| self.row(row))
+            .map(Cell::get)
+            .collect()
+    }
+}
+
+impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Tile<{}, {R}, {C}>[{}x{}]",
+            T::TYPE,
+            self.rows(),
+            self.cols
+        )
+    }
+}
+
+/// A tile with memory of its own, for unit tests of tasks.
+///
+/// ```
+/// use hpmoe_kernels::{Tile, TileBuf, bf16};
+///
+/// fn double(x: &Tile<bf16, 4, 8>, y: &mut Tile<bf16, 4, 8>) {
+///     let (a, b) = (x.load(), x.load());
+///     y.store((a * b).cast::<bf16>());
+/// }
+///
+/// let x = TileBuf::from_f32(1, 3, &[1.0, 2.0, 3.0]);
+/// let y = TileBuf::like(&x);
+/// double(&x.tile(), &mut y.tile());
+/// assert_eq!(y.to_f32(), [1.0, 4.0, 9.0]);
+/// ```
+#[derive(Clone)]
+pub struct TileBuf<T: Element> {
+    cells: Buffer<T>,
+    cols: usize,
+}
+
+impl<T: Element> TileBuf<T> {
+    /// From elements, row after row.
+    ///
+    /// # Panics
+    ///
+    /// When there are not `rows * cols` elements, or none.
+    #[must_use]
+    pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
+        assert!(
+            cols > 0 && values.len() == rows * cols,
+            "{rows}x{cols} elements, but {} values",
+            values.len()
+        );
+        Self {
+            cells: Buffer::copied(values),
+            cols,
+        }
+    }
+
+    /// Of the size of another one, every element poisoned.
+    #[must_use]
+    pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
+        Self {
+            cells: Buffer::filled(other.cells.len(), T::POISON),
+            cols: other.cols,
+        }
+    }
+
+    /// A view of all of it.
+    ///
+    /// # Panics
+    ///
+    /// When it is larger than R×C.
+    #[must_use]
+    pub fn tile<const R: usize, const C: usize>(&self) -> Tile<'_, T, R, C> {
+        Tile::from_cells(&self.cells, self.cols)
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+}
+
+impl<T: Float> TileBuf<T> {
+    /// From numbers, row after row, each rounded to `T`.
+    ///
+    /// # Panics
+    ///
+    /// When there are not `rows * cols` numbers, or none.
+    #[must_use]
+    pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
+        Self::from_slice(
+            rows,
+            cols,
+            &values
+                .iter()
+                .map(|value| T::from_f32(*value))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// All elements, row after row, widened.
+    #[must_use]
+    pub fn to_f32(&self) -> Vec<f32> {
+        self.cells.iter().map(|cell| cell.get().to_f32()).collect()
+    }
+}

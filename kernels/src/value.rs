@@ -1,0 +1,81 @@
+//! Values on chip.
+
+/// At most R×C numbers that live on chip while a task runs.
+///
+/// They are f32; after a [`cast`](Value::cast) each is one that the narrower type can hold. `R` and `C` are what the
+/// source says, [`rows`](Value::rows) and [`cols`](Value::cols) what there really is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value<const R: usize, const C: usize> {
+    rows: usize,
+    cols: usize,
+    data: Vec<f32>,
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// From numbers, row after row.
+    ///
+    /// # Panics
+    ///
+    /// When there are more than `R` rows or `C` columns, or not `rows * cols` numbers.
+    #[must_use]
+    pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
+        assert!(
+            rows <= R && cols <= C,
+            "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>"
+        );
+        assert_eq!(
+            data.len(),
+            rows * cols,
+            "a value of {rows}x{cols} can't be made of {} numbers",
+            data.len()
+        );
+        Self { rows, cols, data }
+    }
+
+    /// Rows that there really are, at most `R`.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns that there really are, at most `C`.
+    #[must_use]
+    pub const fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.data[row * self.cols..(row + 1) * self.cols]
+    }
+
+    /// All numbers, row after row.
+    #[must_use]
+    pub fn as_slice(&self) -> &[f32] {
+        &self.data
+    }
+
+    pub(crate) fn map(mut self, f: impl Fn(f32) -> f32) -> Self {
+        for x in &mut self.data {
+            *x = f(*x);
+        }
+        self
+    }
+
+    pub(crate) fn zip(mut self, other: &Self, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
+        assert_eq!(
+            (self.rows, self.cols),
+            (other.rows, other.cols),
+            "`{name}` needs operands of one size, rows and columns are"
+        );
+        for (x, y) in self.data.iter_mut().zip(&other.data) {
+            *x = f(*x, *y);
+        }
+        self
+    }
+}

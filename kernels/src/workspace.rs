@@ -1,0 +1,166 @@
+//! Tensors that a taskflow makes for itself: rows received from other ranks, and slots for results.
+//!
+//! Their memory starts with all bits set, so that reading before writing shows as NaN.
+
+use crate::buffer::Buffer;
+use crate::tile::Rows;
+use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile, TokenBlock};
+
+/// A row of `C` elements for each token that a rank receives: by expert, then source rank, then the sender's order.
+pub struct Received<T, const C: usize> {
+    cells: Buffer<T>,
+    rank: Rank,
+}
+
+impl<T: Element, const C: usize> Received<T, C> {
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.cells.len() / C
+    }
+
+    /// A tile of the rows received for an expert of this rank.
+    ///
+    /// # Panics
+    ///
+    /// When this rank does not own the expert, or the row tile is not one of the expert's.
+    #[must_use]
+    pub fn group<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
+        assert_eq!(
+            expert.owner(),
+            self.rank,
+            "{expert} does not live on {}",
+            self.rank
+        );
+        assert_eq!(
+            tile.expert(),
+            expert,
+            "the row tile is one of {}, not of {expert}",
+            tile.expert()
+        );
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Range {
+                first: tile.first(),
+                count: tile.rows(),
+            },
+        )
+    }
+
+    /// The rows that a piece covers at its receiver.
+    ///
+    /// # Panics
+    ///
+    /// When this rank is not the piece's receiver.
+    #[must_use]
+    pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
+        assert_eq!(
+            piece.expert().owner(),
+            self.rank,
+            "{} does not live on {}",
+            piece.expert(),
+            self.rank
+        );
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Range {
+                first: piece.first(),
+                count: piece.rows(),
+            },
+        )
+    }
+}
+
+/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`.
+pub struct Slots<T, const C: usize> {
+    cells: Buffer<T>,
+    rank: Rank,
+    top_k: usize,
+}
+
+impl<T: Element, const C: usize> Slots<T, C> {
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.cells.len() / C
+    }
+
+    /// The slots of the rows of a piece, which this rank sent.
+    ///
+    /// # Panics
+    ///
+    /// When another rank sent the piece.
+    #[must_use]
+    pub fn scatter<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
+        assert_eq!(
+            piece.source(),
+            self.rank,
+            "the piece was sent by {}, not by {}",
+            piece.source(),
+            self.rank
+        );
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Listed {
+                list: piece.slots(),
+                per_row: 1,
+            },
+        )
+    }
+
+    /// The slots of a block of tokens, `top_k` rows for each. `R` must be `B * top_k`.
+    ///
+    /// # Panics
+    ///
+    /// When it is not.
+    #[must_use]
+    pub fn slots<const R: usize, const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, R, C> {
+        let top_k = self.top_k;
+        assert_eq!(
+            R,
+            B * top_k,
+            "{B} tokens with {top_k} slots each are not a tile of {R} rows"
+        );
+        Tile::new(
+            &self.cells,
+            C,
+            Rows::Range {
+                first: block.first() * top_k,
+                count: block.rows() * top_k,
+            },
+        )
+    }
+}
+
+impl PerRank<()> {
+    /// Rows received that other ranks may write: [`Received`] in symmetric memory.
+    #[must_use]
+    pub fn symmetric<T: Element, const C: usize>(
+        ep: Ranks,
+        route: &Route,
+    ) -> PerRank<Received<T, C>> {
+        PerRank::from_fn(ep, |rank| {
+            let cells = Buffer::filled(route.received(rank) * C, T::POISON);
+            Received { cells, rank }
+        })
+    }
+
+    /// Rows received that only their rank sees: [`Received`] in private memory. On the host there is no difference.
+    #[must_use]
+    pub fn ragged<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
+        Self::symmetric(ep, route)
+    }
+
+    /// A slot for each (token, k), in symmetric memory: [`Slots`].
+    #[must_use]
+    pub fn slots<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Slots<T, C>> {
+        let top_k = route.top_k();
+        PerRank::from_fn(ep, |rank| {
+            let cells = Buffer::filled(route.tokens(rank) * top_k * C, T::POISON);
+            Slots { cells, rank, top_k }
+        })
+    }
+}
