@@ -1,7 +1,12 @@
 //! The compiler: from the tokens of a kernel module to one statically scheduled AscendC megakernel.
 
 pub mod analyze;
+pub mod compile;
+pub mod finding;
+pub mod fingerprint;
 pub mod graph;
 pub mod ids;
+pub mod lower;
 pub mod schedule;
+pub mod syntax;
 pub mod units;

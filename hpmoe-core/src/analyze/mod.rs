@@ -1,9 +1,13 @@
 //! From a task graph to a checked one: hazards, readiness, on-chip plans.
 
+mod dependencies;
+mod hazards;
+mod paths;
 mod readiness;
 
 pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 
+use crate::finding::Errors;
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, CounterId};
 
@@ -40,4 +44,17 @@ impl CheckedGraph {
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
+}
+
+/// Checks a graph and finds what orders its phases.
+pub fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
+    errors.within(Some(&graph.taskflow));
+    hazards::hazards(&graph, errors);
+    errors.within(None);
+    if !errors.is_empty() {
+        return None;
+    }
+    let (counters, mut dependencies) = dependencies::dependencies(&mut graph);
+    paths::paths(&graph, &counters, &mut dependencies);
+    Some(CheckedGraph { graph, counters, dependencies })
 }

@@ -1,0 +1,170 @@
+//! Dependencies: for every reader and every writer of what it reads, the counter that would order them.
+
+use super::hazards::accesses;
+use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+use crate::graph::{Access, Columns, Phase, Rows, Space, SpaceKind, TaskGraph};
+use crate::ids::{Arena, CounterId, PhaseId, SpaceId, TensorId};
+use hpmoe_kernels::op::Core;
+
+/// Finds all dependencies and the counters they could use. May add row-tile spaces that only counters need.
+pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>, Vec<Dependency>) {
+    let mut counters = Arena::new();
+    let mut found = Vec::new();
+    for tensor in graph.tensors.ids() {
+        let writers = uses(graph, tensor, true);
+        for reader in uses(graph, tensor, false) {
+            let earlier: Vec<Use> = writers.iter().copied().filter(|writer| writer.phase < reader.phase).collect();
+            let Some(grid) = grid(graph, &earlier, reader) else { continue };
+            let counter = Counter { tensor, grid };
+            let counter = counters.position(|known| *known == counter).unwrap_or_else(|| counters.push(counter));
+            let need = need(graph, &earlier, grid);
+            for writer in earlier {
+                found.push(Dependency {
+                    before: writer.phase,
+                    after: reader.phase,
+                    tensor,
+                    hazard: Hazard::ReadAfterWrite,
+                    cover: Cover::Counter,
+                    signal: Signal {
+                        counter,
+                        index: index(graph, writer, grid),
+                        amount: amount(graph, writer),
+                        remote: writer.remote,
+                    },
+                    wait: Wait { counter, index: index(graph, reader, grid), need: need.clone() },
+                });
+            }
+        }
+    }
+    (counters, found)
+}
+
+/// One access of a tensor.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    phase: PhaseId,
+    rows: Rows,
+    columns: Columns,
+    remote: bool,
+}
+
+fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
+    let of_access = |(phase, _, access): (PhaseId, &Phase, &Access)| Use {
+        phase,
+        rows: access.region.rows,
+        columns: access.region.columns,
+        remote: access.remote,
+    };
+    let mut uses: Vec<Use> = accesses(graph, tensor, write).map(of_access).collect();
+    let origins = graph.phases.iter().filter_map(|(id, phase)| phase.origins.map(|origins| (id, origins)));
+    uses.extend(
+        origins.filter(|(_, origins)| origins.tensor == tensor && origins.write == write).map(|(phase, origins)| Use {
+            phase,
+            rows: Rows::Piece,
+            columns: Columns::All,
+            remote: origins.write,
+        }),
+    );
+    uses.sort_by_key(|found| found.phase);
+    uses
+}
+
+fn space(graph: &TaskGraph, used: Use) -> Space {
+    graph.spaces[graph.phases[used.phase].space]
+}
+
+/// What one counter stands for: the reader's own tile where the writers' tiles nest with it, else something coarser.
+fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
+    writers.first()?;
+    let by_rows = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece);
+    if by_rows(&reader) && writers.iter().all(by_rows) {
+        let mut height = space(graph, reader).height;
+        for writer in writers {
+            height = match common(height, space(graph, *writer).height) {
+                Some(height) => height,
+                None => return Some(Grid::Experts),
+            };
+        }
+        let columns = shared_columns(graph, writers, reader).unwrap_or(1);
+        return Some(Grid::RowTiles { space: row_tiles(graph, height), columns });
+    }
+    let by_tokens = |used: &Use| matches!(used.rows, Rows::Block | Rows::BlockSlots | Rows::Scatter);
+    if matches!(reader.rows, Rows::Block | Rows::BlockSlots) && writers.iter().all(by_tokens) {
+        let mut height = space(graph, reader).height;
+        for writer in writers.iter().filter(|writer| writer.rows != Rows::Scatter) {
+            height = match common(height, space(graph, *writer).height) {
+                Some(height) if height == space(graph, reader).height => height,
+                _ => return Some(Grid::Rank),
+            };
+        }
+        return Some(Grid::Blocks { height });
+    }
+    Some(Grid::Rank)
+}
+
+/// The larger of two tile heights, where it is a multiple of the smaller.
+fn common(a: u32, b: u32) -> Option<u32> {
+    let (large, small) = (a.max(b), a.min(b));
+    large.is_multiple_of(small).then_some(large)
+}
+
+fn row_tiles(graph: &mut TaskGraph, height: u32) -> SpaceId {
+    let wanted = Space { kind: SpaceKind::RowTiles, height };
+    graph.spaces.position(|space| *space == wanted).unwrap_or_else(|| graph.spaces.push(wanted))
+}
+
+/// Counters per row tile where writers and reader cut the columns alike, by their only range.
+fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32> {
+    let cut = |used: Use| {
+        let phase = &graph.phases[used.phase];
+        match used.columns {
+            Columns::Tile { range: Some(0), width, .. } if phase.ranges.len() == 1 && used.rows == Rows::Tile => {
+                Some((phase.space, width, phase.ranges[0]))
+            }
+            _ => None,
+        }
+    };
+    let own = cut(reader)?;
+    (own.2 > 1 && writers.iter().all(|writer| cut(*writer) == Some(own))).then_some(own.2)
+}
+
+fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
+    match grid {
+        Grid::RowTiles { columns: 1, .. } => Index::RowTile,
+        Grid::RowTiles { .. } => Index::Tile,
+        Grid::Experts => Index::Expert,
+        Grid::Blocks { .. } if used.rows == Rows::Scatter => Index::PieceBlocks,
+        Grid::Blocks { .. } => Index::Block,
+        Grid::Rank => {
+            debug_assert!(graph.phases.len() > used.phase.0 as usize);
+            Index::Rank
+        }
+    }
+}
+
+fn amount(graph: &TaskGraph, writer: Use) -> Amount {
+    match graph.tasks[graph.phases[writer.phase].task].core {
+        Core::Cube => Amount::One,
+        Core::Vector | Core::Comm => Amount::Rows,
+    }
+}
+
+/// What all writers together add to one counter.
+fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
+    let mut need = Need::default();
+    for writer in writers {
+        let phase = &graph.phases[writer.phase];
+        let times = match grid {
+            Grid::RowTiles { columns, .. } if columns > 1 => 1,
+            _ => phase.columns(),
+        };
+        // A counter of tokens counts slots of each token.
+        let slots = if writer.rows == Rows::Scatter { graph.sizes.top_k as u32 } else { 1 };
+        match amount(graph, *writer) {
+            Amount::Rows => need.per_row += times * slots,
+            Amount::One => need.pieces.push((space(graph, *writer).height, times)),
+        }
+    }
+    need.pieces.sort_unstable();
+    need
+}

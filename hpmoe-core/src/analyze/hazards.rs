@@ -1,0 +1,143 @@
+//! Hazards: every element that is read has been written before, by one writer.
+
+use crate::finding::{Errors, Finding};
+use crate::graph::{Access, Columns, Extent, Memory, Phase, Rows, SpaceKind, TaskGraph, Tensor};
+use crate::ids::{PhaseId, TensorId};
+
+/// Checks the accesses of every tensor.
+pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
+    for (id, tensor) in graph.tensors.iter() {
+        if is_made_by_compiler(graph, id) {
+            continue;
+        }
+        one_writer_at_a_time(graph, id, tensor, errors);
+        written_before_read(graph, id, tensor, errors);
+    }
+}
+
+/// Accesses of one tensor, in program order.
+pub(super) fn accesses(
+    graph: &TaskGraph,
+    tensor: TensorId,
+    write: bool,
+) -> impl Iterator<Item = (PhaseId, &Phase, &Access)> {
+    graph.phases.iter().flat_map(move |(id, phase)| {
+        let wanted = move |access: &&Access| access.tensor == tensor && access.write == write;
+        phase.accesses.iter().filter(wanted).map(move |access| (id, phase, access))
+    })
+}
+
+/// Puts check the origins that they carry themselves: each piece writes its own rows.
+fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
+    graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.tensor == tensor))
+}
+
+fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
+    let input = tensor.memory == Memory::Argument && !tensor.writable;
+    let mut writers = accesses(graph, id, true).peekable();
+    if tensor.memory == Memory::Argument && tensor.writable && writers.peek().is_none() {
+        errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
+    }
+    if input {
+        return;
+    }
+    let writers: Vec<_> = writers.collect();
+    for (reader, phase, read) in accesses(graph, id, false) {
+        if writers.iter().all(|(writer, ..)| *writer >= reader) {
+            errors.push(
+                phase.span,
+                Finding::NeverWritten {
+                    tensor: tensor.name.clone(),
+                    declared: tensor.span,
+                    later: writers.first().map(|(_, phase, _)| phase.span),
+                },
+            );
+            return;
+        }
+        let covered = columns_written(&writers, reader, tensor.columns);
+        let needed = last_column_read(read, phase, tensor.columns);
+        if covered < needed {
+            errors.push(
+                phase.span,
+                Finding::PartlyWritten {
+                    tensor: tensor.name.clone(),
+                    from: covered,
+                    columns: tensor.columns,
+                    writer: writers[0].1.span,
+                },
+            );
+            return;
+        }
+    }
+}
+
+/// Columns `0..n` that the phases before `reader` write.
+fn columns_written(writers: &[(PhaseId, &Phase, &Access)], reader: PhaseId, columns: u32) -> u32 {
+    let mut spans: Vec<(u32, u32)> = writers
+        .iter()
+        .filter(|(writer, ..)| *writer < reader)
+        .map(|(_, phase, access)| column_span(access, phase, columns))
+        .collect();
+    spans.sort_unstable();
+    spans.into_iter().fold(0, |covered, (from, to)| if from <= covered { covered.max(to) } else { covered })
+}
+
+fn last_column_read(access: &Access, phase: &Phase, columns: u32) -> u32 {
+    column_span(access, phase, columns).1
+}
+
+/// Columns that all iterations of an access touch together.
+fn column_span(access: &Access, phase: &Phase, columns: u32) -> (u32, u32) {
+    match access.region.columns {
+        Columns::All => (0, columns),
+        Columns::Tile { range: Some(range), width, .. } => {
+            (0, columns.min(phase.ranges[range as usize].saturating_mul(width)))
+        }
+        Columns::Tile { range: None, index, width } => {
+            (columns.min(index.saturating_mul(width)), columns.min((index + 1).saturating_mul(width)))
+        }
+    }
+}
+
+fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
+    let writers: Vec<_> = accesses(graph, id, true).collect();
+    for (_, phase, access) in &writers {
+        if let Some(variable) = repeated(graph, phase, access) {
+            errors.push(
+                phase.span,
+                Finding::TwoWriters { tensor: tensor.name.clone(), first: phase.span, repeats: Some(variable) },
+            );
+        }
+    }
+    for (index, (second, phase, access)) in writers.iter().enumerate() {
+        let overlaps = |(_, earlier, other): &&(PhaseId, &Phase, &Access)| {
+            let (a, b) = (column_span(access, phase, tensor.columns), column_span(other, earlier, tensor.columns));
+            a.0 < b.1 && b.0 < a.1
+        };
+        if let Some((_, first, _)) = writers[..index].iter().find(overlaps) {
+            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span, repeats: None };
+            errors.push(phase.span, finding);
+            return;
+        }
+        let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second);
+        if let Some((_, reader, _)) = read_before {
+            errors.push(phase.span, Finding::WriteAfterRead { tensor: tensor.name.clone(), reader: reader.span });
+            return;
+        }
+    }
+}
+
+/// The loop, in words, that lets a call write one place again and again; `None` when every iteration has its own.
+fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String> {
+    let chosen = |range: usize| {
+        let by_columns = matches!(access.region.columns, Columns::Tile { range: Some(r), .. } if r as usize == range);
+        let by_rows = matches!(access.region.rows, Rows::Expert { range: Some(r), .. } if r as usize == range);
+        by_columns || by_rows
+    };
+    if let Some(range) = (0..phase.ranges.len()).find(|range| phase.ranges[*range] > 1 && !chosen(*range)) {
+        return Some(format!("iteration of range {} of {}", range + 1, phase.ranges.len()));
+    }
+    let by_expert = matches!(graph.tensors[access.tensor].extent, Extent::Expert { .. });
+    let many_items = graph.spaces[phase.space].kind != SpaceKind::Blocks;
+    (by_expert && many_items).then(|| "row tile of an expert".to_owned())
+}

@@ -1,0 +1,74 @@
+//! Dependencies that other dependencies imply: a chain of phases, each waiting for the one before, for the same rows.
+
+use super::readiness::{Cover, Dependency, Grid};
+use crate::analyze::Counter;
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::{Arena, CounterId, PhaseId};
+
+/// Marks the dependencies that a path covers.
+pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependencies: &mut [Dependency]) {
+    let edges: Vec<Edge> = dependencies.iter().map(|dependency| Edge::of(graph, counters, dependency)).collect();
+    for index in 0..dependencies.len() {
+        let Some(height) = edges[index].height else { continue };
+        if let Some(path) = find(&edges, dependencies, index, height) {
+            dependencies[index].cover = Cover::Path(path);
+        }
+    }
+}
+
+/// A dependency as a step of a path.
+struct Edge {
+    before: PhaseId,
+    after: PhaseId,
+    /// Rows of one counter, where it stands for received rows; whole experts are `u32::MAX`.
+    height: Option<u32>,
+    /// Whether the counter stands for all columns that `before` writes.
+    all_columns: bool,
+}
+
+impl Edge {
+    fn of(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependency: &Dependency) -> Self {
+        let (height, columns) = match counters[dependency.wait.counter].grid {
+            Grid::RowTiles { space, columns } => {
+                debug_assert_eq!(graph.spaces[space].kind, SpaceKind::RowTiles);
+                (Some(graph.spaces[space].height), columns)
+            }
+            Grid::Experts => (Some(u32::MAX), 1),
+            Grid::Blocks { .. } | Grid::Rank => (None, 1),
+        };
+        let all_columns = columns == 1 || graph.phases[dependency.before].columns() == 1;
+        Self { before: dependency.before, after: dependency.after, height, all_columns }
+    }
+}
+
+/// A path of at least two counted steps from the dependency's first phase to its second.
+///
+/// The tile that waits last waits for whole counters of the step before, whose tiles wait for whole counters of the step
+/// before that: with nested heights the rows covered are those of the largest counter on the way, which must hold the
+/// rows that the dependency itself is about. The first step must count every column of the first phase.
+fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: u32) -> Option<Vec<PhaseId>> {
+    let (from, to) = (edges[wanted].before, edges[wanted].after);
+    let mut open: Vec<(PhaseId, u32, Vec<PhaseId>)> = vec![(from, 0, vec![from])];
+    while let Some((phase, covered, path)) = open.pop() {
+        for (index, edge) in edges.iter().enumerate() {
+            let usable = index != wanted && edge.before == phase && matches!(dependencies[index].cover, Cover::Counter);
+            let (true, Some(step)) = (usable, edge.height) else { continue };
+            let nested = covered == 0 || covered.max(step).is_multiple_of(covered.min(step)) || step == u32::MAX;
+            if !nested || (phase == from && !edge.all_columns) {
+                continue;
+            }
+            let covered = covered.max(step);
+            let mut path = path.clone();
+            path.push(edge.after);
+            if edge.after == to {
+                let holds = covered == u32::MAX || (covered >= height && covered.is_multiple_of(height));
+                if path.len() > 2 && holds {
+                    return Some(path);
+                }
+            } else if edge.after < to {
+                open.push((edge.after, covered, path));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,165 @@
+//! The words of every finding, each with a code and a way out.
+
+use super::{Diagnostic, Finding, Words};
+use hpmoe_kernels::op::Core;
+use std::fmt::Write as _;
+
+impl Diagnostic {
+    /// What the user reads.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        let (code, message, help) = sentence(&self.finding);
+        Words { code, message, help, also: also(&self.finding) }
+    }
+
+    /// Message and help as one text, for `compile_error!` and terminals.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let words = self.words();
+        format!("{} [{}]\nhelp: {}", words.message, words.code, words.help)
+    }
+}
+
+fn sentence(finding: &Finding) -> (&'static str, String, String) {
+    match finding {
+        Finding::Syntax { problem, help } => ("HP01", problem.clone(), help.clone()),
+        Finding::Unknown { what, name, nearest } => (
+            "HP02",
+            format!("no {what} is called `{name}`"),
+            match nearest {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("declare the {what} in this kernel module"),
+            },
+        ),
+        Finding::MissingConstant { name } => (
+            "HP03",
+            format!("a kernel module declares `{name}`"),
+            format!(
+                "add `pub const {name}: usize = …;` ({})",
+                match *name {
+                    "EXPERTS" => "experts of the whole group",
+                    "TOP_K" => "experts per token",
+                    _ => "most tokens that one rank may bring",
+                }
+            ),
+        ),
+        Finding::Constant { problem } => (
+            "HP04",
+            problem.clone(),
+            "constants are literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module".into(),
+        ),
+        Finding::Misfit { operation, misfit } => (
+            if misfit.types { "HP06" } else { "HP05" },
+            format!("`{operation}`: {}", misfit.problem),
+            misfit.help.clone(),
+        ),
+        Finding::WrongCore { operation, core, cores } => (
+            "HP07",
+            format!("{} have no `{operation}`", plural(*core)),
+            format!(
+                "{} have it: mark the task {}, or split it in two tasks with a tensor between them",
+                cores.iter().map(|core| plural(*core)).collect::<Vec<_>>().join(" and "),
+                cores.iter().map(|core| format!("`{}`", core.marker())).collect::<Vec<_>>().join(" or "),
+            ),
+        ),
+        Finding::Argument { task, param, expected, found, what } => (
+            if *what == "element type" { "HP06" } else { "HP05" },
+            format!("`{task}` takes {expected} as `{param}`, and this argument has {found}"),
+            match *what {
+                "element type" => "declare the tensor with that type, or cast in a vector task between them".into(),
+                "columns" => "cut it with `.cols(n)`, or give the parameter the tensor's width".into(),
+                "rows" => "give the loop and the parameter the same number of rows".into(),
+                _ => "`&` reads and `&mut` writes: write it as the task declares it".into(),
+            },
+        ),
+        Finding::Arity { task, expected, found } => (
+            "HP05",
+            format!("`{task}` has {expected} parameters, and {found} arguments are given"),
+            "give one tile for each parameter, in order".into(),
+        ),
+        Finding::Loops { problem } => (
+            "HP08",
+            problem.clone(),
+            "a call stands in loops over: ranks, their experts, row tiles; or ranks, experts, sends; or ranks, token \
+             blocks; each with constant ranges inside"
+                .into(),
+        ),
+        Finding::Remote { tensor, problem, help } => ("HP09", format!("`{tensor}` {problem}"), help.clone()),
+        Finding::NeverWritten { tensor, later: None, .. } => (
+            "HP10",
+            format!("`{tensor}` is read, and nothing writes it"),
+            "write it by a task before this call, or take it as a parameter of the taskflow".into(),
+        ),
+        Finding::NeverWritten { tensor, later: Some(_), .. } => (
+            "HP10",
+            format!("`{tensor}` is read before it is written"),
+            "move this call behind the call that writes it".into(),
+        ),
+        Finding::PartlyWritten { tensor, from, columns, .. } => (
+            "HP10",
+            format!("columns {from} to {columns} of `{tensor}` are read, and nothing writes them"),
+            "let the range around the writing call run to `COLUMNS.div_ceil(TILE)`".into(),
+        ),
+        Finding::EmptyTile { tensor, index, size, extent, what } => (
+            "HP11",
+            format!("tile {index} of {size} {what} starts behind the {extent} {what} of `{tensor}`"),
+            format!("end the range at {} (`{extent}.div_ceil({size})`)", extent.div_ceil(*size)),
+        ),
+        Finding::OutputUnwritten { tensor } => {
+            ("HP10", format!("`{tensor}` is an output, and nothing writes it"), "write it, or take it by `&`".into())
+        }
+        Finding::ReadOnly { tensor, .. } => {
+            ("HP12", format!("`{tensor}` is written, and the taskflow holds it by `&`"), "take it by `&mut`".into())
+        }
+        Finding::TwoWriters { tensor, repeats: Some(variable), .. } => (
+            "HP13",
+            format!("every `{variable}` writes the same elements of `{tensor}`, in no order"),
+            format!("let `{variable}` choose the tile that is written, or move the call out of that loop"),
+        ),
+        Finding::TwoWriters { tensor, repeats: None, .. } => (
+            "HP13",
+            format!("`{tensor}` has two writers with no order between them"),
+            "give each writer columns or a tensor of its own".into(),
+        ),
+        Finding::WriteAfterRead { tensor, .. } => (
+            "HP13",
+            format!("`{tensor}` is written here after an earlier call reads it"),
+            "a tensor is written before it is read, once a launch: write to a tensor of its own".into(),
+        ),
+        Finding::Overflow { task, memory, capacity, needed, piece, contributors, help } => {
+            let mut message = format!("`{task}`: {piece} needs {needed} of {memory}, which has {capacity}");
+            for (name, bytes) in contributors {
+                let _ = write!(message, "\n  {bytes:>14}  {name}", bytes = bytes.to_string());
+            }
+            ("HP14", message, help.clone())
+        }
+        Finding::NoEffect { task, param } => {
+            ("HP15", format!("`{task}` never writes `{param}`"), "store a value to it, or take it by `&`".into())
+        }
+        Finding::Unsupported { problem, help } => ("HP16", problem.clone(), help.clone()),
+    }
+}
+
+fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
+    match finding {
+        Finding::NeverWritten { tensor, declared, later } => match later {
+            Some(later) => vec![(*later, format!("`{tensor}` is written here, later"))],
+            None => vec![(*declared, format!("`{tensor}` is declared here"))],
+        },
+        Finding::PartlyWritten { tensor, writer, .. } => vec![(*writer, format!("`{tensor}` is written here"))],
+        Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
+        Finding::TwoWriters { tensor, first, repeats: None } => {
+            vec![(*first, format!("`{tensor}` is also written here"))]
+        }
+        Finding::WriteAfterRead { tensor, reader } => vec![(*reader, format!("`{tensor}` is read here"))],
+        _ => Vec::new(),
+    }
+}
+
+fn plural(core: Core) -> &'static str {
+    match core {
+        Core::Cube => "matrix cores",
+        Core::Vector => "vector cores",
+        Core::Comm => "communication tasks",
+    }
+}

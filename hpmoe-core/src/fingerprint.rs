@@ -1,0 +1,76 @@
+//! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
+
+use crate::graph::TaskGraph;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
+#[derive(Clone, Copy, Debug)]
+pub struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// Adds text, and its end.
+    #[must_use]
+    pub fn text(mut self, text: &str) -> Self {
+        for byte in text.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self
+    }
+
+    /// Adds tokens; white space, comments and the spacing of punctuation don't count.
+    #[must_use]
+    pub fn tokens(self, tokens: TokenStream) -> Self {
+        tokens.into_iter().fold(self, |hash, token| match token {
+            TokenTree::Ident(ident) => hash.text(&ident.to_string()),
+            TokenTree::Punct(punct) => hash.text(punct.as_char().encode_utf8(&mut [0; 4])),
+            TokenTree::Literal(literal) => hash.text(&literal.to_string()),
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                hash.text(open).tokens(group.stream()).text(close)
+            }
+        })
+    }
+
+    /// Sixteen hexadecimal digits.
+    #[must_use]
+    pub fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+/// The fingerprint of a module's tokens: the same from a source file and from a macro's input.
+#[must_use]
+pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
+    Fingerprint::default().tokens(quote::ToTokens::to_token_stream(module))
+}
+
+/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, this compiler.
+#[must_use]
+pub fn of_flow(module: Fingerprint, graph: &TaskGraph) -> Fingerprint {
+    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow);
+    graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_does_not_count_and_tokens_do() {
+        let hash = |text: &str| Fingerprint::default().tokens(text.parse().unwrap()).hex();
+        assert_eq!(hash("a::b( c )"), hash("a :: b(c) // d"));
+        assert_ne!(hash("a(b)c"), hash("a(b c)"));
+        assert_ne!(hash("ab"), hash("a b"));
+    }
+}

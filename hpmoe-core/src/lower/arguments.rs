@@ -1,0 +1,218 @@
+//! Arguments of a call: from accessors to a region of a tensor, with its shape.
+
+use super::loops::{Items, Nest, Side};
+use crate::finding::{Errors, Finding};
+use crate::graph::{Columns, Extent, Region, Rows, TaskGraph, Tensor};
+use crate::ids::TensorId;
+use crate::syntax::{Accessor, Argument, Kernel, nearest};
+use indexmap::IndexMap;
+use syn::Expr;
+
+/// An argument whose accessors are understood; tile sizes still come from the parameter.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) tensor: TensorId,
+    pub(super) side: Side,
+    pub(super) base: Base,
+    /// Index of `.tile(..)`, for experts.
+    pub(super) tile: Option<Index>,
+    /// Index of `.cols(..)`.
+    pub(super) cols: Option<Index>,
+}
+
+/// The rows an accessor names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    Gather,
+    Piece,
+    Scatter,
+    Tile,
+    BlockSlots,
+    Block,
+    Expert,
+}
+
+/// A range variable or a fixed number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Index {
+    Range(u32),
+    Fixed(u32),
+}
+
+/// Understands one argument.
+pub(super) fn place(
+    kernel: &Kernel,
+    graph: &TaskGraph,
+    nest: &Nest,
+    argument: &Argument,
+    errors: &mut Errors,
+) -> Option<Place> {
+    let Some(tensor) = graph.tensors.position(|tensor| tensor.name == argument.tensor) else {
+        let names = graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str());
+        let finding = Finding::Unknown {
+            what: "tensor",
+            name: argument.tensor.clone(),
+            nearest: nearest(&argument.tensor, names),
+        };
+        errors.push(argument.tensor_span, finding);
+        return None;
+    };
+    let Some(side) = nest.side(&argument.rank) else {
+        errors.push(
+            argument.span,
+            Finding::Loops {
+                problem: format!(
+                    "the loops around this call don't say which rank's part of `{}` this is",
+                    argument.tensor
+                ),
+            },
+        );
+        return None;
+    };
+    let (mut base, mut tile, mut cols) = (None, None, None);
+    for (accessor, span) in &argument.accessors {
+        let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
+        match accessor {
+            Accessor::Tile(expr) if base == Some(Base::Expert) && tile.is_none() => tile = Some(index(expr)?),
+            Accessor::Cols(expr) if base.is_some() && cols.is_none() => cols = Some(index(expr)?),
+            other if base.is_none() => match rows(nest, other) {
+                Some(found) => base = Some(found),
+                None => {
+                    errors.push(
+                        *span,
+                        Finding::Loops {
+                            problem: format!(
+                                "this tile of `{}` is not chosen by the loops around the call",
+                                argument.tensor
+                            ),
+                        },
+                    );
+                    return None;
+                }
+            },
+            _ => {
+                errors.push(*span, Finding::Unsupported {
+                    problem: "this accessor has no place here".into(),
+                    help: "rows first (`.group`, `.rows_of`, `.gather`, `.scatter`, `.rows`, `.slots`, `.expert(e).tile(n)`), \
+                           then at most one `.cols(n)`"
+                        .into(),
+                });
+                return None;
+            }
+        }
+    }
+    let fits = |tensor: &Tensor, base| {
+        matches!(
+            (tensor.extent, base),
+            (Extent::Token, Base::Gather | Base::Block)
+                | (Extent::Received, Base::Piece | Base::Tile)
+                | (Extent::Slot, Base::Scatter | Base::BlockSlots)
+                | (Extent::Expert { .. }, Base::Expert)
+        )
+    };
+    match base {
+        Some(base) if fits(&graph.tensors[tensor], base) && (base == Base::Expert) == tile.is_some() => {
+            Some(Place { tensor, side, base, tile, cols })
+        }
+        _ => {
+            errors.push(
+                argument.span,
+                Finding::Unsupported {
+                    problem: format!("`{}` has {}", argument.tensor, extent_words(graph.tensors[tensor].extent)),
+                    help: accessors_of(graph.tensors[tensor].extent).into(),
+                },
+            );
+            None
+        }
+    }
+}
+
+fn rows(nest: &Nest, accessor: &Accessor) -> Option<Base> {
+    match (&nest.items, accessor) {
+        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Base::Gather),
+        (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Base::Piece),
+        (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Base::Scatter),
+        (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Base::Tile),
+        (Items::RowTiles { expert, .. } | Items::Sends { expert, .. }, Accessor::Expert(e)) if e == expert => {
+            Some(Base::Expert)
+        }
+        (Items::Blocks { block, .. }, Accessor::Rows(name)) if name == block => Some(Base::Block),
+        (Items::Blocks { block, .. }, Accessor::Slots(name)) if name == block => Some(Base::BlockSlots),
+        _ => None,
+    }
+}
+
+fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Option<Index> {
+    if let Expr::Path(path) = expr
+        && let Some(name) = path.path.get_ident()
+        && let Some(range) = nest.ranges.iter().rposition(|(range, _)| name == range)
+    {
+        return u32::try_from(range).ok().map(Index::Range);
+    }
+    let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
+    u32::try_from(value).ok().map(Index::Fixed)
+}
+
+impl Place {
+    /// Most rows and columns, where the accessors or the tensor fix them; `None` where the parameter decides.
+    pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
+        let height = match &nest.items {
+            Items::RowTiles { height, .. } | Items::Sends { height, .. } | Items::Blocks { height, .. } => {
+                *height as usize
+            }
+        };
+        let rows = match self.base {
+            Base::Expert => None,
+            Base::BlockSlots => Some(height * graph.sizes.top_k),
+            _ => Some(height),
+        };
+        let columns = graph.tensors[self.tensor].columns as usize;
+        (rows, self.cols.is_none().then_some(columns))
+    }
+
+    /// The region, once the tile's size is known.
+    pub(super) fn region(&self, rows: u32, cols: u32) -> Region {
+        let split = |index: Index| match index {
+            Index::Range(range) => (Some(range), 0),
+            Index::Fixed(index) => (None, index),
+        };
+        let region_rows = match self.base {
+            Base::Gather => Rows::Gather,
+            Base::Piece => Rows::Piece,
+            Base::Scatter => Rows::Scatter,
+            Base::Tile => Rows::Tile,
+            Base::BlockSlots => Rows::BlockSlots,
+            Base::Block => Rows::Block,
+            Base::Expert => {
+                let (range, index) = split(self.tile.unwrap_or(Index::Fixed(0)));
+                Rows::Expert { range, index, height: rows }
+            }
+        };
+        let columns = match self.cols {
+            None => Columns::All,
+            Some(index) => {
+                let (range, index) = split(index);
+                Columns::Tile { range, index, width: cols }
+            }
+        };
+        Region { rows: region_rows, columns }
+    }
+}
+
+fn extent_words(extent: Extent) -> &'static str {
+    match extent {
+        Extent::Token => "a row for each token of the rank",
+        Extent::Slot => "a row for each (token, k) of the rank",
+        Extent::Received => "a row for each token received",
+        Extent::Expert { .. } => "a matrix for each expert of the rank",
+    }
+}
+
+fn accessors_of(extent: Extent) -> &'static str {
+    match extent {
+        Extent::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
+        Extent::Slot => "take `.scatter(&s)` of a send, or `.slots(t)` of a token block",
+        Extent::Received => "take `.group(e, m)` of a row tile, or `.rows_of(&s)` of a send",
+        Extent::Expert { .. } => "take `.expert(e).tile(n)`",
+    }
+}

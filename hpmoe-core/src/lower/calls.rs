@@ -1,0 +1,289 @@
+//! Statements of a taskflow: each task call becomes a phase.
+
+use super::arguments::{self, Base, Index, Place};
+use super::loops::{self, Nest, Side, Variable};
+use super::{tasks, tensors};
+use crate::finding::{Errors, Finding};
+use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, TaskGraph};
+use crate::ids::TaskId;
+use crate::syntax::{Argument, Flow, Kernel, Stmt, TaskFn, nearest};
+use hpmoe_kernels::op::Core;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::Expr;
+
+/// Lowers the taskflow's statements.
+pub(super) fn statements(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
+    Lowering { kernel, flow, graph, errors, scope: Vec::new(), failed: Vec::new() }.block(&flow.body);
+}
+
+struct Lowering<'a> {
+    kernel: &'a Kernel,
+    flow: &'a Flow,
+    graph: &'a mut TaskGraph,
+    errors: &'a mut Errors,
+    scope: Vec<Variable>,
+    /// Instances that have been found faulty, so that each fault is said once.
+    failed: Vec<(String, IndexMap<String, usize>)>,
+}
+
+/// A call as written.
+struct Call<'a> {
+    task: &'a str,
+    generics: &'a [Expr],
+    arguments: &'a [Argument],
+    source: &'a str,
+    span: Span,
+}
+
+impl Lowering<'_> {
+    fn block(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            match statement {
+                Stmt::Let(declared) => tensors::local(self.kernel, declared, self.graph, self.errors),
+                Stmt::For { variable, span, over, body } => {
+                    let head = loops::variable(self.kernel, &self.scope, variable, *span, over, self.errors);
+                    if let Some(head) = head {
+                        self.scope.push(head);
+                        self.block(body);
+                        self.scope.pop();
+                    }
+                }
+                Stmt::Call { task, generics, arguments, source, span } => {
+                    self.call(&Call { task, generics, arguments, source, span: *span });
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call<'_>) -> Option<()> {
+        let Some(function) = self.kernel.tasks.iter().find(|function| function.name == call.task) else {
+            let nearest = nearest(call.task, self.kernel.tasks.iter().map(|function| function.name.as_str()));
+            self.errors.push(call.span, Finding::Unknown { what: "task", name: call.task.to_owned(), nearest });
+            return None;
+        };
+        if function.params.len() != call.arguments.len() {
+            self.errors.push(
+                call.span,
+                Finding::Arity {
+                    task: call.task.to_owned(),
+                    expected: function.params.len(),
+                    found: call.arguments.len(),
+                },
+            );
+            return None;
+        }
+        let nest = Nest::of(&self.scope, call.span, self.errors)?;
+        let places: Vec<Option<Place>> = call
+            .arguments
+            .iter()
+            .map(|argument| arguments::place(self.kernel, self.graph, &nest, argument, self.errors))
+            .collect();
+        let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
+        let generics = self.const_arguments(function, call, &nest, &places)?;
+        let task = self.instance(function, &generics)?;
+        self.check_arguments(task, call, &nest, &places)?;
+        let side = self.executing_side(function, call, &places)?;
+        self.phase(task, call, &nest, &places, side)
+    }
+
+    /// Const arguments, given or inferred from the widths of the arguments.
+    fn const_arguments(
+        &mut self,
+        function: &TaskFn,
+        call: &Call<'_>,
+        nest: &Nest,
+        places: &[Place],
+    ) -> Option<IndexMap<String, usize>> {
+        let mut values = IndexMap::new();
+        for (name, expr) in function.generics.iter().zip(call.generics) {
+            values.insert(name.clone(), self.kernel.constants.evaluate(expr, &IndexMap::new(), self.errors)?);
+        }
+        for (param, place) in function.params.iter().zip(places) {
+            let (rows, cols) = place.size(self.graph, nest);
+            for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
+                if let (Expr::Path(path), Some(size)) = (dimension, size)
+                    && let Some(name) = path.path.get_ident().map(ToString::to_string)
+                    && function.generics.contains(&name)
+                {
+                    values.entry(name).or_insert(size);
+                }
+            }
+        }
+        for name in &function.generics {
+            if !values.contains_key(name) {
+                self.errors.push(
+                    call.span,
+                    Finding::Unsupported {
+                        problem: format!("the arguments don't say what `{name}` of `{}` is", function.name),
+                        help: format!("write it: `{}::<…>(..)`", function.name),
+                    },
+                );
+                return None;
+            }
+        }
+        // In order of declaration, so that labels don't depend on the order of inference.
+        Some(function.generics.iter().map(|name| (name.clone(), values[name])).collect())
+    }
+
+    fn instance(&mut self, function: &TaskFn, generics: &IndexMap<String, usize>) -> Option<TaskId> {
+        let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        let found = self.graph.tasks.position(|task| task.name == function.name && task.arguments == wanted);
+        if found.is_some() {
+            return found;
+        }
+        let key = (function.name.clone(), generics.clone());
+        if self.failed.contains(&key) {
+            return None;
+        }
+        self.errors.within(Some(&function.name));
+        let task = tasks::instance(self.kernel, function, generics, self.errors);
+        self.errors.within(Some(&self.flow.name));
+        match task {
+            Some(task) => Some(self.graph.tasks.push(task)),
+            None => {
+                self.failed.push(key);
+                None
+            }
+        }
+    }
+
+    fn check_arguments(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) -> Option<()> {
+        let before = self.errors.len();
+        let task = &self.graph.tasks[task];
+        for ((param, place), argument) in task.params.iter().zip(places).zip(call.arguments) {
+            let tensor = &self.graph.tensors[place.tensor];
+            let mut differs = |what, expected: String, found: String| {
+                self.errors.push(
+                    argument.span,
+                    Finding::Argument { task: task.name.clone(), param: param.name.clone(), expected, found, what },
+                );
+            };
+            if tensor.element != param.shape.element {
+                differs("element type", param.shape.element.to_string(), tensor.element.to_string());
+            }
+            let (rows, cols) = place.size(self.graph, nest);
+            if let Some(rows) = rows.filter(|rows| *rows != param.shape.rows) {
+                differs("rows", format!("{} rows", param.shape.rows), format!("{rows} rows"));
+            }
+            if let Some(cols) = cols.filter(|cols| *cols != param.shape.cols) {
+                differs("columns", format!("{} columns", param.shape.cols), format!("{cols} columns"));
+            }
+            if argument.write != param.write {
+                let word = |write: bool| if write { "`&mut`".to_owned() } else { "`&`".to_owned() };
+                differs("mutability", word(param.write), word(argument.write));
+            }
+            if argument.write && !tensor.writable {
+                let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span };
+                self.errors.push(argument.span, finding);
+            }
+            let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
+            let expert_rows = match tensor.extent {
+                Extent::Expert { rows } => (place.tile, param.shape.rows, rows, "rows"),
+                _ => (None, 1, 1, "rows"),
+            };
+            for (index, size, extent, what) in [columns, expert_rows] {
+                let last = match index {
+                    None => continue,
+                    Some(Index::Fixed(index)) => index,
+                    Some(Index::Range(range)) => nest.ranges[range as usize].1 - 1,
+                };
+                let size = u32::try_from(size).unwrap_or(u32::MAX);
+                if u64::from(last) * u64::from(size) >= u64::from(extent) {
+                    let index = extent.div_ceil(size);
+                    let tensor = tensor.name.clone();
+                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what });
+                }
+            }
+        }
+        (self.errors.len() == before).then_some(())
+    }
+
+    /// The rank that reads runs the task; only a put may write elsewhere.
+    fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[Place]) -> Option<Side> {
+        let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
+        let all = || call.arguments.iter().zip(places);
+        let side = reads().next().or_else(|| all().next()).map_or(Side::Source, |(_, place)| place.side);
+        for (argument, place) in all() {
+            if place.side == side {
+                continue;
+            }
+            let tensor = argument.tensor.clone();
+            let finding = if !argument.write {
+                Finding::Remote {
+                    tensor,
+                    problem: "lies on another rank than what this call reads first".into(),
+                    help: "a call reads on one rank; let a put bring the rows there".into(),
+                }
+            } else if function.core == Core::Comm {
+                continue;
+            } else {
+                Finding::Remote {
+                    tensor,
+                    problem: "lies on another rank than what this call reads".into(),
+                    help: format!("only a put writes to another rank: mark `{}` `#[comm_put]`", function.name),
+                }
+            };
+            self.errors.push(argument.span, finding);
+            return None;
+        }
+        Some(side)
+    }
+
+    fn phase(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place], side: Side) -> Option<()> {
+        let space = nest.space(side);
+        let space =
+            self.graph.spaces.position(|known| *known == space).unwrap_or_else(|| self.graph.spaces.push(space));
+        let params = self.graph.tasks[task].params.iter().map(|param| (param.shape, param.write));
+        let accesses: Vec<Access> = params
+            .zip(places)
+            .map(|((shape, write), place)| Access {
+                tensor: place.tensor,
+                region: place.region(
+                    u32::try_from(shape.rows).unwrap_or(u32::MAX),
+                    u32::try_from(shape.cols).unwrap_or(u32::MAX),
+                ),
+                write,
+                remote: place.side != side,
+            })
+            .collect();
+        if self.graph.tasks[task].core == Core::Comm {
+            self.check_put(call, &accesses)?;
+        }
+        let sends = places.iter().any(|place| place.base == Base::Gather);
+        let returns = places.iter().any(|place| place.base == Base::Scatter) && side == Side::Owner;
+        let origins =
+            (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });
+        self.graph.phases.push(Phase {
+            task,
+            space,
+            ranges: nest.ranges.iter().map(|(_, extent)| *extent).collect(),
+            accesses,
+            origins,
+            source: call.source.to_owned(),
+            line: tasks::line(call.span),
+            span: call.span,
+        });
+        Some(())
+    }
+
+    /// The puts there are: gathered tokens to received rows, received rows to slots; whole rows.
+    fn check_put(&mut self, call: &Call<'_>, accesses: &[Access]) -> Option<()> {
+        let rows: Vec<(Rows, bool)> = accesses.iter().map(|access| (access.region.rows, access.remote)).collect();
+        let whole = accesses.iter().all(|access| access.region.columns == Columns::All);
+        let known = matches!(
+            rows.as_slice(),
+            [(Rows::Gather, false), (Rows::Piece, true)] | [(Rows::Piece, false), (Rows::Scatter, true)]
+        );
+        if known && whole {
+            return Some(());
+        }
+        self.errors.push(call.span, Finding::Unsupported {
+            problem: "this put is none of those there are".into(),
+            help: "put whole rows: `&x[src].gather(&s)` to `&mut t[e.owner()].rows_of(&s)`, or `&t[e.owner()].rows_of(&s)` \
+                   to `&mut slots[src].scatter(&s)`"
+                .into(),
+        });
+        None
+    }
+}

@@ -1,0 +1,63 @@
+//! From syntax to the task graph: constants resolved, names replaced by ids, loops by iteration spaces.
+
+mod arguments;
+mod calls;
+mod loops;
+mod tasks;
+mod tensors;
+
+use crate::finding::{Errors, Finding};
+use crate::graph::{Sizes, TaskGraph};
+use crate::ids::Arena;
+use crate::syntax::{Flow, Kernel};
+
+/// Lowers one taskflow of a kernel.
+pub fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGraph> {
+    let sizes = sizes(kernel, errors)?;
+    let mut graph = TaskGraph {
+        kernel: kernel.name.clone(),
+        taskflow: flow.name.clone(),
+        sizes,
+        constants: kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        tensors: Arena::new(),
+        tasks: Arena::new(),
+        spaces: Arena::new(),
+        phases: Arena::new(),
+        span: flow.span,
+    };
+    errors.within(Some(&flow.name));
+    tensors::parameters(kernel, flow, &mut graph, errors);
+    calls::statements(kernel, flow, &mut graph, errors);
+    errors.within(None);
+    errors.is_empty().then_some(graph)
+}
+
+fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
+    let mut size = |name: &'static str| {
+        let value = kernel.constants.get(name);
+        match value {
+            None => errors.push(kernel.span, Finding::MissingConstant { name }),
+            Some(0) => {
+                errors.push(
+                    kernel.span,
+                    Finding::Constant { problem: format!("`{name}` is 0: a layer has at least one") },
+                );
+                return None;
+            }
+            Some(_) => {}
+        }
+        value
+    };
+    let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
+    let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens? };
+    if sizes.top_k > sizes.experts {
+        errors.push(
+            kernel.span,
+            Finding::Constant {
+                problem: format!("`TOP_K` is {} and there are only {} experts", sizes.top_k, sizes.experts),
+            },
+        );
+        return None;
+    }
+    Some(sizes)
+}

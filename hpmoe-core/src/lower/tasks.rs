@@ -1,0 +1,247 @@
+//! Instances of task functions: const arguments filled in, bodies typed step by step.
+
+use crate::finding::{Errors, Finding};
+use crate::graph::{Body, Param, Step, Task};
+use crate::ids::{Id as _, ValueId};
+use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, nearest};
+use hpmoe_kernels::op::{Device, ElementType, Operation, Place, Shape};
+use hpmoe_kernels::ops;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+
+/// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
+const MOST_STEPS: usize = 256;
+
+/// Makes the instance with these const arguments.
+pub(super) fn instance(
+    kernel: &Kernel,
+    function: &TaskFn,
+    arguments: &IndexMap<String, usize>,
+    errors: &mut Errors,
+) -> Option<Task> {
+    let before = errors.len();
+    let params: Vec<Param> =
+        function.params.iter().filter_map(|param| parameter(kernel, param, arguments, errors)).collect();
+    if errors.len() > before {
+        return None;
+    }
+    let mut builder = Builder {
+        kernel,
+        function,
+        names: params.iter().enumerate().map(|(index, p)| (p.name.clone(), ValueId::new(index))).collect(),
+        shapes: params.iter().map(|param| param.shape).collect(),
+        params: &params,
+        locals: arguments.clone(),
+        steps: Vec::new(),
+        errors,
+    };
+    builder.statements(&function.body)?;
+    let steps = builder.steps;
+    for (index, param) in params.iter().enumerate() {
+        let written = steps.iter().any(|step| writes(step.operation) && step.operands[0] == ValueId::new(index));
+        if param.write && !written {
+            let finding = Finding::NoEffect { task: function.name.clone(), param: param.name.clone() };
+            errors.push(param.span, finding);
+        }
+    }
+    let suffix: String = arguments.iter().map(|(name, value)| format!("_{}{value}", name.to_lowercase())).collect();
+    (errors.len() == before).then(|| Task {
+        name: function.name.clone(),
+        label: format!("{}{suffix}", function.name),
+        arguments: arguments.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        core: function.core,
+        params,
+        body: Body { steps },
+        line: line(function.span),
+        span: function.span,
+    })
+}
+
+/// Line of a span, where the compiler tells.
+pub(super) fn line(span: Span) -> usize {
+    span.start().line
+}
+
+fn parameter(
+    kernel: &Kernel,
+    param: &crate::syntax::TileParam,
+    arguments: &IndexMap<String, usize>,
+    errors: &mut Errors,
+) -> Option<Param> {
+    let rows = kernel.constants.evaluate(&param.rows, arguments, errors)?;
+    let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
+    if rows == 0 || cols == 0 {
+        let problem = format!("`{}` is a tile of {rows} rows and {cols} columns: both are at least 1", param.name);
+        errors.push(param.span, Finding::Constant { problem });
+        return None;
+    }
+    Some(Param {
+        name: param.name.clone(),
+        shape: Shape { place: Place::Tile, element: param.element, rows, cols },
+        write: param.write,
+        span: param.span,
+    })
+}
+
+/// Whether the operation writes its receiver, a tile.
+fn writes(operation: &Operation) -> bool {
+    matches!(operation.device, Device::Store | Device::Put)
+}
+
+/// Types a body.
+struct Builder<'a> {
+    kernel: &'a Kernel,
+    function: &'a TaskFn,
+    names: IndexMap<String, ValueId>,
+    shapes: Vec<Shape>,
+    params: &'a [Param],
+    locals: IndexMap<String, usize>,
+    steps: Vec<Step>,
+    errors: &'a mut Errors,
+}
+
+impl Builder<'_> {
+    fn statements(&mut self, statements: &[BodyStmt]) -> Option<()> {
+        for statement in statements {
+            match statement {
+                BodyStmt::Let { name, value } => {
+                    let id = self.value(value)?;
+                    if let Some(step) = id.index().checked_sub(self.params.len()) {
+                        self.steps[step].name.get_or_insert_with(|| name.clone());
+                    }
+                    self.names.insert(name.clone(), id);
+                }
+                BodyStmt::Do(value) => {
+                    self.value(value)?;
+                }
+                BodyStmt::For { variable, from, to, body } => {
+                    let from = self.kernel.constants.evaluate(from, &self.locals, self.errors)?;
+                    let to = self.kernel.constants.evaluate(to, &self.locals, self.errors)?;
+                    let scope = self.names.clone();
+                    for value in from..to {
+                        self.locals.insert(variable.clone(), value);
+                        self.statements(body)?;
+                        // Shadowing inside the loop ends with it; the language has no assignment to outer names.
+                        self.names.clone_from(&scope);
+                    }
+                    self.locals.shift_remove(variable);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn value(&mut self, expr: &BodyExpr) -> Option<ValueId> {
+        match expr {
+            BodyExpr::Name { name, span } => {
+                let found = self.names.get(name).copied();
+                if found.is_none() {
+                    let nearest = nearest(name, self.names.keys().map(String::as_str));
+                    self.errors.push(*span, Finding::Unknown { what: "value", name: name.clone(), nearest });
+                }
+                found
+            }
+            BodyExpr::Operation { name, operands, element, span } => {
+                let operands: Vec<ValueId> =
+                    operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
+                self.step(name, operands, *element, *span)
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        name: &str,
+        operands: Vec<ValueId>,
+        element: Option<ElementType>,
+        span: Span,
+    ) -> Option<ValueId> {
+        let Some(operation) = ops::method(name).or_else(|| ops::operator(name.chars().next()?)) else {
+            let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
+            let nearest = nearest(name, names.iter().map(String::as_str));
+            self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
+            return None;
+        };
+        if !operation.cores.contains(&self.function.core) {
+            self.errors.push(
+                span,
+                Finding::WrongCore { operation: name.to_owned(), core: self.function.core, cores: operation.cores },
+            );
+            return None;
+        }
+        let shapes: Vec<Shape> = operands.iter().map(|operand| self.shapes[operand.index()]).collect();
+        let places: Vec<Place> = shapes.iter().map(|shape| shape.place).collect();
+        if places != operation.operands {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{name}` takes {}, and here are {}", list(operation.operands), list(&places)),
+                    help: "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`".into(),
+                },
+            );
+            return None;
+        }
+        self.check_mutability(operation, &operands, span)?;
+        if operation.takes_element && element.is_none() {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{name}` needs an element type"),
+                    help: format!("write `{name}::<bf16>()` or `{name}::<f32>()`"),
+                },
+            );
+            return None;
+        }
+        let result = match (operation.shape)(&shapes, element) {
+            Ok(result) => result,
+            Err(misfit) => {
+                self.errors.push(span, Finding::Misfit { operation: name.to_owned(), misfit });
+                return None;
+            }
+        };
+        if self.steps.len() == MOST_STEPS {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{}` has more than {MOST_STEPS} operations, loops unrolled", self.function.name),
+                    help: "let the taskflow loop, or split the task".into(),
+                },
+            );
+            return None;
+        }
+        self.steps.push(Step { operation, operands, element, result, name: None, line: line(span), span });
+        self.shapes.push(result);
+        Some(ValueId::new(self.shapes.len() - 1))
+    }
+
+    fn check_mutability(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
+        for (place, operand) in operands.iter().enumerate() {
+            let Some(param) = self.params.get(operand.index()) else { continue };
+            let written = writes(operation) && place == 0;
+            if written != param.write {
+                let (problem, help) = if written {
+                    (format!("`{}` is written here and taken by `&`", param.name), "take it by `&mut`")
+                } else {
+                    (
+                        format!("`{}` is read here and taken by `&mut`", param.name),
+                        "take what is read by `&`: `&mut` writes",
+                    )
+                };
+                self.errors.push(span, Finding::Unsupported { problem, help: help.to_owned() });
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+fn list(places: &[Place]) -> String {
+    let names: Vec<&str> = places
+        .iter()
+        .map(|place| match place {
+            Place::Tile => "a tile",
+            Place::Value => "a value",
+        })
+        .collect();
+    names.join(" and ")
+}

@@ -1,0 +1,105 @@
+//! Tensors of a taskflow: parameters, `let`s, and the (token, k) of received rows.
+
+use crate::finding::{Errors, Finding};
+use crate::graph::{Extent, Memory, TaskGraph, Tensor, pitch};
+use crate::ids::TensorId;
+use crate::syntax::{Flow, Kernel, Let, TensorKind};
+use hpmoe_kernels::op::ElementType;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::Expr;
+
+/// Most columns of a tensor: row pitches are 32-bit numbers of bytes.
+const MOST_COLUMNS: usize = 1 << 24;
+
+/// Adds the parameters.
+pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
+    for param in &flow.params {
+        let draft = Draft { name: &param.name, element: param.element, memory: Memory::Argument, span: param.span };
+        add(kernel, draft, &param.kind, &param.columns, param.write, graph, errors);
+    }
+}
+
+/// Adds a `let` tensor.
+pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) {
+    let memory = match declared.kind {
+        TensorKind::Ragged => Memory::Workspace,
+        _ => Memory::Symmetric,
+    };
+    let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };
+    add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors);
+}
+
+/// The tensor that holds the (token, k) of received rows; made by the first put that needs it.
+pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
+    const NAME: &str = "(token, k)";
+    graph.tensors.position(|tensor| tensor.name == NAME).unwrap_or_else(|| {
+        graph.tensors.push(Tensor {
+            name: NAME.to_owned(),
+            element: ElementType::i32,
+            columns: 1,
+            pitch: 1,
+            extent: Extent::Received,
+            memory: Memory::Symmetric,
+            writable: true,
+            span,
+        })
+    })
+}
+
+struct Draft<'a> {
+    name: &'a str,
+    element: ElementType,
+    memory: Memory,
+    span: Span,
+}
+
+fn add(
+    kernel: &Kernel,
+    draft: Draft<'_>,
+    kind: &TensorKind,
+    columns: &Expr,
+    writable: bool,
+    graph: &mut TaskGraph,
+    errors: &mut Errors,
+) {
+    let mut extent_of = |expr: &Expr, what: &str| {
+        let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
+        if value == 0 || value > MOST_COLUMNS {
+            let problem = format!("`{}` has {value} {what}: possible are 1 to {MOST_COLUMNS}", draft.name);
+            errors.push(draft.span, Finding::Constant { problem });
+            return None;
+        }
+        u32::try_from(value).ok()
+    };
+    let Some(columns) = extent_of(columns, "columns") else { return };
+    let extent = match kind {
+        TensorKind::Tokens => Extent::Token,
+        TensorKind::Slots => Extent::Slot,
+        TensorKind::Symmetric | TensorKind::Ragged => Extent::Received,
+        TensorKind::Experts { rows } => match extent_of(rows, "rows for each expert") {
+            Some(rows) => Extent::Expert { rows },
+            None => return,
+        },
+    };
+    if graph.tensors.position(|tensor| tensor.name == draft.name).is_some() {
+        errors.push(
+            draft.span,
+            Finding::Unsupported {
+                problem: format!("`{}` is declared twice in this taskflow", draft.name),
+                help: "give each tensor a name of its own: reports speak of them by name".into(),
+            },
+        );
+        return;
+    }
+    graph.tensors.push(Tensor {
+        name: draft.name.to_owned(),
+        element: draft.element,
+        columns,
+        pitch: pitch(draft.element, columns, draft.memory),
+        extent,
+        memory: draft.memory,
+        writable,
+        span: draft.span,
+    });
+}

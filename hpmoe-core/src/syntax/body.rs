@@ -1,0 +1,152 @@
+//! Task bodies as written: a straight line of tile operations.
+
+use crate::finding::{Errors, Finding};
+use hpmoe_kernels::op::ElementType;
+use proc_macro2::Span;
+use syn::spanned::Spanned as _;
+use syn::{BinOp, Block, Expr, GenericArgument, Pat, Stmt, Type};
+
+/// A statement of a task body.
+#[derive(Clone, Debug)]
+pub enum BodyStmt {
+    /// `let name = value;`
+    Let {
+        /// The name.
+        name: String,
+        /// The value.
+        value: BodyExpr,
+    },
+    /// `value;`
+    Do(BodyExpr),
+    /// `for variable in from..to { … }`, unrolled by the compiler.
+    For {
+        /// The loop variable.
+        variable: String,
+        /// First value.
+        from: Expr,
+        /// One behind the last value.
+        to: Expr,
+        /// The statements.
+        body: Vec<BodyStmt>,
+    },
+}
+
+/// An expression of a task body.
+#[derive(Clone, Debug)]
+pub enum BodyExpr {
+    /// A parameter or a `let`.
+    Name {
+        /// The name.
+        name: String,
+        /// Where it stands.
+        span: Span,
+    },
+    /// A tile operation.
+    Operation {
+        /// Method name or operator sign.
+        name: String,
+        /// Receiver first.
+        operands: Vec<BodyExpr>,
+        /// The type argument of `cast::<bf16>()`.
+        element: Option<ElementType>,
+        /// Where the name stands.
+        span: Span,
+    },
+}
+
+/// Reads a block.
+pub(super) fn statements(block: &Block, errors: &mut Errors) -> Vec<BodyStmt> {
+    block.stmts.iter().filter_map(|statement| read(statement, errors)).collect()
+}
+
+fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
+    match statement {
+        Stmt::Local(local) => {
+            let (Pat::Ident(name), Some(init)) = (&local.pat, &local.init) else {
+                return refuse(local.span(), "a `let` in a task names one value", "write `let name = value;`", errors);
+            };
+            Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(&init.expr, errors)? })
+        }
+        Stmt::Expr(Expr::ForLoop(each), _) => {
+            let (Pat::Ident(variable), Expr::Range(range)) = (&*each.pat, &*each.expr) else {
+                return refuse(
+                    each.span(),
+                    "a loop in a task runs over a constant range",
+                    "write `for i in 0..COUNT { … }`",
+                    errors,
+                );
+            };
+            let (Some(from), Some(to), syn::RangeLimits::HalfOpen(_)) = (&range.start, &range.end, &range.limits)
+            else {
+                return refuse(range.span(), "a range in a task is `from..to`", "write both ends", errors);
+            };
+            Some(BodyStmt::For {
+                variable: variable.ident.to_string(),
+                from: (**from).clone(),
+                to: (**to).clone(),
+                body: statements(&each.body, errors),
+            })
+        }
+        Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
+        Stmt::Item(_) | Stmt::Macro(_) => refuse(
+            statement.span(),
+            "a task body holds `let`, tile operations and loops over constants",
+            "move this out of the task",
+            errors,
+        ),
+    }
+}
+
+fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
+    match expr {
+        Expr::Paren(paren) => expression(&paren.expr, errors),
+        Expr::Group(group) => expression(&group.expr, errors),
+        Expr::Reference(reference) => expression(&reference.expr, errors),
+        Expr::Path(path) if path.path.get_ident().is_some() => {
+            Some(BodyExpr::Name { name: path.path.get_ident()?.to_string(), span: path.span() })
+        }
+        Expr::Binary(binary) => {
+            let name = match binary.op {
+                BinOp::Add(_) => "+",
+                BinOp::Sub(_) => "-",
+                BinOp::Mul(_) => "*",
+                BinOp::Div(_) => "/",
+                _ => {
+                    return refuse(
+                        binary.op.span(),
+                        "values have no such operator",
+                        "use the operations of the prelude",
+                        errors,
+                    );
+                }
+            };
+            let operands = vec![expression(&binary.left, errors)?, expression(&binary.right, errors)?];
+            Some(BodyExpr::Operation { name: name.to_owned(), operands, element: None, span: binary.op.span() })
+        }
+        Expr::MethodCall(call) => {
+            let mut operands = vec![expression(&call.receiver, errors)?];
+            for argument in &call.args {
+                operands.push(expression(argument, errors)?);
+            }
+            let element = call.turbofish.as_ref().and_then(|types| match types.args.first()? {
+                GenericArgument::Type(Type::Path(path)) => {
+                    let name = path.path.segments.last()?.ident.to_string();
+                    ElementType::ALL.into_iter().find(|element| element.name() == name)
+                }
+                _ => None,
+            });
+            Some(BodyExpr::Operation { name: call.method.to_string(), operands, element, span: call.method.span() })
+        }
+        _ => refuse(
+            expr.span(),
+            "a task body is a straight line of tile operations",
+            "conditions and calls of functions have no place in it",
+            errors,
+        ),
+    }
+}
+
+fn refuse<T>(span: Span, problem: &str, help: &str, errors: &mut Errors) -> Option<T> {
+    errors.push(span, Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() });
+    None
+}

@@ -1,0 +1,165 @@
+//! Constants of a kernel module and their values.
+
+use crate::finding::{Errors, Finding};
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::spanned::Spanned as _;
+use syn::{BinOp, Expr, Lit};
+
+/// Values given for a build instead of those in the source, by name.
+pub type Overrides = IndexMap<String, usize>;
+
+/// The evaluated constants of one module, in order of declaration.
+#[derive(Clone, Debug, Default)]
+pub struct Constants {
+    values: IndexMap<String, (usize, Span)>,
+}
+
+impl Constants {
+    /// Evaluates and adds one.
+    pub fn declare(&mut self, item: &syn::ItemConst, overrides: &Overrides, errors: &mut Errors) {
+        let name = item.ident.to_string();
+        let value = match overrides.get(&name) {
+            Some(value) => Some(*value),
+            None => self.evaluate(&item.expr, &IndexMap::new(), errors),
+        };
+        if let Some(value) = value {
+            self.values.insert(name, (value, item.ident.span()));
+        }
+    }
+
+    /// The value of a constant.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<usize> {
+        self.values.get(name).map(|(value, _)| *value)
+    }
+
+    /// Names and values, in order of declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.values.iter().map(|(name, (value, _))| (name.as_str(), *value))
+    }
+
+    /// Computes a constant expression; `locals` are const arguments in scope.
+    pub fn evaluate(&self, expr: &Expr, locals: &IndexMap<String, usize>, errors: &mut Errors) -> Option<usize> {
+        match self.value(expr, locals) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                errors.push(fault.0, fault.1);
+                None
+            }
+        }
+    }
+
+    fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Box<(Span, Finding)>> {
+        let fault = |problem: String| Box::new((expr.span(), Finding::Constant { problem }));
+        let checked = |value: Option<usize>, what: &str| {
+            value.ok_or_else(|| fault(format!("`{what}` in a constant leaves the range of usize")))
+        };
+        match expr {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Int(int) => int.base10_parse().map_err(|e| fault(format!("no usize: {e}"))),
+                _ => Err(fault("a constant here is a whole number".into())),
+            },
+            Expr::Paren(paren) => self.value(&paren.expr, locals),
+            Expr::Group(group) => self.value(&group.expr, locals),
+            Expr::Block(block) if block.block.stmts.len() == 1 => match &block.block.stmts[0] {
+                syn::Stmt::Expr(inner, None) => self.value(inner, locals),
+                _ => Err(fault("a constant here is one expression".into())),
+            },
+            Expr::Path(path) => {
+                let Some(name) = path.path.get_ident().map(ToString::to_string) else {
+                    return Err(fault("a constant of another module can't be used here".into()));
+                };
+                if let Some(value) = locals.get(&name) {
+                    return Ok(*value);
+                }
+                self.get(&name).ok_or_else(|| {
+                    let nearest = nearest(&name, self.values.keys().map(String::as_str));
+                    Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest }))
+                })
+            }
+            Expr::Binary(binary) => {
+                let left = self.value(&binary.left, locals)?;
+                let right = self.value(&binary.right, locals)?;
+                match binary.op {
+                    BinOp::Add(_) => checked(left.checked_add(right), "+"),
+                    BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
+                    BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
+                    BinOp::Div(_) => checked(left.checked_div(right), "/"),
+                    BinOp::Rem(_) => checked(left.checked_rem(right), "%"),
+                    _ => Err(fault("this operator has no place in a constant".into())),
+                }
+            }
+            Expr::MethodCall(call) if call.args.len() == 1 => {
+                let left = self.value(&call.receiver, locals)?;
+                let right = self.value(&call.args[0], locals)?;
+                match call.method.to_string().as_str() {
+                    "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
+                    "div_ceil" => Err(fault("`div_ceil` by zero".into())),
+                    "min" => Ok(left.min(right)),
+                    "max" => Ok(left.max(right)),
+                    other => Err(fault(format!("`{other}` can't be computed at compile time here"))),
+                }
+            }
+            _ => Err(fault("this can't be computed at compile time here".into())),
+        }
+    }
+}
+
+/// The nearest of `names`, where one is near enough to be meant: at most a third of its letters differ.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    names
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
+        .min()
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Levenshtein's distance, without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.to_lowercase().chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<usize, usize> {
+        let mut constants = Constants::default();
+        let mut errors = Errors::default();
+        constants.declare(&syn::parse_str("const HIDDEN: usize = 7168;").unwrap(), &Overrides::new(), &mut errors);
+        constants.evaluate(&syn::parse_str(text).unwrap(), &IndexMap::new(), &mut errors).ok_or(errors.len())
+    }
+
+    #[test]
+    fn expressions_of_constants_are_computed() {
+        assert_eq!(value("HIDDEN.div_ceil(256) + 1"), Ok(29));
+        assert_eq!(value("(HIDDEN % 1000).min(100).max(3) * 2 - 1"), Ok(199));
+        assert_eq!(value("{ HIDDEN / 7 }"), Ok(1024));
+    }
+
+    #[test]
+    fn what_cannot_be_computed_is_one_error() {
+        for text in ["1 - 2", "HIDDEN / 0", "HIDDEN.div_ceil(0)", "1 << 3", "HIDEN", "f(3)", "1.5", "a::B", "!0"] {
+            assert_eq!(value(text), Err(1), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        assert_eq!(nearest("HIDEN", ["INTER", "HIDDEN"].into_iter()), Some("HIDDEN".into()));
+        assert_eq!(nearest("hidden", ["HIDDEN"].into_iter()), Some("HIDDEN".into()));
+        assert_eq!(nearest("FOO", ["HIDDEN"].into_iter()), None);
+    }
+}

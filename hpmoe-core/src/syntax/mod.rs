@@ -1,0 +1,13 @@
+//! From tokens to the syntax of a kernel: what the module says, before anything is known about it.
+
+mod body;
+mod constants;
+mod flow;
+mod kernel;
+mod tasks;
+
+pub use body::{BodyExpr, BodyStmt};
+pub use constants::{Constants, Overrides, nearest};
+pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
+pub use kernel::{Kernel, parse, refuse_unknown_overrides};
+pub use tasks::{TaskFn, TileParam};
