@@ -1,0 +1,86 @@
+// Copies between global memory, L1 and UB, and the atomic mode that applies to those into GM.
+#pragma once
+
+#include <type_traits>
+
+#include "ascendc/tensor.h"
+
+namespace AscendC {
+
+template <typename T>
+inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count,
+                     host::Where where = host::Where::here()) {
+    host::copyInCount(dst.place(), src.place(), count, where);
+}
+
+template <typename T>
+inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params,
+                     host::Where where = host::Where::here()) {
+    host::copyIn(dst.place(), src.place(), params, where);
+}
+
+template <typename T>
+inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Nd2NzParams &params,
+                     host::Where where = host::Where::here()) {
+    host::copyNd2Nz(dst.place(), src.place(), params, where);
+}
+
+template <typename T>
+inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count,
+                     host::Where where = host::Where::here()) {
+    host::copyOutCount(dst.place(), src.place(), count, where);
+}
+
+template <typename T>
+inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params,
+                     host::Where where = host::Where::here()) {
+    host::copyOut(dst.place(), src.place(), params, where);
+}
+
+template <typename T>
+inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count,
+                     host::Where where = host::Where::here()) {
+    host::copyLocalCount(dst.place(), src.place(), count, where);
+}
+
+template <typename T>
+inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params,
+                     host::Where where = host::Where::here()) {
+    host::copyLocal(dst.place(), src.place(), params, where);
+}
+
+template <typename T>
+inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &params,
+                        const DataCopyPadExtParams<T> &pad, host::Where where = host::Where::here()) {
+    host::padIn(dst.place(), src.place(), params, pad.isPad, pad.leftPadding, pad.rightPadding,
+                host::rawBits(pad.paddingValue), where);
+}
+
+template <typename T>
+inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params,
+                        host::Where where = host::Where::here()) {
+    host::padOut(dst.place(), src.place(), params, where);
+}
+
+template <typename T>
+inline void Fill(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
+                 host::Where where = host::Where::here()) {
+    host::fill("Fill", dst.place(), params.repeatTimes, params.blockNum, params.dstGap,
+               host::rawBits(params.initValue), where);
+}
+
+template <typename T>
+inline void InitConstValue(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
+                           host::Where where = host::Where::here()) {
+    host::fill("InitConstValue", dst.place(), params.repeatTimes, params.blockNum, params.dstGap,
+               host::rawBits(params.initValue), where);
+}
+
+template <typename T> inline void SetAtomicAdd(host::Where where = host::Where::here()) {
+    static_assert(std::is_same_v<T, int32_t> || std::is_same_v<T, float>, "SetAtomicAdd: int32_t and float only");
+    host::setAtomic(true, host::dtOf<T>, where);
+}
+
+inline void SetAtomicNone(host::Where where = host::Where::here()) { host::setAtomic(false, host::Dt::I32, where); }
+
+} // namespace AscendC

@@ -1,0 +1,55 @@
+// The scalar unit: its data cache, accesses around it, and what a core knows about itself.
+#pragma once
+
+#include <cstring>
+
+#include "ascendc/tensor.h"
+
+namespace AscendC {
+
+inline void InitSocState(host::Where where = host::Where::here()) { host::initSocState(where); }
+
+template <typename T, CacheLine line, DcciDst dst>
+inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
+    static_assert(dst == DcciDst::CACHELINE_OUT || dst == DcciDst::CACHELINE_ALL,
+                  "DataCacheCleanAndInvalid: against global memory only");
+    host::cleanAndInvalidate(tensor.place().address, line, dst, where);
+}
+
+template <typename T, CacheLine line>
+inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
+    host::cleanAndInvalidate(tensor.place().address, line, DcciDst::CACHELINE_OUT, where);
+}
+
+template <typename T>
+inline void DataCachePreload(const GlobalTensor<uint64_t> &tensor, const T byteOffset,
+                             host::Where where = host::Where::here()) {
+    host::preload(tensor.place().address + static_cast<uint64_t>(static_cast<int64_t>(byteOffset)), where);
+}
+
+template <MemDsbT what> inline void DataSyncBarrier(host::Where where = host::Where::here()) {
+    host::syncMemory(what, where);
+}
+
+template <typename T> inline T ReadGmByPassDCache(__gm__ T *address, host::Where where = host::Where::here()) {
+    uint64_t bits = host::loadAround(reinterpret_cast<uint64_t>(address), sizeof(T), where);
+    T value;
+    std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
+    return value;
+}
+
+template <typename T>
+inline void WriteGmByPassDCache(__gm__ T *address, T value, host::Where where = host::Where::here()) {
+    host::storeAround(reinterpret_cast<uint64_t>(address), sizeof(T), host::rawBits(value), where);
+}
+
+inline int64_t GetBlockIdx() { return host::blockIdx(); }
+inline int64_t GetBlockNum() { return host::blockNum(); }
+inline int64_t GetSubBlockIdx() { return host::subBlockIdx(); }
+inline int64_t GetSubBlockNum() { return host::subBlockNum(); }
+inline int64_t GetTaskRatio() { return host::subBlockNum(); }
+
+/// 50 MHz.
+inline int64_t GetSystemCycle(host::Where where = host::Where::here()) { return host::systemCycle(where); }
+
+} // namespace AscendC

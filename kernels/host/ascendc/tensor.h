@@ -1,0 +1,83 @@
+// GlobalTensor and LocalTensor: typed addresses. Neither owns memory, neither checks bounds; the
+// calls that use them do.
+#pragma once
+
+#include <cstring>
+
+#include "ascendc/bridge.h"
+
+namespace AscendC {
+
+template <typename T> class GlobalTensor {
+  public:
+    using PrimType = T;
+
+    void SetGlobalBuffer(__gm__ T *buffer) { buffer_ = buffer; }
+    void SetGlobalBuffer(__gm__ T *buffer, uint64_t) { buffer_ = buffer; }
+
+    GlobalTensor operator[](uint64_t offset) const {
+        GlobalTensor moved;
+        moved.buffer_ = reinterpret_cast<T *>(address() + offset * sizeof(T));
+        return moved;
+    }
+
+    const __gm__ T *GetPhyAddr() const { return buffer_; }
+    __gm__ T *GetPhyAddr(uint64_t offset) const { return buffer_ + offset; }
+
+    T GetValue(uint64_t offset, host::Where where = host::Where::here()) const {
+        uint64_t bits = host::loadGlobal(address() + offset * sizeof(T), sizeof(T), where);
+        T value;
+        std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
+        return value;
+    }
+    void SetValue(uint64_t offset, T value, host::Where where = host::Where::here()) const {
+        host::storeGlobal(address() + offset * sizeof(T), sizeof(T), host::rawBits(value), where);
+    }
+
+    host::Global place() const { return host::Global{address(), host::dtOf<T>}; }
+
+  private:
+    uint64_t address() const { return reinterpret_cast<uint64_t>(buffer_); }
+    __gm__ T *buffer_ = nullptr;
+};
+
+template <typename T> class LocalTensor {
+  public:
+    using PrimType = T;
+
+    LocalTensor() = default;
+    LocalTensor(TPosition position, uint32_t byteAddress, uint32_t elements)
+        : position_(position), address_(byteAddress), elements_(elements) {}
+
+    LocalTensor operator[](uint32_t offset) const {
+        uint32_t left = offset < elements_ ? elements_ - offset : 0u;
+        return LocalTensor(position_, address_ + offset * static_cast<uint32_t>(sizeof(T)), left);
+    }
+
+    template <typename U> LocalTensor<U> ReinterpretCast() const {
+        uint64_t bytes = uint64_t(elements_) * sizeof(T);
+        return LocalTensor<U>(position_, address_, static_cast<uint32_t>(bytes / sizeof(U)));
+    }
+
+    T GetValue(uint32_t index, host::Where where = host::Where::here()) const {
+        uint64_t bits = host::loadLocal((*this)[index].place(), where);
+        T value;
+        std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
+        return value;
+    }
+    void SetValue(uint32_t index, T value, host::Where where = host::Where::here()) const {
+        host::storeLocal((*this)[index].place(), host::rawBits(value), where);
+    }
+
+    uint32_t GetSize() const { return elements_; }
+    TPosition GetPosition() const { return position_; }
+
+    host::Local place() const { return host::Local{position_, host::dtOf<T>, address_}; }
+
+  private:
+    TPosition position_ = TPosition::GM;
+    uint32_t address_ = 0;
+    uint32_t elements_ = 0;
+};
+
+} // namespace AscendC

@@ -1,0 +1,171 @@
+// Elementwise vector calls: count forms, and mask forms where the subset has them.
+#pragma once
+
+#include "ascendc/tensor.h"
+
+namespace AscendC {
+
+namespace host {
+
+inline void setMask(VectorCall &call, const uint64_t mask[]) {
+    call.masked = true;
+    call.mask[0] = mask[0];
+    call.mask[1] = mask[1];
+}
+
+/// The first `lanes` lanes of every repeat. A count no register holds is left for the check to refuse.
+inline void setMask(VectorCall &call, uint64_t lanes) {
+    call.masked = true;
+    call.count = static_cast<int64_t>(lanes);
+    call.mask[0] = lanes >= 64 ? ~uint64_t(0) : (uint64_t(1) << lanes) - 1;
+    call.mask[1] = lanes >= 128 ? ~uint64_t(0) : lanes > 64 ? (uint64_t(1) << (lanes - 64)) - 1 : 0;
+}
+
+inline void setStrides(VectorCall &call, uint8_t repeat, const BinaryRepeatParams &p) {
+    call.repeat = repeat;
+    call.dstBlk = p.dstBlkStride, call.aBlk = p.src0BlkStride, call.bBlk = p.src1BlkStride;
+    call.dstRep = p.dstRepStride, call.aRep = p.src0RepStride, call.bRep = p.src1RepStride;
+}
+
+inline void setStrides(VectorCall &call, uint8_t repeat, const UnaryRepeatParams &p) {
+    call.repeat = repeat;
+    call.dstBlk = p.dstBlkStride, call.aBlk = p.srcBlkStride;
+    call.dstRep = p.dstRepStride, call.aRep = p.srcRepStride;
+}
+
+template <typename T> inline VectorCall vectorCall(const char *name, VOp op, const LocalTensor<T> &dst) {
+    VectorCall call = {};
+    call.name = name;
+    call.op = op;
+    call.dst = dst.place();
+    return call;
+}
+
+} // namespace host
+
+#define HPMOE_BINARY(NAME)                                                                                             \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b,                      \
+                     const int32_t &count, host::Where where = host::Where::here()) {                                  \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = a.place(), call.b = b.place(), call.count = count;                                                    \
+        host::vector(call, where);                                                                                     \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b, uint64_t mask,       \
+                     const uint8_t repeat, const BinaryRepeatParams &params,                                           \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = a.place(), call.b = b.place();                                                                        \
+        host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
+        host::vector(call, where);                                                                                     \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b, uint64_t mask[],     \
+                     const uint8_t repeat, const BinaryRepeatParams &params,                                           \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = a.place(), call.b = b.place();                                                                        \
+        host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
+        host::vector(call, where);                                                                                     \
+    }
+
+HPMOE_BINARY(Add)
+HPMOE_BINARY(Sub)
+HPMOE_BINARY(Mul)
+HPMOE_BINARY(Div)
+HPMOE_BINARY(Max)
+HPMOE_BINARY(Min)
+#undef HPMOE_BINARY
+
+#define HPMOE_SCALAR(NAME)                                                                                             \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, const int32_t &count,      \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = src.place(), call.scalar = host::rawBits(scalar), call.count = count;                                 \
+        host::vector(call, where);                                                                                     \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask,             \
+                     const uint8_t repeat, const UnaryRepeatParams &params,                                            \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
+        host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
+        host::vector(call, where);                                                                                     \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask[],           \
+                     const uint8_t repeat, const UnaryRepeatParams &params,                                            \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
+        host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
+        host::vector(call, where);                                                                                     \
+    }
+
+HPMOE_SCALAR(Adds)
+HPMOE_SCALAR(Muls)
+HPMOE_SCALAR(Maxs)
+HPMOE_SCALAR(Mins)
+#undef HPMOE_SCALAR
+
+#define HPMOE_UNARY(NAME)                                                                                              \
+    template <typename T>                                                                                              \
+    inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                       \
+                     host::Where where = host::Where::here()) {                                                        \
+        host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
+        call.a = src.place(), call.count = count;                                                                      \
+        host::vector(call, where);                                                                                     \
+    }
+
+HPMOE_UNARY(Exp)
+HPMOE_UNARY(Ln)
+HPMOE_UNARY(Sqrt)
+HPMOE_UNARY(Rsqrt)
+HPMOE_UNARY(Reciprocal)
+HPMOE_UNARY(Abs)
+HPMOE_UNARY(Relu)
+#undef HPMOE_UNARY
+
+/// dst[i] += src[i] * scalar
+template <typename T>
+inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, const int32_t &count,
+                 host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Axpy", host::VOp::Axpy, dst);
+    call.a = src.place(), call.b = dst.place(), call.scalar = host::rawBits(scalar), call.count = count;
+    host::vector(call, where);
+}
+
+template <typename T>
+inline void Duplicate(const LocalTensor<T> &dst, const T &value, const int32_t &count,
+                      host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Duplicate", host::VOp::Duplicate, dst);
+    call.scalar = host::rawBits(value), call.count = count;
+    host::vector(call, where);
+}
+
+template <typename T, typename Mask>
+inline void Duplicate(const LocalTensor<T> &dst, const T &value, Mask mask, const uint8_t repeat,
+                      const uint16_t dstBlkStride, const uint8_t dstRepStride,
+                      host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Duplicate", host::VOp::Duplicate, dst);
+    call.scalar = host::rawBits(value);
+    host::setMask(call, mask);
+    call.repeat = repeat, call.dstBlk = dstBlkStride, call.dstRep = dstRepStride;
+    host::vector(call, where);
+}
+
+template <typename T, typename Mask>
+inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const uint8_t repeat,
+                 const CopyRepeatParams &params, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Copy", host::VOp::Copy, dst);
+    call.a = src.place();
+    host::setMask(call, mask);
+    call.repeat = repeat, call.dstBlk = params.dstStride, call.aBlk = params.srcStride;
+    call.dstRep = params.dstRepeatSize, call.aRep = params.srcRepeatSize;
+    host::vector(call, where);
+}
+
+} // namespace AscendC

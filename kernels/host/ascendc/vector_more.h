@@ -1,0 +1,78 @@
+// Vector calls that change type or shape: Cast, Compare and Select, Gather, Brcb, reductions.
+#pragma once
+
+#include "ascendc/vector.h"
+
+namespace AscendC {
+
+template <typename T, typename U>
+inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &mode, const uint32_t count,
+                 host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Cast", host::VOp::Cast, dst);
+    call.a = src.place(), call.mode = static_cast<uint8_t>(mode), call.count = count;
+    host::vector(call, where);
+}
+
+/// Bit i of dst = a[i] op b[i]. `count * sizeof(T)` is a multiple of 256.
+template <typename T>
+inline void Compare(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b, CMPMODE mode,
+                    uint32_t count, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Compare", host::VOp::Compare, dst);
+    call.a = a.place(), call.b = b.place(), call.mode = static_cast<uint8_t>(mode), call.count = count;
+    host::vector(call, where);
+}
+
+/// A set bit of `mask` takes from a, a clear one from b. VSEL_TENSOR_TENSOR_MODE only.
+template <typename T, typename U>
+inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a,
+                   const LocalTensor<T> &b, SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Select", host::VOp::Select, dst);
+    call.a = a.place(), call.b = b.place(), call.c = mask.place();
+    call.mode = static_cast<uint8_t>(mode), call.count = count;
+    host::vector(call, where);
+}
+
+/// dst[i] = src[(base + offsets[i]) / sizeof(T)]: offsets in bytes.
+template <typename T>
+inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &offsets,
+                   const uint32_t base, const uint32_t count, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Gather", host::VOp::Gather, dst);
+    call.a = src.place(), call.b = offsets.place(), call.scalar = base, call.count = count;
+    host::vector(call, where);
+}
+
+/// Element j of eight fills the j-th 32 B of a repeat.
+template <typename T>
+inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeat,
+                 const BrcbRepeatParams &params, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Brcb", host::VOp::Brcb, dst);
+    call.a = src.place(), call.repeat = repeat, call.dstBlk = params.dstBlkStride, call.dstRep = params.dstRepStride;
+    host::vector(call, where);
+}
+
+template <typename T, typename Mask>
+inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const int32_t repeat,
+                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                           host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("WholeReduceSum", host::VOp::WholeReduceSum, dst);
+    call.a = src.place();
+    host::setMask(call, mask);
+    call.repeat = static_cast<uint32_t>(repeat), call.dstRep = static_cast<uint16_t>(dstRepStride);
+    call.aBlk = static_cast<uint16_t>(srcBlkStride), call.aRep = static_cast<uint16_t>(srcRepStride);
+    host::vector(call, where);
+}
+
+template <typename T, typename Mask>
+inline void WholeReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const int32_t repeat,
+                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
+                           host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("WholeReduceMax", host::VOp::WholeReduceMax, dst);
+    call.a = src.place(), call.mode = static_cast<uint8_t>(order);
+    host::setMask(call, mask);
+    call.repeat = static_cast<uint32_t>(repeat), call.dstRep = static_cast<uint16_t>(dstRepStride);
+    call.aBlk = static_cast<uint16_t>(srcBlkStride), call.aRep = static_cast<uint16_t>(srcRepStride);
+    host::vector(call, where);
+}
+
+} // namespace AscendC

@@ -1,0 +1,9 @@
+// Heavy loops are compiled for several instruction sets, the best one is taken at start-up. All of
+// them round alike: no contraction to fused multiply-add, no reordering.
+#pragma once
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+#define HPMOE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define HPMOE_CLONES
+#endif

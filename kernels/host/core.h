@@ -1,0 +1,150 @@
+// One core: its memories, queues, flags, cache, and the fiber that runs its scalar program.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cache.h"
+#include "call.h"
+#include "fiber.h"
+#include "launch.h"
+#include "random.h"
+#include "remote.h"
+#include "shadow.h"
+
+namespace AscendC::host {
+
+constexpr uint32_t kQueue = 32;
+
+struct Queue {
+    Call ring[kQueue];
+    uint32_t head = 0, tail = 0;
+    Call &at(uint32_t i) { return ring[i % kQueue]; }
+};
+
+struct Flag {
+    bool set;
+    uint32_t lastWait; ///< number of the last wait on the destination pipe
+    Clock clock;
+    Where setAt;
+};
+
+/// What the cores of one launch share.
+struct Rank {
+    HpmoeHostOptions options;
+    HpmoeHostKernel entry;
+    uint8_t *launch;
+    std::vector<HpmoeHostRegion> regions; // by base
+    std::atomic<bool> failed{false};
+    volatile int32_t ownStop = 0;
+    volatile int32_t *stop = nullptr;
+    HpmoeHostResult *result = nullptr;
+};
+
+struct Counters {
+    uint64_t calls, dmaBytes, dmas, mmads, mmadFlops, vectorCalls, flagWaits;
+};
+
+struct Core {
+    Rank *rank = nullptr;
+    bool aic = false;
+    uint32_t index = 0;
+    Fiber fiber;
+    bool finished = false;
+    bool busy = false; ///< the last slice ended with something left to do besides polling
+
+    Random random;
+    Memories memories;
+    Queue queues[kPipes];
+    uint32_t seq[kPipes];
+    Clock known[kPipes]; ///< what is complete for calls that a pipe starts from now on
+    Flag flags[kPipes][kPipes][8];
+    uint32_t scalarBarrier; ///< scalar accesses up to this one precede a PIPE_ALL
+    bool unfinished;        ///< something was issued since the last PIPE_ALL
+    Where lastIssue;
+    Atomic atomic;
+    bool marks[256]; ///< unit flags of the 512 B blocks of L0C; true: readable
+    Clock drained, filled; ///< handed over by unit flags
+    Cache cache;
+    Remote remote;
+    Counters counters;
+
+    // How this core orders what it is free to order; redrawn at random moments.
+    uint8_t pipeOrder[kPipes];
+    enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
+    enum class Pick : uint8_t { Oldest, Newest, Any } pick;
+    int32_t slice; ///< calls left until the fiber lets others run
+
+    void prepare(Rank &owner, bool matrix, uint32_t number);
+    void drawHabits();
+};
+
+Core &current();
+void runCore(void *core);
+
+// error.cpp
+[[noreturn]] void fail(Core &core, Where where, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+[[noreturn]] void leaveForEver(Core &core);
+std::string describe(const Call &call);
+
+// engine.cpp
+/// The next free slot of a pipe, with everything but the arguments filled in. Runs other work while
+/// the queue is full.
+Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where);
+/// Runs one queued call somewhere; false when none can run.
+bool step(Core &core);
+/// Entry of every call: stops, lets other fibers run, works off some of the queues.
+Core &enterCall();
+/// Entry of a call that a kernel polls with.
+Core &enterPoll();
+void drainAll(Core &core, Where where, const char *name);
+[[noreturn]] void deadlock(Core &core, Where where, const char *name, const char *waitingFor);
+void finishCore(Core &core);
+
+// flags.cpp
+bool canRunWait(Core &core, const Call &call);
+void runSetFlag(Core &core, Call &call);
+void runWaitFlag(Core &core, Call &call);
+
+// global.cpp
+enum class Access : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };
+const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
+                                   Access access);
+/// Writes of a copy into global memory: atomics, and delay when the memory is another rank's.
+void writeGlobal(Core &core, Atomic atomic, bool remote, uint64_t to, const void *from, uint32_t bytes);
+void readGlobal(void *to, uint64_t from, uint32_t bytes);
+void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
+bool isRemote(Core &core, uint64_t address);
+
+// check.cpp
+/// The memory behind a tensor; fails where the core has none of it, the start is not aligned, or
+/// `bytes` from there reach beyond its end.
+Mem checkLocal(Core &core, Where where, const char *name, const char *what, const Local &local, uint64_t bytes,
+               uint32_t alignment = 32);
+void checkRange(Core &core, Where where, const char *name, const char *field, uint64_t value, uint64_t low,
+                uint64_t high);
+void needKind(Core &core, Where where, const char *name, bool aic);
+
+// run_*.cpp
+void runCall(Core &core, Call &call);
+void runTransfer(Core &core, Call &call);
+void runMove(Core &core, Call &call);
+void runNd2Nz(Core &core, Call &call);
+void runFill(Core &core, Call &call);
+void runLoadData(Core &core, Call &call);
+void runMmad(Core &core, Call &call);
+bool mmadMayStart(Core &core, const MmadArgs &args);
+void runFixpipe(Core &core, Call &call);
+bool fixpipeMayStart(Core &core, const FixpipeArgs &args);
+void runVector(Core &core, Call &call);
+
+// shadow.cpp
+void touch(Core &core, Call &call, Mem mem, uint32_t offset, uint32_t bytes, bool write);
+
+inline uint32_t roundUp(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+inline Pipe sourceOf(HardEvent event) { return static_cast<Pipe>(static_cast<uint8_t>(event) / 8); }
+inline Pipe targetOf(HardEvent event) { return static_cast<Pipe>(static_cast<uint8_t>(event) % 8); }
+
+} // namespace AscendC::host

@@ -1,0 +1,223 @@
+// The queues of a core: what may run next, and the adversary who chooses.
+//
+// Work of the pipes runs on the core's own fiber, at its own calls: a pipe depends on nothing outside
+// its core. Copies and Fixpipes of a pipe may finish in any order between two barriers; V and M work in
+// order. How far the scalar program runs ahead, which pipe goes first and which of several copies is
+// taken is drawn anew at random moments, and kept for a while: a steady bias finds more than a fair coin.
+#include "core.h"
+
+namespace AscendC::host {
+
+namespace {
+
+bool inOrder(const Call &call) { return call.pipe == PIPE_V || call.pipe == PIPE_M || call.op == Op::Fixpipe; }
+
+bool mayStart(Core &core, const Call &call) {
+    if (call.op == Op::Mmad) return mmadMayStart(core, call.mmad);
+    if (call.op == Op::Fixpipe) return fixpipeMayStart(core, call.fix);
+    return true;
+}
+
+/// Positions in a queue whose calls may run now.
+uint32_t candidates(Core &core, Pipe pipe, uint32_t *out) {
+    Queue &queue = core.queues[pipe];
+    uint32_t n = 0;
+    bool workDone = true, allDone = true;
+    for (uint32_t i = queue.head; i != queue.tail; ++i) {
+        Call &call = queue.at(i);
+        if (call.done) continue;
+        switch (call.op) {
+        case Op::SetFlag:
+            if (workDone) out[n++] = i;
+            break;
+        case Op::WaitFlag:
+            if (canRunWait(core, call)) out[n++] = i;
+            return n;
+        case Op::Barrier:
+            if (allDone) out[n++] = i;
+            return n;
+        default:
+            if ((workDone || !inOrder(call)) && mayStart(core, call)) out[n++] = i;
+            workDone = false;
+        }
+        allDone = false;
+    }
+    return n;
+}
+
+/// Calls before a wait or barrier have started, so they know only what the pipe knew until now.
+void stampBefore(Core &core, Pipe pipe, uint32_t position) {
+    Queue &queue = core.queues[pipe];
+    for (uint32_t i = queue.head; i != position; ++i) {
+        Call &call = queue.at(i);
+        if (call.done || call.stamped) continue;
+        call.clock.join(core.known[pipe]);
+        call.stamped = true;
+    }
+}
+
+void runAt(Core &core, Pipe pipe, uint32_t position) {
+    Queue &queue = core.queues[pipe];
+    Call &call = queue.at(position);
+    if (!call.stamped) call.clock.join(core.known[pipe]);
+    switch (call.op) {
+    case Op::SetFlag: runSetFlag(core, call); break;
+    case Op::WaitFlag:
+        stampBefore(core, pipe, position);
+        runWaitFlag(core, call);
+        break;
+    case Op::Barrier: core.known[pipe].at[pipe] = call.seq; break;
+    default:
+        if (call.op == Op::Fixpipe) call.clock.at[PIPE_FIX] = call.seq - 1; // it brings its own barrier
+        Trace &trace = core.memories.traces(pipe)[call.seq % Memories::kTraces];
+        trace = Trace{call.seq, call.name, call.where,
+                      call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10};
+        runCall(core, call);
+    }
+    call.done = true;
+    while (queue.head != queue.tail && queue.at(queue.head).done) ++queue.head;
+}
+
+void runSome(Core &core) {
+    switch (core.pace) {
+    case Core::Pace::Eager:
+        while (step(core)) {}
+        break;
+    case Core::Pace::Lazy: break;
+    case Core::Pace::Mixed:
+        for (uint32_t n = core.random.below(4); n && step(core); --n) {}
+    }
+    if (!core.remote.empty() && core.random.oneIn(8)) core.remote.landSome(core.random, 4);
+    if (core.random.oneIn(256)) core.cache.evict(core.random.below(Cache::kLines));
+    if (core.random.oneIn(128)) core.drawHabits();
+}
+
+int32_t drawSlice(Random &random) {
+    static constexpr uint32_t longest[] = {4, 64, 64, 1024};
+    return 1 + static_cast<int32_t>(random.below(longest[random.below(4)]));
+}
+
+void stopIfAsked(Core &core) {
+    if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
+}
+
+} // namespace
+
+void Core::drawHabits() {
+    for (uint8_t i = 0; i < kPipes; ++i) pipeOrder[i] = i;
+    for (uint32_t i = kPipes - 1; i; --i) std::swap(pipeOrder[i], pipeOrder[random.below(i + 1)]);
+    pace = static_cast<Pace>(random.below(3));
+    pick = static_cast<Pick>(random.below(3));
+}
+
+bool step(Core &core) {
+    uint32_t found[kQueue];
+    for (uint8_t pipe : core.pipeOrder) {
+        Queue &queue = core.queues[pipe];
+        if (queue.head == queue.tail) continue;
+        uint32_t n = candidates(core, static_cast<Pipe>(pipe), found);
+        if (!n) continue;
+        uint32_t chosen = core.pick == Core::Pick::Oldest ? 0
+                          : core.pick == Core::Pick::Newest ? n - 1
+                                                            : core.random.below(n);
+        runAt(core, static_cast<Pipe>(pipe), found[chosen]);
+        return true;
+    }
+    return false;
+}
+
+Core &enterCall() {
+    Core &core = current();
+    stopIfAsked(core);
+    ++core.counters.calls;
+    if (--core.slice < 0) {
+        core.slice = drawSlice(core.random);
+        core.busy = true;
+        core.fiber.leave();
+        stopIfAsked(core);
+    }
+    runSome(core);
+    return core;
+}
+
+Core &enterPoll() {
+    Core &core = current();
+    stopIfAsked(core);
+    ++core.counters.calls;
+    core.busy = !core.remote.empty();
+    for (const Queue &queue : core.queues) core.busy |= queue.head != queue.tail;
+    if (core.random.oneIn(4)) {
+        step(core);
+        core.remote.landSome(core.random, 1 + core.random.below(4));
+    }
+    runSome(core);
+    core.fiber.leave();
+    stopIfAsked(core);
+    return core;
+}
+
+Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
+    Queue &queue = core.queues[pipe];
+    while (queue.tail - queue.head == kQueue)
+        if (!step(core)) deadlock(core, where, name, "room in its queue");
+    Call &call = queue.at(queue.tail++);
+    call.op = op, call.pipe = pipe, call.done = false, call.stamped = false;
+    call.atomic = core.atomic;
+    call.seq = ++core.seq[pipe];
+    call.name = name, call.where = where;
+    call.clock = core.known[PIPE_S];
+    call.clock.at[PIPE_S] = core.scalarBarrier;
+    core.unfinished = true;
+    core.lastIssue = where;
+    return call;
+}
+
+void drainAll(Core &core, Where where, const char *name) {
+    for (;;) {
+        bool empty = true;
+        for (Queue &queue : core.queues) empty &= queue.head == queue.tail;
+        if (empty) break;
+        if (!step(core)) deadlock(core, where, name, "all pipes to finish");
+    }
+    core.remote.landAll();
+    for (uint32_t p = 1; p < kPipes; ++p) core.known[PIPE_S].at[p] = core.seq[p];
+    core.scalarBarrier = core.seq[PIPE_S];
+    core.unfinished = false;
+}
+
+void deadlock(Core &core, Where where, const char *name, const char *waitingFor) {
+    std::string fronts;
+    for (uint32_t p = 0; p < kPipes; ++p) {
+        Queue &queue = core.queues[p];
+        for (uint32_t i = queue.head; i != queue.tail; ++i)
+            if (!queue.at(i).done) {
+                fronts += std::string("; in front of PIPE_") + kPipeNames[p] + ": " + describe(queue.at(i));
+                break;
+            }
+    }
+    fail(core, where, name, "deadlock: the scalar unit waits for %s, and no pipe can go on%s", waitingFor,
+         fronts.c_str());
+}
+
+void finishCore(Core &core) {
+    Where end{"the end of the kernel", 0};
+    if (core.unfinished)
+        fail(core, core.lastIssue, "end of kernel",
+             "work was still queued when the kernel ended (this is the last call issued): finish with PipeBarrier<PIPE_ALL>()");
+    for (uint32_t from = 0; from < kPipes; ++from)
+        for (uint32_t to = 0; to < kPipes; ++to)
+            for (int id = 0; id < 8; ++id)
+                if (core.flags[from][to][id].set)
+                    fail(core, core.flags[from][to][id].setAt, "SetFlag",
+                         "flag %s_%s %d was still set when the kernel ended: every SetFlag needs its WaitFlag",
+                         kPipeNames[from], kPipeNames[to], id);
+    for (uint32_t block = 0; block < 256; ++block)
+        if (core.marks[block])
+            fail(core, end, "Mmad", "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
+                 block * 512, block * 512 + 512);
+    uint64_t address;
+    if (const Where *store = core.cache.dirty(&address))
+        fail(core, *store, "SetValue", "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
+}
+
+} // namespace AscendC::host

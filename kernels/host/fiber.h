@@ -1,0 +1,32 @@
+// One stack of execution that can be left and entered again, always from the same thread.
+#pragma once
+
+#include <cstddef>
+
+namespace AscendC::host {
+
+class Fiber {
+  public:
+    using Body = void (*)(void *argument);
+
+    Fiber() = default;
+    Fiber(const Fiber &) = delete;
+    Fiber &operator=(const Fiber &) = delete;
+    ~Fiber();
+
+    /// Makes it ready to run `body(argument)`, which must end in `leave` and never return.
+    /// The stack is kept from one use to the next.
+    void prepare(Body body, void *argument);
+    /// Runs it until it leaves. Called by a worker.
+    void enter();
+    /// Goes back to the worker. Called inside the fiber.
+    void leave();
+
+  private:
+    void *map_ = nullptr;
+    size_t mapBytes_ = 0;
+    void *inside_ = nullptr;  // saved context of the fiber
+    void *outside_ = nullptr; // saved context of the worker
+};
+
+} // namespace AscendC::host

@@ -1,0 +1,106 @@
+// SetFlag, WaitFlag, PipeBarrier.
+#include "core.h"
+
+namespace AscendC::host {
+
+namespace {
+
+constexpr uint64_t bit(HardEvent event) { return uint64_t(1) << static_cast<uint8_t>(event); }
+
+constexpr uint64_t kBoth = bit(HardEvent::MTE2_MTE3) | bit(HardEvent::MTE3_MTE2) | bit(HardEvent::S_MTE2) |
+                           bit(HardEvent::MTE2_S) | bit(HardEvent::S_MTE3) | bit(HardEvent::MTE3_S);
+constexpr uint64_t kAiv = kBoth | bit(HardEvent::MTE2_V) | bit(HardEvent::V_MTE2) | bit(HardEvent::V_MTE3) |
+                          bit(HardEvent::MTE3_V) | bit(HardEvent::S_V) | bit(HardEvent::V_S) | bit(HardEvent::V_V);
+constexpr uint64_t kAic =
+    kBoth | bit(HardEvent::MTE2_MTE1) | bit(HardEvent::MTE1_MTE2) | bit(HardEvent::MTE1_M) | bit(HardEvent::M_MTE1) |
+    bit(HardEvent::M_FIX) | bit(HardEvent::FIX_M) | bit(HardEvent::MTE2_M) | bit(HardEvent::M_MTE2) |
+    bit(HardEvent::MTE1_MTE3) | bit(HardEvent::MTE3_MTE1) | bit(HardEvent::MTE1_FIX) | bit(HardEvent::FIX_MTE1) |
+    bit(HardEvent::MTE2_FIX) | bit(HardEvent::FIX_MTE2) | bit(HardEvent::FIX_MTE3) | bit(HardEvent::FIX_FIX) |
+    bit(HardEvent::FIX_S) | bit(HardEvent::M_S);
+
+Flag &flagOf(Core &core, const FlagArgs &args) { return core.flags[sourceOf(args.event)][targetOf(args.event)][args.id]; }
+
+void check(Core &core, Where where, const char *name, HardEvent event, int32_t id) {
+    if (!((core.aic ? kAic : kAiv) & bit(event)))
+        fail(core, where, name, "an %s has no event %s_%s", core.aic ? "AIC" : "AIV", kPipeNames[sourceOf(event)],
+             kPipeNames[targetOf(event)]);
+    checkRange(core, where, name, "the flag's id", static_cast<uint64_t>(static_cast<int64_t>(id)), 0, 7);
+}
+
+void raise(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where) {
+    Flag &flag = flagOf(core, args);
+    Pipe from = sourceOf(args.event), to = targetOf(args.event);
+    if (flag.set)
+        fail(core, where, name, "flag %s_%s %u is set twice without a wait between (first at %s:%d)", kPipeNames[from],
+             kPipeNames[to], args.id, flag.setAt.file, flag.setAt.line);
+    if (to != PIPE_S && to != from && clock.at[to] < flag.lastWait)
+        fail(core, where, name,
+             "flag %s_%s %u may be set twice: nothing tells PIPE_%s that the wait for the last one has happened on PIPE_%s",
+             kPipeNames[from], kPipeNames[to], args.id, kPipeNames[from], kPipeNames[to]);
+    flag.set = true;
+    flag.clock = clock;
+    flag.setAt = where;
+}
+
+} // namespace
+
+bool canRunWait(Core &core, const Call &call) { return flagOf(core, call.flag).set; }
+
+void runSetFlag(Core &core, Call &call) {
+    Clock clock = call.clock;
+    clock.at[call.pipe] = call.seq;
+    raise(core, call.flag, clock, call.name, call.where);
+}
+
+void runWaitFlag(Core &core, Call &call) {
+    Flag &flag = flagOf(core, call.flag);
+    flag.set = false;
+    flag.lastWait = call.seq;
+    core.known[call.pipe].join(flag.clock);
+    core.known[call.pipe].join(call.clock);
+}
+
+void setFlag(HardEvent event, int32_t id, Where where) {
+    Core &core = enterCall();
+    check(core, where, "SetFlag", event, id);
+    FlagArgs args{event, static_cast<uint8_t>(id)};
+    Pipe from = sourceOf(event);
+    if (from == PIPE_S) {
+        Clock clock = core.known[PIPE_S];
+        clock.at[PIPE_S] = ++core.seq[PIPE_S];
+        raise(core, args, clock, "SetFlag", where);
+        return;
+    }
+    issue(core, from, Op::SetFlag, "SetFlag", where).flag = args;
+}
+
+void waitFlag(HardEvent event, int32_t id, Where where) {
+    Core &core = enterCall();
+    check(core, where, "WaitFlag", event, id);
+    ++core.counters.flagWaits;
+    FlagArgs args{event, static_cast<uint8_t>(id)};
+    Pipe to = targetOf(event);
+    if (to != PIPE_S) {
+        issue(core, to, Op::WaitFlag, "WaitFlag", where).flag = args;
+        return;
+    }
+    Flag &flag = flagOf(core, args);
+    while (!flag.set)
+        if (!step(core)) {
+            std::string what = std::string("flag ") + kPipeNames[sourceOf(event)] + "_S " + std::to_string(id);
+            deadlock(core, where, "WaitFlag", what.c_str());
+        }
+    flag.set = false;
+    core.known[PIPE_S].join(flag.clock);
+}
+
+void barrier(pipe_t pipe, Where where) {
+    Core &core = enterCall();
+    bool vectorPipe = pipe == PIPE_V, cubePipe = pipe == PIPE_M || pipe == PIPE_MTE1 || pipe == PIPE_FIX;
+    if (core.aic ? vectorPipe : cubePipe)
+        fail(core, where, "PipeBarrier", "an %s has no PIPE_%s", core.aic ? "AIC" : "AIV", kPipeNames[pipe]);
+    if (pipe == PIPE_ALL) drainAll(core, where, "PipeBarrier<PIPE_ALL>");
+    else issue(core, pipe, Op::Barrier, "PipeBarrier", where);
+}
+
+} // namespace AscendC::host

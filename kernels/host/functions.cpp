@@ -1,0 +1,85 @@
+// Exp and Ln for float: one documented algorithm each, without fused operations, so that any
+// implementation of the same steps in IEEE arithmetic gives the same bits.
+#include <cstdint>
+#include <limits>
+
+#include "ascendc/numbers.h"
+#include "clones.h"
+#include "vector_math.h"
+
+namespace AscendC::host {
+
+// The float next to floor(v), for |v| < 2^31 (SSE2 has no floor; this one has the same bits but for -0).
+static inline float floorOf(float v) {
+    float whole = static_cast<float>(static_cast<int32_t>(v));
+    return whole > v ? whole - 1.0f : whole;
+}
+
+static inline float powerOfTwo(int32_t n) { return floatOf(static_cast<uint32_t>(n + 127) << 23); }
+
+/// exp(x): NaN gives NaN, above 88.72284 infinity, below -103.97208 zero. Otherwise
+///   n = floor(x * log2(e) + 0.5), r = x - n * 0.693359375 - n * -2.12194440e-4,
+///   y = (p(r) * (r * r) + r) + 1 with a polynomial p of degree 5 in Horner's form,
+///   and y * 2^trunc(n/2) * 2^(n - trunc(n/2)).
+HPMOE_CLONES void expOf(float *dst, const float *src, uint32_t n) {
+    const float high = floatOf(0x42B17218u), low = floatOf(0xC2CFF1B5u);
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < n; ++i) {
+        float x = src[i];
+        float in = x > high ? high : x;
+        in = in < low ? low : in;
+        in = in == in ? in : 0.0f;
+        float scale = floorOf(in * 1.44269504f + 0.5f);
+        float r = in - scale * 0.693359375f;
+        r = r - scale * -2.12194440e-4f;
+        float p = 1.9875691500e-4f;
+        p = p * r + 1.3981999507e-3f;
+        p = p * r + 8.3334519073e-3f;
+        p = p * r + 4.1665795894e-2f;
+        p = p * r + 1.6666665459e-1f;
+        p = p * r + 5.0000001201e-1f;
+        float y = p * (r * r) + r + 1.0f;
+        int32_t whole = static_cast<int32_t>(scale), first = whole / 2;
+        float result = y * powerOfTwo(first) * powerOfTwo(whole - first);
+        result = x > high ? std::numeric_limits<float>::infinity() : result;
+        result = x < low ? 0.0f : result;
+        dst[i] = x == x ? result : x + x;
+    }
+}
+
+/// ln(x): x = m * 2^e with m in [sqrt(1/2), sqrt(2)), f = m - 1,
+///   y = f * (f * f) * p(f) with a polynomial p of degree 8 in Horner's form,
+///   y += e * -2.12194440e-4, y -= 0.5 * (f * f), then (f + y) + e * 0.693359375.
+/// Subnormals are scaled by 2^24 first. 0 gives -infinity, below 0 NaN, infinity and NaN themselves.
+HPMOE_CLONES void lnOf(float *dst, const float *src, uint32_t n) {
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < n; ++i) {
+        float x = src[i];
+        bool tiny = x < 1.17549435e-38f;
+        float in = tiny ? x * 16777216.0f : x;
+        uint32_t bits = bitsOf(in);
+        // Exponent such that the mantissa lies in [sqrt(1/2), sqrt(2)): 0x3F3504F3 is sqrt(1/2).
+        int32_t exponent = static_cast<int32_t>(bits - 0x3F3504F3u) >> 23;
+        float f = floatOf(bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
+        float e = static_cast<float>(tiny ? exponent - 24 : exponent);
+        float z = f * f, p = 7.0376836292e-2f;
+        p = p * f - 1.1514610310e-1f;
+        p = p * f + 1.1676998740e-1f;
+        p = p * f - 1.2420140846e-1f;
+        p = p * f + 1.4249322787e-1f;
+        p = p * f - 1.6668057665e-1f;
+        p = p * f + 2.0000714765e-1f;
+        p = p * f - 2.4999993993e-1f;
+        p = p * f + 3.3333331174e-1f;
+        float y = f * z * p;
+        y = y + e * -2.12194440e-4f;
+        y = y - 0.5f * z;
+        float result = f + y + e * 0.693359375f;
+        result = x == 0.0f ? -std::numeric_limits<float>::infinity() : result;
+        result = x == std::numeric_limits<float>::infinity() ? x : result;
+        result = x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : result;
+        dst[i] = x == x ? result : x + x;
+    }
+}
+
+} // namespace AscendC::host

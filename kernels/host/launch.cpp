@@ -1,0 +1,166 @@
+// A launch: cores made ready, spread over worker threads, run until all have left.
+#include "launch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <sched.h>
+#include <thread>
+#include <time.h>
+
+#include "core.h"
+
+namespace AscendC::host {
+
+namespace {
+
+thread_local Core *t_current = nullptr;
+
+/// Cores are kept from launch to launch, because their memories are large.
+class Pool {
+  public:
+    std::unique_ptr<Core> take() {
+        std::lock_guard<std::mutex> guard(lock_);
+        if (free_.empty()) return std::make_unique<Core>();
+        std::unique_ptr<Core> core = std::move(free_.back());
+        free_.pop_back();
+        return core;
+    }
+    void give(std::unique_ptr<Core> core) {
+        std::lock_guard<std::mutex> guard(lock_);
+        free_.push_back(std::move(core));
+    }
+
+  private:
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Core>> free_;
+};
+
+Pool &pool() {
+    static Pool *one = new Pool; // never destroyed: launches may outlive static destructors
+    return *one;
+}
+
+void bodyOfCore(void *argument) {
+    Core &core = *static_cast<Core *>(argument);
+    core.rank->entry(core.rank->launch);
+    finishCore(core);
+    core.finished = true;
+    leaveForEver(core);
+}
+
+/// Threads whose cores all poll give the machine to those that have work.
+void rest(uint32_t idlePasses) {
+    if (idlePasses < 4) return;
+    if (idlePasses < 32) {
+        sched_yield();
+        return;
+    }
+    timespec pause = {0, 20000L * static_cast<long>(std::min(idlePasses - 31, 10u))};
+    nanosleep(&pause, nullptr);
+}
+
+void work(Rank &rank, std::vector<Core *> cores, uint64_t seed) {
+    Random random(seed);
+    uint32_t idle = 0;
+    while (!cores.empty()) {
+        bool busy = false;
+        for (size_t i = cores.size() - 1; i; --i) std::swap(cores[i], cores[random.below(static_cast<uint32_t>(i + 1))]);
+        for (size_t i = 0; i < cores.size();) {
+            if (__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) return;
+            t_current = cores[i];
+            cores[i]->fiber.enter();
+            busy |= cores[i]->busy;
+            if (!cores[i]->finished) ++i;
+            else busy = true, cores[i] = cores.back(), cores.pop_back();
+        }
+        idle = busy ? 0 : idle + 1;
+        rest(idle);
+    }
+}
+
+const char *refuse(const HpmoeHostOptions &o) {
+    if (o.aic + o.aiv == 0) return "a launch needs cores";
+    if (o.aic && o.aiv % o.aic) return "aiv must be a multiple of aic";
+    if (o.aic && o.aiv > 2 * o.aic) return "aiv must be at most twice aic";
+    for (uint64_t i = 0; i < o.region_count; ++i)
+        if (reinterpret_cast<uint64_t>(o.regions[i].base) % 64) return "a region must start at a multiple of 64 bytes";
+    return nullptr;
+}
+
+void addCounters(HpmoeHostResult &result, const Counters &c) {
+    result.calls += c.calls, result.dma_bytes += c.dmaBytes, result.dmas += c.dmas, result.mmads += c.mmads;
+    result.mmad_flops += c.mmadFlops, result.vector_calls += c.vectorCalls, result.flag_waits += c.flagWaits;
+}
+
+} // namespace
+
+Core &current() { return *t_current; }
+
+void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
+    rank = &owner, aic = matrix, index = number;
+    finished = false, busy = true;
+    uint64_t who = (uint64_t(owner.options.rank) << 32) | (uint64_t(matrix) << 31) | number;
+    random = Random(owner.options.seed ^ Random(who).next());
+    memories.forget();
+    for (Queue &queue : queues) queue.head = queue.tail = 0;
+    std::memset(seq, 0, sizeof seq);
+    std::memset(static_cast<void *>(known), 0, sizeof known);
+    std::memset(static_cast<void *>(flags), 0, sizeof flags);
+    std::memset(marks, 0, sizeof marks);
+    drained = filled = Clock{};
+    counters = Counters{};
+    scalarBarrier = 0, unfinished = false, atomic = Atomic::None, slice = static_cast<int32_t>(random.below(64));
+    cache.clear();
+    remote.clear();
+    drawHabits();
+    fiber.prepare(bodyOfCore, this);
+}
+
+} // namespace AscendC::host
+
+using namespace AscendC::host;
+
+int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result) {
+    std::memset(result, 0, sizeof *result);
+    if (const char *reason = refuse(*options)) {
+        std::snprintf(result->message, sizeof result->message, "rank %u: %s", options->rank, reason);
+        return result->code = HPMOE_HOST_BROKEN_RULE;
+    }
+    Rank rank;
+    rank.options = *options;
+    rank.entry = entry, rank.launch = static_cast<uint8_t *>(launch), rank.result = result;
+    rank.stop = options->stop ? options->stop : &rank.ownStop;
+    rank.regions.assign(options->regions, options->regions + options->region_count);
+    std::sort(rank.regions.begin(), rank.regions.end(),
+              [](const HpmoeHostRegion &a, const HpmoeHostRegion &b) { return a.base < b.base; });
+
+    std::vector<std::unique_ptr<Core>> cores;
+    uint32_t count = options->aic + options->aiv, threads = std::max(1u, std::min(options->threads, count));
+    std::vector<std::vector<Core *>> shares(threads);
+    for (uint32_t i = 0; i < count; ++i) {
+        cores.push_back(pool().take());
+        bool aic = i < options->aic;
+        cores[i]->prepare(rank, aic, aic ? i : i - options->aic);
+        shares[i % threads].push_back(cores[i].get());
+    }
+    std::vector<std::thread> workers;
+    for (uint32_t t = 1; t < threads; ++t) workers.emplace_back(work, std::ref(rank), shares[t], options->seed + t);
+    work(rank, shares[0], options->seed);
+    for (std::thread &worker : workers) worker.join();
+
+    bool left = true;
+    for (auto &core : cores) {
+        core->cache.cleanAll(); // the caller reads records that cores wrote before they were stopped
+        left &= core->finished;
+        addCounters(*result, core->counters);
+        pool().give(std::move(core));
+    }
+    if (result->code == HPMOE_HOST_OK && !left) {
+        result->code = HPMOE_HOST_STOPPED;
+        std::snprintf(result->message, sizeof result->message, "rank %u: stopped because another rank was",
+                      options->rank);
+    }
+    return result->code;
+}

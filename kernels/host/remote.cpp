@@ -1,0 +1,43 @@
+#include "remote.h"
+
+#include "core.h"
+
+namespace AscendC::host {
+
+void Remote::clear() {
+    pieces_.clear();
+    bytes_.clear();
+}
+
+void Remote::send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
+    while (bytes) {
+        uint32_t room = 512 - static_cast<uint32_t>(to % 512), size = bytes < room ? bytes : room;
+        // Atomics are signals: now and then one passes everything that is under way.
+        if (atomic != Atomic::None && random.oneIn(2)) {
+            applyWrite(atomic, reinterpret_cast<uint8_t *>(to), from, size);
+        } else {
+            pieces_.push_back(Piece{to, static_cast<uint32_t>(bytes_.size()), static_cast<uint16_t>(size), atomic});
+            bytes_.insert(bytes_.end(), from, from + size);
+        }
+        to += size, from += size, bytes -= size;
+    }
+    if (bytes_.size() > (1u << 20)) landAll();
+}
+
+void Remote::land(uint32_t index) {
+    Piece piece = pieces_[index];
+    pieces_[index] = pieces_.back();
+    pieces_.pop_back();
+    applyWrite(piece.atomic, reinterpret_cast<uint8_t *>(piece.to), bytes_.data() + piece.from, piece.size);
+    if (pieces_.empty()) bytes_.clear();
+}
+
+void Remote::landSome(Random &random, uint32_t most) {
+    while (most-- && !pieces_.empty()) land(random.below(static_cast<uint32_t>(pieces_.size())));
+}
+
+void Remote::landAll() {
+    while (!pieces_.empty()) land(static_cast<uint32_t>(pieces_.size()) - 1);
+}
+
+} // namespace AscendC::host

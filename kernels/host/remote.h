@@ -1,0 +1,33 @@
+// Writes on their way to other ranks: they land piece by piece, at any later moment, in any order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "call.h"
+#include "random.h"
+
+namespace AscendC::host {
+
+class Remote {
+  public:
+    void clear();
+    bool empty() const { return pieces_.empty(); }
+    /// Cuts a write at 512 B boundaries and sends the pieces off.
+    void send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
+    void landSome(Random &random, uint32_t most);
+    void landAll();
+
+  private:
+    struct Piece {
+        uint64_t to;
+        uint32_t from; ///< in bytes_
+        uint16_t size;
+        Atomic atomic;
+    };
+    void land(uint32_t index);
+    std::vector<Piece> pieces_;
+    std::vector<uint8_t> bytes_;
+};
+
+} // namespace AscendC::host

@@ -1,0 +1,120 @@
+// What copies do when their turn comes.
+#include <cstring>
+
+#include "core.h"
+
+namespace AscendC::host {
+
+void runCall(Core &core, Call &call) {
+    switch (call.op) {
+    case Op::Transfer: return runTransfer(core, call);
+    case Op::Move: return runMove(core, call);
+    case Op::Nd2Nz: return runNd2Nz(core, call);
+    case Op::Fill: return runFill(core, call);
+    case Op::LoadData: return runLoadData(core, call);
+    case Op::Mmad: return runMmad(core, call);
+    case Op::Fixpipe: return runFixpipe(core, call);
+    case Op::Vector: return runVector(core, call);
+    case Op::SetFlag: case Op::WaitFlag: case Op::Barrier: break; // the engine's own
+    }
+}
+
+namespace {
+
+/// Bytes [from, to) of a row become the padding value, or repeat the row's first element.
+void pad(uint8_t *row, uint32_t from, uint32_t to, const TransferArgs &a) {
+    uint32_t size = sizeOf(a.type);
+    for (uint32_t i = from; i < to; i += size)
+        std::memcpy(row + i, a.padWithValue ? reinterpret_cast<const uint8_t *>(&a.padValue) : row + a.lead, size);
+}
+
+} // namespace
+
+void runTransfer(Core &core, Call &call) {
+    const TransferArgs &a = call.transfer;
+    ++core.counters.dmas;
+    uint8_t *local = core.memories.data(a.mem) + a.local;
+    bool remote = a.toGm && isRemote(core, a.gm);
+    bool dense = a.rows == 1 || (a.localStep == a.padded && a.padded % 32 == 0);
+    if (dense) touch(core, call, a.mem, a.local, a.rows * a.padded, !a.toGm);
+    for (uint32_t r = 0; r < a.rows; ++r, local += a.localStep) {
+        if (!dense) touch(core, call, a.mem, a.local + r * a.localStep, a.padded, !a.toGm);
+        uint64_t gm = a.gm + r * a.gmStep;
+        if (a.toGm) {
+            writeGlobal(core, call.atomic, remote, gm, local, a.rowBytes);
+            continue;
+        }
+        readGlobal(local + a.lead, gm, a.rowBytes);
+        if (a.padded != a.rowBytes) {
+            pad(local, 0, a.lead, a);
+            pad(local, a.lead + a.rowBytes, a.padded, a);
+        }
+    }
+    if (!a.toGm) core.counters.dmaBytes += uint64_t(a.rows) * a.rowBytes;
+}
+
+void runMove(Core &core, Call &call) {
+    const MoveArgs &a = call.move;
+    uint8_t *dst = core.memories.data(a.dstMem), *src = core.memories.data(a.srcMem);
+    for (uint32_t r = 0; r < a.rows; ++r) {
+        uint32_t to = a.dst + r * a.dstStep, from = a.src + r * a.srcStep;
+        touch(core, call, a.srcMem, from, a.rowBytes, false);
+        touch(core, call, a.dstMem, to, a.rowBytes, true);
+        std::memcpy(dst + to, src + from, a.rowBytes);
+    }
+}
+
+void runNd2Nz(Core &core, Call &call) {
+    const Nd2NzArgs &a = call.nd2nz;
+    const Nd2NzParams &p = a.p;
+    ++core.counters.dmas;
+    core.counters.dmaBytes += uint64_t(p.ndNum) * p.nValue * p.dValue * a.bytes;
+    uint8_t *l1 = core.memories.data(Mem::L1);
+    uint32_t rowBytes = uint32_t(p.dValue) * a.bytes, columns = (rowBytes + 31) / 32;
+    for (uint32_t i = 0; i < p.ndNum; ++i) {
+        uint64_t gm = a.gm + uint64_t(i) * p.srcNdMatrixStride * a.bytes;
+        uint32_t to = a.local + uint32_t(i) * p.dstNzMatrixStride * a.bytes;
+        for (uint32_t c = 0; c < columns; ++c) {
+            uint32_t column = to + c * p.dstNzC0Stride * 32u;
+            uint32_t bytes = rowBytes - c * 32 < 32 ? rowBytes - c * 32 : 32;
+            if (p.dstNzNStride <= 1) touch(core, call, Mem::L1, column, p.nValue * 32u, true);
+            for (uint32_t r = 0; r < p.nValue; ++r) {
+                uint32_t at = column + r * p.dstNzNStride * 32u;
+                if (p.dstNzNStride > 1) touch(core, call, Mem::L1, at, 32, true);
+                readGlobal(l1 + at, gm + uint64_t(r) * p.srcDValue * a.bytes + c * 32, bytes);
+                if (bytes < 32) std::memset(l1 + at + bytes, 0, 32 - bytes);
+            }
+        }
+    }
+}
+
+void runFill(Core &core, Call &call) {
+    const FillArgs &a = call.fill;
+    uint8_t *memory = core.memories.data(a.mem);
+    for (uint32_t r = 0; r < a.repeat; ++r) {
+        uint32_t at = a.dst + r * a.step;
+        touch(core, call, a.mem, at, a.run, true);
+        for (uint32_t i = 0; i < a.run; i += a.bytes) std::memcpy(memory + at + i, &a.value, a.bytes);
+    }
+}
+
+void runLoadData(Core &core, Call &call) {
+    const LoadDataArgs &a = call.load;
+    uint8_t *dst = core.memories.data(a.mem), *src = core.memories.data(Mem::L1);
+    for (uint32_t i = 0; i < a.p.repeatTimes; ++i) {
+        uint32_t from = a.src + (a.p.startIndex + i * a.p.srcStride) * 512u, to = a.dst + i * (a.p.dstGap + 1u) * 512u;
+        touch(core, call, Mem::L1, from, 512, false);
+        touch(core, call, a.mem, to, 512, true);
+        if (!a.p.ifTranspose) {
+            std::memcpy(dst + to, src + from, 512);
+            continue;
+        }
+        uint16_t in[256], out[256];
+        std::memcpy(in, src + from, 512);
+        for (uint32_t r = 0; r < 16; ++r)
+            for (uint32_t c = 0; c < 16; ++c) out[r * 16 + c] = in[c * 16 + r];
+        std::memcpy(dst + to, out, 512);
+    }
+}
+
+} // namespace AscendC::host

@@ -1,0 +1,202 @@
+// What vector calls do when their turn comes.
+#include <cstring>
+
+#include "core.h"
+#include "vector_math.h"
+
+namespace AscendC::host {
+
+namespace {
+
+struct Run {
+    Core &core;
+    Call &call;
+    const VectorCall &v;
+    uint8_t *ub;
+
+    const uint8_t *read(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, false), ub + at; }
+    uint8_t *write(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, true), ub + at; }
+    bool active(uint32_t lane) const { return v.mask[lane / 64] >> (lane % 64) & 1; }
+};
+
+/// The blocks of one repeat that hold an active lane, packed: `packed[b*32..]` belongs to block b.
+void gatherRepeat(const Run &r, const Local &from, uint32_t blk, uint32_t rep, uint32_t repeat, uint8_t *packed) {
+    uint32_t perBlk = 32 / sizeOf(from.type);
+    for (uint32_t b = 0; b < 8; ++b) {
+        uint32_t mask = 0;
+        for (uint32_t e = 0; e < perBlk; ++e) mask |= static_cast<uint32_t>(r.active(b * perBlk + e)) << e;
+        if (mask) std::memcpy(packed + b * 32, r.read(from.address + (repeat * rep + b * blk) * 32, 32), 32);
+    }
+}
+
+void runMasked(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t size = sizeOf(v.dst.type), lanes = 256 / size, perBlk = 32 / size;
+    alignas(64) uint8_t a[256] = {}, b[256] = {}, d[256];
+    bool two = v.op <= VOp::Min;
+    for (uint32_t repeat = 0; repeat < v.repeat; ++repeat) {
+        if (v.op != VOp::Duplicate) gatherRepeat(r, v.a, v.aBlk, v.aRep, repeat, a);
+        if (two) gatherRepeat(r, v.b, v.bBlk, v.bRep, repeat, b);
+        elementwise(v.op, v.dst.type, d, a, two ? b : nullptr, v.scalar, lanes);
+        for (uint32_t lane = 0; lane < lanes; ++lane) {
+            if (!r.active(lane)) continue;
+            uint32_t run = 1; // lanes of one block that are written together
+            while ((lane + run) % perBlk && r.active(lane + run)) ++run;
+            uint32_t at = v.dst.address + (repeat * v.dstRep + lane / perBlk * v.dstBlk) * 32 + lane % perBlk * size;
+            std::memcpy(r.write(at, run * size), d + lane * size, run * size);
+            lane += run - 1;
+        }
+    }
+}
+
+void runElementwise(const Run &r) {
+    const VectorCall &v = r.v;
+    if (v.masked) return runMasked(r);
+    uint32_t n = static_cast<uint32_t>(v.count), bytes = n * sizeOf(v.dst.type);
+    const uint8_t *a = v.op == VOp::Duplicate ? nullptr : r.read(v.a.address, bytes);
+    const uint8_t *b = v.op <= VOp::Min || v.op == VOp::Axpy ? r.read(v.b.address, bytes) : nullptr;
+    elementwise(v.op, v.dst.type, r.write(v.dst.address, bytes), a, b, v.scalar, n);
+}
+
+void runCast(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t n = static_cast<uint32_t>(v.count);
+    const uint8_t *src = r.read(v.a.address, n * sizeOf(v.a.type));
+    convert(v.dst.type, v.a.type, static_cast<RoundMode>(v.mode), r.write(v.dst.address, n * sizeOf(v.dst.type)), src, n);
+}
+
+template <typename T> bool holds(CMPMODE mode, T x, T y) {
+    switch (mode) {
+    case CMPMODE::LT: return x < y;
+    case CMPMODE::GT: return x > y;
+    case CMPMODE::EQ: return x == y;
+    case CMPMODE::LE: return x <= y;
+    case CMPMODE::GE: return x >= y;
+    case CMPMODE::NE: return x != y;
+    }
+    return false;
+}
+
+template <typename T> void compare(const VectorCall &v, uint8_t *dst, const uint8_t *a, const uint8_t *b) {
+    for (uint32_t i = 0; i < v.count; ++i) {
+        bool bit = holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], reinterpret_cast<const T *>(b)[i]);
+        dst[i / 8] = static_cast<uint8_t>((dst[i / 8] & ~(1u << (i % 8))) | (static_cast<unsigned>(bit) << (i % 8)));
+    }
+}
+
+void runCompare(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t bytes = static_cast<uint32_t>(v.count) * sizeOf(v.a.type);
+    const uint8_t *a = r.read(v.a.address, bytes), *b = r.read(v.b.address, bytes);
+    uint8_t *dst = r.write(v.dst.address, static_cast<uint32_t>(v.count) / 8);
+    if (v.a.type == Dt::F32) compare<float>(v, dst, a, b);
+    else if (v.a.type == Dt::I32) compare<int32_t>(v, dst, a, b);
+    else {
+        for (uint32_t i = 0; i < v.count / 8; ++i) dst[i] = 0;
+        for (uint32_t i = 0; i < v.count; ++i) {
+            float x = reinterpret_cast<const half *>(a)[i], y = reinterpret_cast<const half *>(b)[i];
+            if (holds(static_cast<CMPMODE>(v.mode), x, y)) dst[i / 8] = static_cast<uint8_t>(dst[i / 8] | (1u << (i % 8)));
+        }
+    }
+}
+
+void runSelect(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type);
+    const uint8_t *a = r.read(v.a.address, n * size), *b = r.read(v.b.address, n * size);
+    const uint8_t *mask = r.read(v.c.address, (n + 7) / 8);
+    uint8_t *dst = r.write(v.dst.address, n * size);
+    for (uint32_t i = 0; i < n; ++i) std::memmove(dst + i * size, (mask[i / 8] >> (i % 8) & 1 ? a : b) + i * size, size);
+}
+
+void runGather(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type);
+    const auto *offsets = reinterpret_cast<const uint32_t *>(r.read(v.b.address, n * 4));
+    uint8_t *dst = r.write(v.dst.address, n * size);
+    for (uint32_t i = 0; i < n; ++i) {
+        uint64_t at = v.a.address + v.scalar + offsets[i];
+        if (offsets[i] % size || at + size > kMemBytes[0])
+            fail(r.core, r.call.where, v.name, "offset %u (element %u) with base %u is not aligned to %u B or leaves UB",
+                 offsets[i], i, static_cast<uint32_t>(v.scalar), size);
+        if (at + size > v.dst.address && at < v.dst.address + uint64_t(n) * size)
+            fail(r.core, r.call.where, v.name, "offset %u (element %u) reads the destination", offsets[i], i);
+        std::memcpy(dst + i * size, r.read(static_cast<uint32_t>(at), size), size);
+    }
+}
+
+void runBrcb(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t size = sizeOf(v.dst.type);
+    const uint8_t *src = r.read(v.a.address, v.repeat * 8 * size);
+    for (uint32_t i = 0; i < v.repeat * 8; ++i) {
+        uint8_t *dst = r.write(v.dst.address + (i / 8 * v.dstRep + i % 8 * v.dstBlk) * 32, 32);
+        for (uint32_t e = 0; e < 32; e += size) std::memcpy(dst + e, src + i * size, size);
+    }
+}
+
+float lane(const uint8_t *packed, Dt type, uint32_t i) {
+    return type == Dt::F32 ? reinterpret_cast<const float *>(packed)[i] : float(reinterpret_cast<const half *>(packed)[i]);
+}
+
+void put(uint8_t *to, Dt type, float value) {
+    if (type == Dt::F32) std::memcpy(to, &value, 4);
+    else *reinterpret_cast<half *>(to) = half(value);
+}
+
+/// Sums by a binary tree of neighbours, each sum rounded to the type; lanes outside the mask are 0.
+float sumOf(const Run &r, const uint8_t *packed) {
+    Dt type = r.v.a.type;
+    float x[128];
+    uint32_t n = 256 / sizeOf(type);
+    for (uint32_t i = 0; i < n; ++i) x[i] = r.active(i) ? lane(packed, type, i) : 0.0f;
+    for (; n > 1; n /= 2)
+        for (uint32_t i = 0; i < n / 2; ++i) {
+            float sum = x[2 * i] + x[2 * i + 1];
+            x[i] = type == Dt::F32 ? sum : float(half(sum));
+        }
+    return x[0];
+}
+
+void runReduce(const Run &r) {
+    const VectorCall &v = r.v;
+    Dt type = v.a.type;
+    uint32_t size = sizeOf(type);
+    ReduceOrder order = v.op == VOp::WholeReduceSum ? ReduceOrder::ORDER_ONLY_VALUE : static_cast<ReduceOrder>(v.mode);
+    for (uint32_t repeat = 0; repeat < v.repeat; ++repeat) {
+        alignas(64) uint8_t packed[256] = {};
+        gatherRepeat(r, v.a, v.aBlk, v.aRep, repeat, packed);
+        float value = 0;
+        uint32_t best = ~0u;
+        if (v.op == VOp::WholeReduceSum) value = sumOf(r, packed);
+        else
+            for (uint32_t i = 0; i < 256 / size; ++i)
+                if (r.active(i) && (best == ~0u || lane(packed, type, i) > value)) value = lane(packed, type, i), best = i;
+        uint32_t unit = order <= ReduceOrder::ORDER_INDEX_VALUE ? 2 * size : order == ReduceOrder::ORDER_ONLY_INDEX ? 4 : size;
+        uint8_t *dst = r.write(v.dst.address + repeat * v.dstRep * unit, unit);
+        switch (order) {
+        case ReduceOrder::ORDER_VALUE_INDEX: put(dst, type, value), std::memcpy(dst + size, &best, size); break;
+        case ReduceOrder::ORDER_INDEX_VALUE: std::memcpy(dst, &best, size), put(dst + size, type, value); break;
+        case ReduceOrder::ORDER_ONLY_VALUE: put(dst, type, value); break;
+        case ReduceOrder::ORDER_ONLY_INDEX: std::memcpy(dst, &best, 4); break;
+        }
+    }
+}
+
+} // namespace
+
+void runVector(Core &core, Call &call) {
+    ++core.counters.vectorCalls;
+    Run run{core, call, call.vec, core.memories.data(Mem::UB)};
+    switch (call.vec.op) {
+    case VOp::Cast: return runCast(run);
+    case VOp::Compare: return runCompare(run);
+    case VOp::Select: return runSelect(run);
+    case VOp::Gather: return runGather(run);
+    case VOp::Brcb: return runBrcb(run);
+    case VOp::WholeReduceSum: case VOp::WholeReduceMax: return runReduce(run);
+    default: return runElementwise(run);
+    }
+}
+
+} // namespace AscendC::host

@@ -1,0 +1,127 @@
+// The scalar unit: loads and stores of global memory through the cache or around it, of UB directly,
+// and what a core knows about itself.
+#include <cstring>
+#include <ctime>
+
+#include "core.h"
+
+namespace AscendC::host {
+
+bool isAic() { return current().aic; }
+
+namespace {
+
+uint64_t endOf(const HpmoeHostRegion &region) { return reinterpret_cast<uint64_t>(region.base) + region.bytes; }
+
+void aligned(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes) {
+    if (address % bytes)
+        fail(core, where, name, "global address %#llx is not aligned to the %u bytes accessed",
+             static_cast<unsigned long long>(address), bytes);
+}
+
+/// Scalar accesses of UB take part in the search for races like any call.
+uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) {
+    Core &core = enterCall();
+    uint32_t bytes = sizeOf(at.type);
+    Mem mem = checkLocal(core, where, name, "the tensor", at, bytes, bytes);
+    if (mem != Mem::UB) fail(core, where, name, "the scalar unit reaches UB only, not %s", kMemNames[static_cast<int>(mem)]);
+    Call call;
+    call.pipe = PIPE_S, call.name = name, call.where = where;
+    call.clock = core.known[PIPE_S];
+    call.seq = ++core.seq[PIPE_S];
+    core.memories.traces(PIPE_S)[call.seq % Memories::kTraces] = Trace{call.seq, name, where, false};
+    touch(core, call, mem, at.address, bytes, write);
+    return core.memories.data(mem) + at.address;
+}
+
+} // namespace
+
+uint64_t loadGlobal(uint64_t address, uint32_t bytes, Where where) {
+    Core &core = enterCall();
+    const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, Access::ScalarRead);
+    aligned(core, where, "GetValue", address, bytes);
+    return core.cache.load(address, bytes, endOf(region));
+}
+
+void storeGlobal(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
+    Core &core = enterCall();
+    const HpmoeHostRegion &region = checkGlobal(core, where, "SetValue", address, bytes, Access::ScalarWrite);
+    aligned(core, where, "SetValue", address, bytes);
+    core.cache.store(address, bytes, value, endOf(region), where);
+}
+
+uint64_t loadLocal(const Local &from, Where where) {
+    uint64_t value = 0;
+    std::memcpy(&value, touchLocal(from, where, "GetValue", false), sizeOf(from.type));
+    return value;
+}
+
+void storeLocal(const Local &to, uint64_t value, Where where) {
+    std::memcpy(touchLocal(to, where, "SetValue", true), &value, sizeOf(to.type));
+}
+
+void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst, Where where) {
+    Core &core = enterPoll();
+    if (line == CacheLine::ENTIRE_DATA_CACHE) {
+        core.cache.cleanAll();
+        return;
+    }
+    checkGlobal(core, where, "DataCacheCleanAndInvalid", address, 1, Access::ScalarRead);
+    core.cache.clean(address);
+}
+
+void preload(uint64_t address, Where where) {
+    Core &core = enterCall();
+    const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, Access::ScalarRead);
+    core.cache.fetch(address, endOf(region));
+}
+
+void syncMemory(MemDsbT, Where) {
+    enterCall();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+uint64_t loadAround(uint64_t address, uint32_t bytes, Where where) {
+    Core &core = enterPoll();
+    checkGlobal(core, where, "ReadGmByPassDCache", address, bytes, Access::ScalarRead);
+    aligned(core, where, "ReadGmByPassDCache", address, bytes);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    uint64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<void *>(address), bytes);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return value;
+}
+
+void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
+    Core &core = enterCall();
+    checkGlobal(core, where, "WriteGmByPassDCache", address, bytes, Access::ScalarWrite);
+    aligned(core, where, "WriteGmByPassDCache", address, bytes);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    std::memcpy(reinterpret_cast<void *>(address), &value, bytes);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void initSocState(Where) { enterCall().atomic = Atomic::None; }
+
+int64_t blockIdx() { return current().index; }
+
+int64_t blockNum() {
+    const HpmoeHostOptions &o = current().rank->options;
+    return o.aic ? o.aic : o.aiv;
+}
+
+int64_t subBlockNum() {
+    const HpmoeHostOptions &o = current().rank->options;
+    return current().aic || !o.aic ? 1 : o.aiv / o.aic;
+}
+
+int64_t subBlockIdx() { return current().aic ? 0 : current().index % subBlockNum(); }
+
+int64_t systemCycle(Where) {
+    enterPoll();
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t(now.tv_sec) * 50000000 + now.tv_nsec / 20;
+}
+
+} // namespace AscendC::host

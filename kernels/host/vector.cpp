@@ -1,0 +1,162 @@
+// Vector calls: what is legal. What they do is in run_vector.cpp.
+#include "core.h"
+#include "vector_math.h"
+
+namespace AscendC::host {
+
+namespace {
+
+struct Checker {
+    Core &core;
+    Where where;
+    const VectorCall &call;
+
+    uint32_t lanes(Dt type) const { return 256 / sizeOf(type); }
+
+    void local(const char *what, const Local &at, uint64_t bytes, uint32_t alignment = 32) const {
+        if (checkLocal(core, where, call.name, what, at, bytes, alignment) != Mem::UB)
+            fail(core, where, call.name, "%s must be in UB", what);
+    }
+
+    /// Bytes from a tensor's start to the end of its last active block.
+    uint64_t reach(Dt type, uint32_t blk, uint32_t rep) const {
+        uint32_t active = 0, perBlk = 32 / sizeOf(type);
+        for (uint32_t lane = 0; lane < lanes(type); ++lane)
+            if (call.mask[lane / 64] >> (lane % 64) & 1) active = lane / perBlk + 1;
+        if (!active || !call.repeat) return 0;
+        return (uint64_t(call.repeat - 1) * rep + uint64_t(active - 1) * blk + 1) * 32;
+    }
+
+    void mask(Dt type) const {
+        uint32_t most = lanes(type);
+        checkRange(core, where, call.name, "mask (lanes of a repeat)", static_cast<uint64_t>(call.count), 0, most);
+        if (most <= 64 && call.mask[1])
+            fail(core, where, call.name, "mask[1] must be 0: a repeat has only %u lanes of this type", most);
+        checkRange(core, where, call.name, "repeatTime", call.repeat, 0, 255);
+    }
+
+    /// In the count form a source is the destination itself or apart from it.
+    void apart(const char *what, const Local &src, uint64_t srcBytes, uint64_t dstBytes, bool mayBeSame) const {
+        bool same = mayBeSame && src.address == call.dst.address && srcBytes == dstBytes;
+        if (same || src.address >= call.dst.address + dstBytes || call.dst.address >= src.address + srcBytes) return;
+        fail(core, where, call.name, "%s (bytes %u..%llu of UB) and the destination (from byte %u) overlap %s", what,
+             src.address, static_cast<unsigned long long>(src.address + srcBytes), call.dst.address,
+             mayBeSame ? "in part: they must be the same or apart" : "and must not");
+    }
+};
+
+bool hasA(VOp op) { return op != VOp::Duplicate; }
+bool hasB(VOp op) { return op <= VOp::Min || op == VOp::Axpy; }
+
+void checkElementwise(const Checker &c) {
+    const VectorCall &v = c.call;
+    if (!elementwiseExists(v.op, v.dst.type)) {
+        if (v.dst.type == Dt::BF16)
+            fail(c.core, c.where, v.name, "there is no vector arithmetic on bfloat16_t: Cast to float, compute, Cast back");
+        fail(c.core, c.where, v.name, "does not exist for this element type");
+    }
+    if (!v.masked) {
+        uint64_t bytes = static_cast<uint64_t>(v.count) * sizeOf(v.dst.type);
+        c.local("the destination", v.dst, bytes);
+        if (hasA(v.op)) c.local("the first source", v.a, bytes), c.apart("the first source", v.a, bytes, bytes, true);
+        if (hasB(v.op)) c.local("the second source", v.b, bytes), c.apart("the second source", v.b, bytes, bytes, true);
+        return;
+    }
+    c.mask(v.dst.type);
+    if (v.dstBlk == 0 && v.op != VOp::Copy) fail(c.core, c.where, v.name, "dstBlkStride must not be 0");
+    c.local("the destination", v.dst, c.reach(v.dst.type, v.dstBlk, v.dstRep));
+    if (hasA(v.op)) c.local("the first source", v.a, c.reach(v.dst.type, v.aBlk, v.aRep));
+    if (hasB(v.op)) c.local("the second source", v.b, c.reach(v.dst.type, v.bBlk, v.bRep));
+}
+
+void checkCast(const Checker &c) {
+    const VectorCall &v = c.call;
+    RoundMode mode = static_cast<RoundMode>(v.mode);
+    if (!convert(v.dst.type, v.a.type, mode, nullptr, nullptr, 0)) {
+        if (v.dst.type == Dt::BF16 && v.a.type == Dt::F32 && mode == RoundMode::CAST_NONE)
+            fail(c.core, c.where, v.name, "float to bfloat16_t does not take CAST_NONE: use CAST_RINT");
+        fail(c.core, c.where, v.name, "this pair of types does not exist, or not with this RoundMode (%u)", v.mode);
+    }
+    uint64_t count = static_cast<uint64_t>(v.count), to = count * sizeOf(v.dst.type), from = count * sizeOf(v.a.type);
+    c.local("the destination", v.dst, to), c.local("the source", v.a, from);
+    // In place only where no element is overwritten before it is read: never to a wider type.
+    c.apart("the source", v.a, from, to, to == from);
+}
+
+void checkMasks(const Checker &c) {
+    const VectorCall &v = c.call;
+    uint64_t bytes = static_cast<uint64_t>(v.count) * sizeOf(v.a.type), bits = (static_cast<uint64_t>(v.count) + 7) / 8;
+    bool real = v.a.type == Dt::F16 || v.a.type == Dt::F32;
+    if (v.op == VOp::Compare) {
+        if (!real && !(v.a.type == Dt::I32 && static_cast<CMPMODE>(v.mode) == CMPMODE::EQ))
+            fail(c.core, c.where, v.name, "takes half and float, and int32_t with EQ");
+        if (bytes % 256)
+            fail(c.core, c.where, v.name, "count * size = %llu B is no multiple of 256 B, and the rest would not be computed",
+                 static_cast<unsigned long long>(bytes));
+        c.local("the destination", v.dst, bits);
+        c.apart("the first source", v.a, bytes, bits, false), c.apart("the second source", v.b, bytes, bits, false);
+    } else {
+        if (!real) fail(c.core, c.where, v.name, "takes half and float only");
+        if (static_cast<SELMODE>(v.mode) != SELMODE::VSEL_TENSOR_TENSOR_MODE)
+            fail(c.core, c.where, v.name, "the model knows VSEL_TENSOR_TENSOR_MODE only");
+        c.local("the destination", v.dst, bytes), c.local("the mask", v.c, bits);
+        c.apart("the mask", v.c, bits, bytes, false);
+        c.apart("the first source", v.a, bytes, bytes, true), c.apart("the second source", v.b, bytes, bytes, true);
+    }
+    c.local("the first source", v.a, bytes), c.local("the second source", v.b, bytes);
+}
+
+void checkGather(const Checker &c) {
+    const VectorCall &v = c.call;
+    uint32_t size = sizeOf(v.dst.type);
+    if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
+    uint64_t bytes = static_cast<uint64_t>(v.count) * size, offsets = static_cast<uint64_t>(v.count) * 4;
+    c.local("the destination", v.dst, bytes), c.local("the offsets", v.b, offsets), c.local("the source", v.a, 32);
+    c.apart("the offsets", v.b, offsets, bytes, false), c.apart("the source", v.a, size, bytes, false);
+}
+
+void checkBrcb(const Checker &c) {
+    const VectorCall &v = c.call;
+    uint32_t size = sizeOf(v.dst.type);
+    if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
+    if (!v.dstBlk) fail(c.core, c.where, v.name, "dstBlkStride must not be 0");
+    checkRange(c.core, c.where, v.name, "repeatTime", v.repeat, 0, 254);
+    if (!v.repeat) return;
+    uint64_t written = (uint64_t(v.repeat - 1) * v.dstRep + 7u * v.dstBlk + 1) * 32, read = uint64_t(v.repeat) * 8 * size;
+    c.local("the destination", v.dst, written), c.local("the source", v.a, read);
+    c.apart("the source", v.a, read, written, false);
+}
+
+void checkReduce(const Checker &c) {
+    const VectorCall &v = c.call;
+    if (v.a.type != Dt::F16 && v.a.type != Dt::F32) fail(c.core, c.where, v.name, "takes half and float only");
+    c.mask(v.a.type);
+    uint32_t size = sizeOf(v.a.type);
+    bool pairs = v.op == VOp::WholeReduceMax && v.mode <= static_cast<uint8_t>(ReduceOrder::ORDER_INDEX_VALUE);
+    bool index = v.op == VOp::WholeReduceMax && v.mode == static_cast<uint8_t>(ReduceOrder::ORDER_ONLY_INDEX);
+    uint32_t unit = pairs ? 2 * size : index ? 4 : size;
+    uint64_t written = v.repeat ? (uint64_t(v.repeat - 1) * v.dstRep + 1) * unit : 0;
+    c.local("the destination", v.dst, written, unit), c.local("the source", v.a, c.reach(v.a.type, v.aBlk, v.aRep));
+}
+
+} // namespace
+
+void vector(const VectorCall &v, Where where) {
+    Core &core = enterCall();
+    needKind(core, where, v.name, false);
+    bool repeats = v.masked || v.op == VOp::Brcb;
+    if (!repeats || v.masked) checkRange(core, where, v.name, "count", static_cast<uint64_t>(v.count), 0, 192 * 1024);
+    Checker checker{core, where, v};
+    switch (v.op) {
+    case VOp::Cast: checkCast(checker); break;
+    case VOp::Compare: case VOp::Select: checkMasks(checker); break;
+    case VOp::Gather: checkGather(checker); break;
+    case VOp::Brcb: checkBrcb(checker); break;
+    case VOp::WholeReduceSum: case VOp::WholeReduceMax: checkReduce(checker); break;
+    default: checkElementwise(checker);
+    }
+    if (repeats ? v.repeat == 0 || (v.masked && !(v.mask[0] | v.mask[1])) : v.count == 0) return;
+    issue(core, PIPE_V, Op::Vector, v.name, where).vec = v;
+}
+
+} // namespace AscendC::host

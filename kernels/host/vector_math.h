@@ -1,0 +1,22 @@
+// The arithmetic of vector calls, on plain arrays.
+#pragma once
+
+#include <cstdint>
+
+#include "ascendc/bridge.h"
+
+namespace AscendC::host {
+
+/// dst[i] = op(a[i], b[i], scalar) for i < n. a and b may be dst itself, or null where op has no such
+/// source. False where the op does not exist for the type.
+bool elementwise(VOp op, Dt type, void *dst, const void *a, const void *b, uint64_t scalar, uint32_t n);
+bool elementwiseExists(VOp op, Dt type);
+
+/// dst[i] = src[i] converted. False where the pair or the mode does not exist.
+bool convert(Dt to, Dt from, RoundMode mode, void *dst, const void *src, uint32_t n);
+
+// functions.cpp
+void expOf(float *dst, const float *src, uint32_t n);
+void lnOf(float *dst, const float *src, uint32_t n);
+
+} // namespace AscendC::host
