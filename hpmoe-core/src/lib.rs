@@ -1,7 +1,9 @@
 //! The compiler: from the tokens of a kernel module to one statically scheduled AscendC megakernel.
 
 pub mod analyze;
+pub mod artifacts;
 pub mod compile;
+pub mod expand;
 pub mod finding;
 pub mod fingerprint;
 pub mod graph;

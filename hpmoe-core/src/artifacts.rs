@@ -1,0 +1,103 @@
+//! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
+
+use crate::fingerprint::Fingerprint;
+use crate::syntax::Overrides;
+
+/// Folder below `OUT_DIR`.
+pub const FOLDER: &str = "hpmoe";
+
+/// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
+pub const ABI: u32 = 1;
+
+/// Names of everything that belongs to one taskflow of one package.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Artifact {
+    /// Symbol of the compiled kernel and name of its library.
+    pub symbol: String,
+    /// File stem below [`FOLDER`]: `{stem}.rs`, `{stem}.cpp` and so on.
+    pub stem: String,
+}
+
+impl Artifact {
+    /// Names for a taskflow; `package` may hold characters that no symbol has.
+    #[must_use]
+    pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
+        let package: String = package.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let fingerprint = fingerprint.hex();
+        Self {
+            symbol: format!("hpmoe{ABI}_{package}_{kernel}_{taskflow}_{fingerprint}"),
+            stem: format!("{kernel}_{taskflow}_{fingerprint}"),
+        }
+    }
+}
+
+/// The file that says that a module has been built, and with which constants.
+#[must_use]
+pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
+    format!("{kernel}_{}.constants", module.hex())
+}
+
+/// Text of that file: the source file, then a line `NAME=value` for each constant that was overridden.
+#[must_use]
+pub fn write_resolved(source: &str, overrides: &Overrides) -> String {
+    let lines: String = overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    format!("{source}\n{lines}")
+}
+
+/// Reads that file back; `None` when it is none of ours.
+#[must_use]
+pub fn read_resolved(text: &str) -> Option<(String, Overrides)> {
+    let mut lines = text.lines();
+    let source = lines.next()?.to_owned();
+    let overrides = lines.map(|line| line.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?))));
+    Some((source, overrides.collect::<Option<_>>()?))
+}
+
+/// Reads `NAME=value,NAME=value`, as `HPMOE_SET` holds it.
+///
+/// # Errors
+///
+/// A sentence naming the part that is none.
+pub fn parse_settings(text: &str) -> Result<Overrides, String> {
+    let mut overrides = Overrides::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("`{part}` is no setting: write NAME=value, separated by commas"))?;
+        let number: usize = value
+            .trim()
+            .replace('_', "")
+            .parse()
+            .map_err(|_| format!("`{name}` is set to `{value}`, which is no whole number"))?;
+        overrides.insert(name.trim().to_owned(), number);
+    }
+    Ok(overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_bad_ones_named() {
+        let settings = parse_settings("HIDDEN=96, TOKENS = 4_096,").unwrap();
+        assert_eq!(settings.get("HIDDEN"), Some(&96));
+        assert_eq!(settings.get("TOKENS"), Some(&4096));
+        assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is no setting"));
+        assert!(parse_settings("HIDDEN=-1").unwrap_err().contains("`-1`"));
+    }
+
+    #[test]
+    fn resolved_constants_come_back_as_written() {
+        let settings = parse_settings("B=2,A=1").unwrap();
+        let text = write_resolved("src/moe.rs", &settings);
+        assert_eq!(read_resolved(&text), Some(("src/moe.rs".to_owned(), settings)));
+        assert_eq!(read_resolved("x\nA=b\n"), None);
+    }
+
+    #[test]
+    fn symbols_hold_no_odd_character() {
+        let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
+        assert_eq!(artifact.symbol, "hpmoe1_my_crate_moe_forward_cbf29ce484222325");
+    }
+}

@@ -1,0 +1,109 @@
+//! The module beside a taskflow: its texts, its tables, and `launch`.
+
+use crate::artifacts::{Artifact, FOLDER};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{FnArg, ItemFn, Pat, Type};
+
+/// For a kernel that was built.
+pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
+    let tables = format!("/{FOLDER}/{}.rs", artifact.stem);
+    let (parameters, route) = parameters(function);
+    let arguments = arguments(function);
+    let body = quote!(group.launch(&KERNEL, #route, &[#(#arguments),*]));
+    let items = quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables)););
+    module(function, &items, &parameters, &body)
+}
+
+/// For a kernel with faults, so that its users compile.
+pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
+    let (parameters, _) = parameters(function);
+    let items = quote! {
+        /// The kernel has faults.
+        pub const GRAPH: &str = "";
+        /// The kernel has faults.
+        pub const SCHEDULE: &str = "";
+        /// The kernel has faults.
+        pub const ASCENDC: &str = "";
+        /// The kernel has faults.
+        pub const GRAPH_MERMAID: &str = "";
+        /// The kernel has faults.
+        pub const SUMMARY: &str = "";
+        /// The kernel has faults.
+        pub const FINGERPRINT: &str = "";
+        /// The kernel has faults.
+        pub fn schedule_svg(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
+    };
+    module(function, &items, &parameters, &quote!(::core::unreachable!()))
+}
+
+fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], body: &TokenStream) -> TokenStream {
+    let (name, visibility) = (&function.sig.ident, &function.vis);
+    let doc = format!("The megakernel of [`{name}`](fn@{name}): its texts and its launch.");
+    quote! {
+        #[doc = #doc]
+        #visibility mod #name {
+            #[allow(unused_imports, reason = "which names the parameters need is theirs to say")]
+            use super::*;
+            #items
+            /// Runs the megakernel on every rank of the group.
+            ///
+            /// # Errors
+            ///
+            /// Arguments that don't fit, before anything runs; a kernel that breaks a rule of the device or makes no
+            /// progress, with a report of every core.
+            #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
+            pub fn launch(
+                group: &::hpmoe_runtime::Group,
+                #(#parameters),*
+            ) -> ::core::result::Result<::hpmoe_runtime::Report, ::hpmoe_runtime::LaunchError> {
+                #body
+            }
+        }
+    }
+}
+
+/// The taskflow's parameters without the ranks, and the name of the route.
+fn parameters(function: &ItemFn) -> (Vec<TokenStream>, TokenStream) {
+    let mut route = quote!(route);
+    let kept = typed(function)
+        .filter(|(_, ty)| !last_is(ty, "Ranks"))
+        .map(|(name, ty)| {
+            if matches!(ty, Type::Reference(reference) if last_is(&reference.elem, "Route")) {
+                route = quote!(#name);
+            }
+            quote!(#name: #ty)
+        })
+        .collect();
+    (kept, route)
+}
+
+fn arguments(function: &ItemFn) -> Vec<TokenStream> {
+    typed(function)
+        .filter_map(|(name, ty)| {
+            let Type::Reference(reference) = ty else { return None };
+            if last_is(&reference.elem, "Route") {
+                return None;
+            }
+            let text = name.to_string();
+            Some(match reference.mutability {
+                Some(_) => quote!(::hpmoe_runtime::Argument::write(#text, #name)),
+                None => quote!(::hpmoe_runtime::Argument::read(#text, #name)),
+            })
+        })
+        .collect()
+}
+
+fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Type)> {
+    function.sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => match &*typed.pat {
+            Pat::Ident(name) => Some((&name.ident, &*typed.ty)),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    })
+}
+
+fn last_is(ty: &Type, wanted: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == wanted))
+}

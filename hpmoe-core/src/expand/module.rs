@@ -1,0 +1,108 @@
+//! The user's module: markers stripped, constants resolved and asserted.
+
+use super::launch;
+use crate::artifacts::Artifact;
+use crate::compile::Front;
+use crate::syntax::Overrides;
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Attribute, Item, ItemMod};
+
+const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", "taskflow"];
+
+/// The module of a program without faults.
+pub(super) fn with_launch(
+    module: &ItemMod,
+    front: &Front,
+    overrides: &Overrides,
+    notice: impl Fn(usize) -> Result<Artifact, String>,
+) -> TokenStream {
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
+    let mut added = Vec::new();
+    for item in items.iter_mut() {
+        if let Item::Const(constant) = item {
+            let name = constant.ident.to_string();
+            if let Some(value) = overrides.get(&name) {
+                let literal = proc_macro2::Literal::usize_unsuffixed(*value);
+                constant.expr = syn::parse_quote!(#literal);
+            } else if let Some(value) = front.kernel.constants.get(&name) {
+                let (ident, text) = (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
+                added.push(quote_spanned!(ident.span()=> const _: () = ::core::assert!(#ident == #value, #text);));
+            }
+        }
+    }
+    for (index, checked) in front.flows.iter().enumerate() {
+        let Some(function) = taskflow(items, &checked.graph().taskflow) else { continue };
+        added.push(match notice(index) {
+            Ok(artifact) => launch::built(function, &artifact),
+            Err(text) => {
+                let fault = super::fault(checked.graph().span, &text);
+                let stand_in = launch::stand_in(function);
+                quote!(#fault #stand_in)
+            }
+        });
+    }
+    items.extend(added.into_iter().map(Item::Verbatim));
+    module.into_token_stream()
+}
+
+/// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions have no
+/// body of which rustc would say the same again.
+pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
+    let mut marked = Vec::new();
+    if let Some((_, items)) = &module.content {
+        for item in items {
+            if let Item::Fn(function) = item
+                && is_marked(&function.attrs, "taskflow")
+            {
+                marked.push(launch::stand_in(function));
+            }
+        }
+    }
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module };
+    for item in items.iter_mut() {
+        if let Item::Fn(function) = item
+            && faulty.contains(&function.sig.ident.to_string().as_str())
+        {
+            function.attrs.push(syn::parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
+            function.block = Box::new(syn::parse_quote!({ ::core::unreachable!() }));
+        }
+    }
+    items.extend(marked.into_iter().map(Item::Verbatim));
+    module
+}
+
+fn taskflow<'a>(items: &'a [Item], name: &str) -> Option<&'a syn::ItemFn> {
+    items.iter().find_map(|item| match item {
+        Item::Fn(function) if function.sig.ident == name => Some(function),
+        _ => None,
+    })
+}
+
+fn stripped(module: &ItemMod) -> ItemMod {
+    let mut module = module.clone();
+    if let Some((_, items)) = &mut module.content {
+        for item in items {
+            if let Item::Fn(function) = item {
+                let flow = is_marked(&function.attrs, "taskflow");
+                function.attrs.retain(|attribute| !MARKERS.iter().any(|marker| is(attribute, marker)));
+                if flow {
+                    function.attrs.push(syn::parse_quote!(
+                        #[allow(clippy::too_many_arguments, reason = "a taskflow names every tensor of the layer")]
+                    ));
+                }
+            }
+        }
+    }
+    module
+}
+
+fn is_marked(attributes: &[Attribute], marker: &str) -> bool {
+    attributes.iter().any(|attribute| is(attribute, marker))
+}
+
+fn is(attribute: &Attribute, marker: &str) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == marker)
+}
