@@ -1,5 +1,24 @@
 //! The static schedule: an ordered queue of entries for every core.
 
+mod bands;
+mod cores;
+mod cost;
+mod elide;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod groups;
+mod list;
+mod precedence;
+mod priority;
 mod queue;
+mod roles;
+#[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
+mod schedule;
+mod swizzle;
+mod timeline;
 
+pub use cores::Cores;
 pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
+pub use schedule::{MAX_RANKS, schedule};
+pub use swizzle::Swizzle;
+pub use timeline::{Bar, Timeline, timeline};

@@ -1,0 +1,54 @@
+//! Which band each phase's tiles are walked in.
+
+use crate::analyze::{CheckedGraph, Index};
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, Id, PhaseId};
+use hpmoe_kernels::op::Core;
+use petgraph::unionfind::UnionFind;
+
+/// 6x4 of 24 simultaneous GEMM tiles need 0.8 TB/s of HBM instead of the 1.5 of 1x24.
+const MATRIX_BAND: u32 = 6;
+/// With fewer columns a band of one already keeps the row panel.
+const MIN_COLUMNS: u32 = 4;
+
+/// The band of each phase. Phases that feed one another tile by tile walk their tiles alike, so that a consumer finds
+/// its tiles done in the order in which it asks for them.
+pub(super) fn bands(checked: &CheckedGraph) -> Arena<PhaseId, u32> {
+    let graph = checked.graph();
+    let mut alike = UnionFind::<usize>::new(graph.phases.len());
+    for dependency in checked.dependencies() {
+        if dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile {
+            alike.union(dependency.before.index(), dependency.after.index());
+        }
+    }
+    let mut widest = vec![1; graph.phases.len()];
+    for phase in graph.phases.ids() {
+        let band = &mut widest[alike.find(phase.index())];
+        *band = (*band).max(own_band(graph, phase));
+    }
+    graph.phases.ids().map(|phase| widest[alike.find(phase.index())]).collect()
+}
+
+fn own_band(graph: &TaskGraph, phase: PhaseId) -> u32 {
+    let phase = &graph.phases[phase];
+    let matrix = graph.tasks[phase.task].core == Core::Cube;
+    if matrix && phase.columns() >= MIN_COLUMNS { MATRIX_BAND } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn swiglu_walks_like_its_producers() {
+        let bands: Vec<u32> = bands(&moe_ffn(&Layer::DEEPSEEK)).iter().map(|(_, &band)| band).collect();
+        assert_eq!(bands, [1, 6, 6, 6, 6, 1, 1]);
+    }
+
+    #[test]
+    fn few_columns_need_no_band() {
+        let bands: Vec<u32> = bands(&moe_ffn(&Layer::SMALL)).iter().map(|(_, &band)| band).collect();
+        assert_eq!(bands, [1, 1, 1, 1, 6, 1, 1]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Checked graphs of the example kernel and of variants of it, for tests.
+
+use crate::analyze::CheckedGraph;
+use crate::compile::{front, modules};
+use crate::finding::Diagnostic;
+use crate::ids::{Arena, PhaseId};
+use crate::syntax::Overrides;
+use hpmoe_kernels::op::Core;
+
+const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
+
+/// Constants of the forward layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layer {
+    pub(crate) hidden: usize,
+    pub(crate) inter: usize,
+    pub(crate) experts: usize,
+    pub(crate) top_k: usize,
+    pub(crate) tokens: usize,
+    pub(crate) tile_m: usize,
+    pub(crate) tile_n: usize,
+    pub(crate) put: usize,
+    pub(crate) block: usize,
+    pub(crate) columns: usize,
+}
+
+impl Layer {
+    /// As the example has them.
+    pub(crate) const SMALL: Self = Self {
+        hidden: 128,
+        inter: 64,
+        experts: 16,
+        top_k: 4,
+        tokens: 384,
+        tile_m: 32,
+        tile_n: 32,
+        put: 16,
+        block: 16,
+        columns: 1024,
+    };
+    /// DeepSeek-V3 on eight ranks.
+    pub(crate) const DEEPSEEK: Self = Self {
+        hidden: 7168,
+        inter: 2048,
+        experts: 64,
+        top_k: 8,
+        tokens: 4096,
+        tile_m: 128,
+        tile_n: 256,
+        put: 16,
+        block: 16,
+        columns: 1024,
+    };
+    /// Few enough tiles to run thousands of times.
+    pub(crate) const TINY: Self = Self {
+        hidden: 64,
+        inter: 32,
+        experts: 8,
+        top_k: 2,
+        tokens: 9,
+        tile_m: 4,
+        tile_n: 16,
+        put: 2,
+        block: 4,
+        columns: 32,
+    };
+
+    fn overrides(&self) -> Overrides {
+        let values = [
+            ("HIDDEN", self.hidden),
+            ("INTER", self.inter),
+            ("EXPERTS", self.experts),
+            ("TOP_K", self.top_k),
+            ("TOKENS", self.tokens),
+            ("TILE_M", self.tile_m),
+            ("TILE_N", self.tile_n),
+            ("PUT", self.put),
+            ("BLOCK", self.block),
+            ("COLUMNS", self.columns),
+        ];
+        values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The forward layer of the example.
+pub(crate) fn moe_ffn(layer: &Layer) -> CheckedGraph {
+    read(EXAMPLE, layer)
+}
+
+/// The same with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
+/// again by a phase that a path orders already.
+pub(crate) fn gated(layer: &Layer) -> CheckedGraph {
+    let call = "project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));";
+    let more = "swiglu(&out[r].group(e, m).cols(n), &recv[r].group(e, m).cols(n), &mut gated[r].group(e, m).cols(n));";
+    let source = EXAMPLE
+        .replace(call, &format!("{call}\n{more}"))
+        .replace("let back =", "let gated = PerRank::ragged::<bf16, HIDDEN>(ep, route);\nlet back =")
+        .replace("give_back(&out[", "give_back(&gated[");
+    read(&source, layer)
+}
+
+/// The phases of the layer that run on one kind of core, without dependencies.
+pub(crate) fn only(layer: &Layer, core: Core) -> CheckedGraph {
+    let mut graph = moe_ffn(layer).graph().clone();
+    let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
+    graph.phases = phases.map(|(_, phase)| phase.clone()).collect::<Arena<PhaseId, _>>();
+    CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
+}
+
+fn read(source: &str, layer: &Layer) -> CheckedGraph {
+    let module = &modules(source).unwrap()[0];
+    let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
+    let mut front = front(module, &layer.overrides()).map_err(words).unwrap();
+    front.flows.remove(0)
+}

@@ -1,0 +1,185 @@
+//! The list scheduler: always the ready entry with most work behind it.
+
+use super::cost::{COUNTER_VISIBLE, Costs, entry_times};
+use super::groups::Groups;
+use super::precedence::Precedence;
+use super::priority::priorities;
+use super::{Entry, Order, Role};
+use crate::analyze::CheckedGraph;
+use crate::ids::{Arena, PhaseId, RoleId};
+use crate::units::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Orders the entries of each role for a number of ranks, along one modelled timeline per role.
+///
+/// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
+pub(super) fn list(
+    checked: &CheckedGraph,
+    costs: &Costs,
+    roles: &Arena<RoleId, Role>,
+    role_of: &Arena<PhaseId, RoleId>,
+    ranks: u32,
+) -> Order {
+    let groups = Groups::new(checked.graph(), ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, Some((roles, role_of)));
+    let entries: Vec<Entry> = groups.all().collect();
+    let time = entry_times(checked.graph(), costs, roles, role_of, ranks);
+    let times: Vec<Nanos> = entries.iter().map(|&entry| time(entry)).collect();
+    let priorities = priorities(checked, &groups, &precedence, role_of, &times);
+
+    let mut lists = Lists {
+        incoming: precedence.incoming.clone(),
+        ready: vec![Nanos(0); precedence.len()],
+        lanes: roles.ids().map(|_| Lane::default()).collect(),
+        precedence: &precedence,
+        entries: &entries,
+        priorities: &priorities,
+        role_of,
+    };
+    for node in 0..precedence.len() {
+        if precedence.incoming[node] == 0 {
+            lists.release(node);
+        }
+    }
+    let mut queues: Arena<RoleId, Vec<Entry>> = roles.ids().map(|_| Vec::new()).collect();
+    let mut placed = vec![false; entries.len()];
+    while let Some((role, start)) = lists.next_start() {
+        let number = lists.take(role, start);
+        queues[role].push(entries[number]);
+        placed[number] = true;
+        lists.finish(number, start + times[number]);
+        lists.lanes[role].free = start + times[number];
+    }
+    for (number, &entry) in entries.iter().enumerate() {
+        if !placed[number] {
+            queues[role_of[entry.phase]].push(entry);
+        }
+    }
+    Order { ranks, queues }
+}
+
+/// Most work first; then expert by expert, nearest peer first, in program order.
+type Rank = (Nanos, Reverse<(u32, u32, PhaseId)>);
+
+#[derive(Default)]
+struct Lane {
+    /// When the role has finished what it was given.
+    free: Nanos,
+    /// Entries by the time at which they become ready.
+    coming: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Ready entries.
+    ready: BinaryHeap<(Rank, usize)>,
+}
+
+struct Lists<'a> {
+    incoming: Vec<u32>,
+    /// When a node's last predecessor lets it go.
+    ready: Vec<Nanos>,
+    lanes: Arena<RoleId, Lane>,
+    precedence: &'a Precedence,
+    entries: &'a [Entry],
+    priorities: &'a [Nanos],
+    role_of: &'a Arena<PhaseId, RoleId>,
+}
+
+impl Lists<'_> {
+    /// The role that can begin an entry first, and when.
+    fn next_start(&self) -> Option<(RoleId, Nanos)> {
+        let starts = self.lanes.iter().filter_map(|(role, lane)| {
+            let start = match (lane.ready.is_empty(), lane.coming.peek()) {
+                (false, _) => lane.free,
+                (true, Some(&Reverse((ready, _)))) => lane.free.max(ready),
+                (true, None) => return None,
+            };
+            Some((role, start))
+        });
+        starts.min_by_key(|&(role, start)| (start, role))
+    }
+
+    /// The best entry of a role at that time.
+    fn take(&mut self, role: RoleId, now: Nanos) -> usize {
+        let lane = &mut self.lanes[role];
+        while let Some(&Reverse((ready, number))) = lane.coming.peek() {
+            if ready > now {
+                break;
+            }
+            lane.coming.pop();
+            let Entry { phase, expert, peer_offset } = self.entries[number];
+            let rank = (self.priorities[number], Reverse((expert, peer_offset, phase)));
+            lane.ready.push((rank, number));
+        }
+        let (_, number) = lane.ready.pop().expect("a role begins only when an entry is ready");
+        number
+    }
+
+    /// Lets go what waits for an entry. Data are seen a moment later; program order is seen at once.
+    fn finish(&mut self, number: usize, end: Nanos) {
+        let precedence = self.precedence;
+        for next in precedence.successors(number) {
+            let data = next < precedence.first_order;
+            self.pass(next, if data { end + COUNTER_VISIBLE } else { end });
+        }
+    }
+
+    fn pass(&mut self, node: usize, time: Nanos) {
+        self.ready[node] = self.ready[node].max(time);
+        self.incoming[node] -= 1;
+        if self.incoming[node] == 0 {
+            self.release(node);
+        }
+    }
+
+    fn release(&mut self, node: usize) {
+        let time = self.ready[node];
+        if node < self.entries.len() {
+            let role = self.role_of[self.entries[node].phase];
+            self.lanes[role].coming.push(Reverse((time, node)));
+            return;
+        }
+        let precedence = self.precedence;
+        for next in precedence.successors(node) {
+            self.pass(next, time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Id;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+    use crate::schedule::{Cores, schedule};
+
+    fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
+        let schedule = schedule(&moe_ffn(layer), Cores::ASCEND_A3);
+        let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
+        let queue = order.queues[RoleId::new(role)].iter();
+        queue.map(|entry| (entry.phase.0, entry.expert, entry.peer_offset)).collect()
+    }
+
+    #[test]
+    fn gate_and_up_of_an_expert_stay_together() {
+        let matrix = queue(&Layer::DEEPSEEK, 8, 0);
+        assert_eq!(matrix.len(), 24);
+        for expert in 0..8 {
+            let gate = matrix.iter().position(|&entry| entry == (1, expert, 0)).unwrap();
+            assert_eq!(matrix[gate + 1], (2, expert, 0));
+        }
+    }
+
+    #[test]
+    fn sends_serve_one_expert_after_another_own_rank_first() {
+        let communication = queue(&Layer::DEEPSEEK, 8, 1);
+        let sends: Vec<_> = communication.iter().filter(|entry| entry.0 == 0).collect();
+        let by_expert = (0..8).flat_map(|expert| (0..8).map(move |peer| (0, expert, peer)));
+        assert!(sends.into_iter().copied().eq(by_expert));
+        assert_eq!(communication.len(), 128);
+    }
+
+    #[test]
+    fn the_sum_comes_last() {
+        let vector = queue(&Layer::DEEPSEEK, 8, 2);
+        assert_eq!(vector[8], (6, 0, 0));
+    }
+}

@@ -1,0 +1,145 @@
+//! What must come before what among the entries of one rank, as a sparse graph.
+//!
+//! All ranks run the same queues, with peers counted from the own rank, so one rank stands for all: what arrives here
+//! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
+
+use super::groups::Groups;
+use super::{Entry, Role};
+use crate::analyze::{CheckedGraph, Index};
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
+use std::collections::BTreeSet;
+
+/// Nodes are the entries by number; then one for each group of counters, which follows all entries that signal it and
+/// precedes all that wait for it; then one for each point at which one phase of a role ends and the next begins, for
+/// one expert. So the number of edges grows with the number of entries, not with its square.
+pub(super) struct Precedence {
+    /// Nodes that stand for entries.
+    pub(super) entries: usize,
+    /// The first node that stands for program order rather than for data.
+    pub(super) first_order: usize,
+    /// Edges that lead to each node.
+    pub(super) incoming: Vec<u32>,
+    first: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Precedence {
+    /// With `role_of`, entries of one expert keep the program order of phases within a role; without, only data count.
+    pub(super) fn new(
+        checked: &CheckedGraph,
+        groups: &Groups,
+        ranks: u32,
+        role_of: Option<(&Arena<RoleId, Role>, &Arena<PhaseId, RoleId>)>,
+    ) -> Self {
+        let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
+        let experts = checked.graph().sizes.experts / ranks as usize;
+        edges.data(checked, groups, experts);
+        let first_order = edges.nodes;
+        if let Some((roles, role_of)) = role_of {
+            edges.program_order(checked.graph(), groups, experts, roles, role_of);
+        }
+        edges.finish(groups.len(), first_order)
+    }
+
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Nodes that come after a node.
+    pub(super) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        self.targets[self.first[node]..self.first[node + 1]].iter().map(|&node| node as usize)
+    }
+}
+
+struct Edges {
+    list: Vec<(u32, u32)>,
+    nodes: usize,
+}
+
+impl Edges {
+    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, experts: usize) {
+        let counters = self.nodes;
+        self.nodes += checked.counters().len() * experts;
+        let node =
+            |counter: CounterId, index, entry: Entry| counters + counter.index() * experts + group_of(index, entry);
+        let mut signals = BTreeSet::new();
+        let mut waits = BTreeSet::new();
+        // A phase that depends on itself is ordered by its tiles, not by its entries.
+        let between = checked.dependencies().iter().filter(|d| d.before != d.after);
+        for dependency in between {
+            signals.insert((dependency.before, dependency.signal.counter, dependency.signal.index));
+            waits.insert((dependency.after, dependency.wait.counter, dependency.wait.index));
+        }
+        for (phase, counter, index) in signals {
+            for entry in groups.of(phase) {
+                self.add(groups.number(entry), node(counter, index, entry));
+            }
+        }
+        for (phase, counter, index) in waits {
+            for entry in groups.of(phase) {
+                self.add(node(counter, index, entry), groups.number(entry));
+            }
+        }
+    }
+
+    fn program_order(
+        &mut self,
+        graph: &TaskGraph,
+        groups: &Groups,
+        experts: usize,
+        roles: &Arena<RoleId, Role>,
+        role_of: &Arena<PhaseId, RoleId>,
+    ) {
+        let by_expert = |phase| graph.spaces[graph.phases[phase].space].kind != SpaceKind::Blocks;
+        for role in roles.ids() {
+            for experts_only in [true, false] {
+                let phases =
+                    graph.phases.ids().filter(|&phase| role_of[phase] == role && by_expert(phase) == experts_only);
+                let phases: Vec<PhaseId> = phases.collect();
+                for pair in phases.windows(2) {
+                    let points = self.nodes;
+                    self.nodes += experts;
+                    for entry in groups.of(pair[0]) {
+                        self.add(groups.number(entry), points + entry.expert as usize);
+                    }
+                    for entry in groups.of(pair[1]) {
+                        self.add(points + entry.expert as usize, groups.number(entry));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, from: usize, to: usize) {
+        self.list.push((from as u32, to as u32));
+    }
+
+    fn finish(self, entries: usize, first_order: usize) -> Precedence {
+        let mut incoming = vec![0; self.nodes];
+        let mut first = vec![0; self.nodes + 1];
+        for &(from, to) in &self.list {
+            incoming[to as usize] += 1;
+            first[from as usize + 1] += 1;
+        }
+        for node in 0..self.nodes {
+            first[node + 1] += first[node];
+        }
+        let mut next = first.clone();
+        let mut targets = vec![0; self.list.len()];
+        for (from, to) in self.list {
+            targets[next[from as usize]] = to;
+            next[from as usize] += 1;
+        }
+        Precedence { entries, first_order, incoming, first, targets }
+    }
+}
+
+/// Which counters of an array an entry touches: those of one expert, or all.
+fn group_of(index: Index, entry: Entry) -> usize {
+    match index {
+        Index::RowTile | Index::Tile | Index::Expert => entry.expert as usize,
+        Index::Block | Index::PieceBlocks | Index::Rank => 0,
+    }
+}

@@ -1,0 +1,88 @@
+//! Who does what: every core in exactly one role.
+
+use super::cost::{Costs, PUT_CORES};
+use super::{Cores, Role, Unit};
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, PhaseId, RoleId};
+use hpmoe_kernels::op::Core;
+
+/// All matrix cores in one role; vector cores split into those that put and those that compute, by the cost of the two
+/// kinds of work, but with no more putting than fill the link. The role of each phase comes with them.
+pub(super) fn roles(graph: &TaskGraph, costs: &Costs, cores: Cores) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
+    let mut roles = Arena::new();
+    let matrix = roles.push(Role { name: "matrix", unit: Unit::Aic, first: 0, count: cores.aic });
+    let puts = put_cores(graph, costs, cores.aiv);
+    let mut vector = |name, first, count| roles.push(Role { name, unit: Unit::Aiv, first, count });
+    let (communication, vector) = match puts {
+        0 => {
+            let all = vector("vector", 0, cores.aiv);
+            (all, all)
+        }
+        all if all == cores.aiv => {
+            let all = vector("communication", 0, cores.aiv);
+            (all, all)
+        }
+        some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
+    };
+    let role_of = graph.phases.iter().map(|(_, phase)| match graph.tasks[phase.task].core {
+        Core::Cube => matrix,
+        Core::Comm => communication,
+        Core::Vector => vector,
+    });
+    let role_of = role_of.collect();
+    (roles, role_of)
+}
+
+/// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
+fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32) -> u32 {
+    let time = |core| -> Option<u64> {
+        let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
+        phases.map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time)
+    };
+    match (time(Core::Comm), time(Core::Vector)) {
+        (None, _) => 0,
+        (Some(_), None) => aiv,
+        (Some(_), Some(_)) if aiv < 2 => 0,
+        (Some(puts), Some(computes)) => {
+            let share = u64::from(aiv) * puts / (puts + computes).max(1);
+            (share as u32).min(PUT_CORES).clamp(1, aiv - 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn, only};
+
+    fn split(checked: &crate::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
+        let graph = checked.graph();
+        let (roles, _) = roles(graph, &Costs::new(graph), Cores { aic: 24, aiv });
+        roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
+    }
+
+    #[test]
+    fn puts_take_no_more_cores_than_fill_the_link() {
+        assert_eq!(
+            split(&moe_ffn(&Layer::DEEPSEEK), 48),
+            [("matrix", 0, 24), ("communication", 0, 20), ("vector", 20, 28)]
+        );
+    }
+
+    #[test]
+    fn each_kind_of_work_has_a_core() {
+        assert_eq!(
+            split(&moe_ffn(&Layer::DEEPSEEK), 2),
+            [("matrix", 0, 24), ("communication", 0, 1), ("vector", 1, 1)]
+        );
+        assert_eq!(split(&moe_ffn(&Layer::DEEPSEEK), 1), [("matrix", 0, 24), ("vector", 0, 1)]);
+    }
+
+    #[test]
+    fn one_kind_of_work_takes_all() {
+        let layer = Layer::SMALL;
+        assert_eq!(split(&only(&layer, Core::Comm), 48)[1], ("communication", 0, 48));
+        assert_eq!(split(&only(&layer, Core::Vector), 48)[1], ("vector", 0, 48));
+        assert_eq!(split(&only(&layer, Core::Cube), 48)[1], ("vector", 0, 48));
+    }
+}

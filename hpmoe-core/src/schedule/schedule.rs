@@ -1,0 +1,51 @@
+//! From a checked graph to a schedule.
+
+use super::bands::bands;
+use super::cost::Costs;
+use super::elide::{Kept, Placed, elide};
+use super::list::list;
+use super::roles::roles;
+use super::{Cores, Schedule};
+use crate::analyze::CheckedGraph;
+
+/// Most ranks that schedules are made for.
+pub const MAX_RANKS: u32 = 64;
+
+/// Shares the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`].
+///
+/// The choice is a heuristic and always the same for the same graph. Whether it is right is for
+/// [`validate`](crate::validate::validate) to say.
+#[must_use]
+pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
+    let costs = Costs::new(checked.graph());
+    let (roles, role_of) = roles(checked.graph(), &costs, cores);
+    let band_of = bands(checked);
+    let orders: Vec<_> =
+        ranks(checked.graph().sizes.experts).map(|ranks| list(checked, &costs, &roles, &role_of, ranks)).collect();
+    let placed = Placed { role_of: &role_of, band_of: &band_of, orders: &orders };
+    let Kept { waits, signals, elided } = elide(checked, &placed);
+    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, waits, signals, elided, orders }
+}
+
+/// Numbers of ranks that share the experts evenly.
+fn ranks(experts: usize) -> impl Iterator<Item = u32> {
+    (1..=MAX_RANKS).filter(move |&ranks| experts.is_multiple_of(ranks as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn every_divisor_has_an_order() {
+        assert_eq!(ranks(12).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 12]);
+        assert_eq!(ranks(256).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn the_same_graph_has_the_same_schedule() {
+        let checked = moe_ffn(&Layer::SMALL);
+        assert_eq!(schedule(&checked, Cores::ASCEND_A3), schedule(&checked, Cores::ASCEND_A3));
+    }
+}
