@@ -1,0 +1,151 @@
+// What matrix and vector cores have in common: the launch, counters that they wait for, their record.
+#pragma once
+
+#include "hpmoe/tile.h"
+#include "hpmoe/view.h"
+
+namespace hpmoe {
+
+// Of KERNEL_TYPE_MIX_AIC_1_2. A matrix core can't ask for it.
+constexpr uint32_t VECTOR_PER_MATRIX = 2;
+
+struct Core {
+    HpmoeLaunch launch;
+    HpmoeRecord record;
+    uint64_t counters; // offset in the heap of the set of counters in use
+    uint32_t number;   // among the cores of its kind
+    uint32_t slot;     // among all cores, matrix cores first
+
+    // False where the launch has other cores than the schedule was made for: nothing may be touched then.
+    __aicore__ inline bool Open(GM_ADDR argument, bool matrix) {
+        launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
+        const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
+        counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
+        number = static_cast<uint32_t>(GetBlockIdx());
+        slot = matrix ? number : launch.aic + number;
+        record = HpmoeRecord{};
+        record.state = HPMOE_RUNNING;
+        const uint32_t blocks = static_cast<uint32_t>(GetBlockNum());
+        if (launch.aic == blocks && launch.aiv == blocks * VECTOR_PER_MATRIX) {
+            return true;
+        }
+        record.state = HPMOE_REFUSED;
+        if (number < (matrix ? launch.aic : launch.aiv)) {
+            Publish();
+        }
+        return false;
+    }
+
+    __aicore__ inline uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
+
+    template <typename T> __aicore__ inline View<T> Of(const Private<T> &tensor) const {
+        return View<T>{Word<uint64_t>(launch.tensors, tensor.number), ~0u, tensor.columns, tensor.pitch};
+    }
+    template <typename T> __aicore__ inline View<T> Of(const Symmetric<T> &tensor) const {
+        return OfPeer(tensor, launch.rank);
+    }
+    template <typename T> __aicore__ inline View<T> OfPeer(const Symmetric<T> &tensor, uint32_t peer) const {
+        const uint64_t offset = Word<uint64_t>(launch.tensors, tensor.number);
+        return View<T>{Heap(peer) + offset, ~0u, tensor.columns, tensor.pitch};
+    }
+
+    __aicore__ inline uint32_t ExpertRows(uint32_t expert) const {
+        return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * expert + 1));
+    }
+    // Rows of the row tile of `height` rows that holds row `at` of an expert of this rank.
+    __aicore__ inline uint32_t TileRows(uint32_t expert, uint32_t at, uint32_t height) const {
+        return Min(height, ExpertRows(expert) - at / height * height);
+    }
+    // Rows received by this rank.
+    __aicore__ inline uint32_t ReceivedRows() const {
+        const uint32_t last = launch.local_experts - 1;
+        return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * last)) + ExpertRows(last);
+    }
+    // Tokens of a block of `height` tokens.
+    __aicore__ inline uint32_t BlockTokens(uint32_t block, uint32_t height) const {
+        return Min(height, launch.tokens - block * height);
+    }
+    // Row tiles of a space before those of a local expert: of this rank, or of a peer.
+    __aicore__ inline uint32_t FirstTile(uint32_t space, uint32_t expert) const {
+        const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8));
+        return static_cast<uint32_t>(Word<int32_t>(table, expert));
+    }
+    __aicore__ inline uint32_t FirstTileAt(uint32_t space, uint32_t peer, uint32_t expert) const {
+        const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8) + 1);
+        return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
+    }
+    __aicore__ inline int32_t Order(uint32_t place) const { return Word<int32_t>(launch.order, place); }
+
+    __aicore__ inline uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
+        const uint32_t base = Word<uint32_t>(launch.counter_bases, array);
+        return Heap(rank) + counters + static_cast<uint64_t>(base + index) * HPMOE_LINE;
+    }
+
+    // Waits until a counter of this rank has reached `need`. False: the launch is given up, leave at once.
+    __aicore__ inline bool Await(uint32_t array, uint32_t index, uint32_t need) {
+        return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
+    }
+
+    HPMOE_ROUTINE bool Await(uint64_t address, uint32_t array, uint32_t index, int32_t need) {
+        constexpr uint32_t SHORT = 16; // looks at the counter before the core looks at anything else
+        const GlobalTensor<int32_t> word = Global<int32_t>(address);
+        record.waits += 1;
+        int32_t have = Read(word);
+        if (have >= need) {
+            return true;
+        }
+        const int64_t begin = GetSystemCycle();
+        record.counter = array;
+        record.index = index;
+        record.need = need;
+        for (uint32_t looks = 1; have < need; ++looks) {
+            if (looks % SHORT == 0) {
+                record.have = have;
+                if (record.state != HPMOE_WAITING) {
+                    record.state = HPMOE_WAITING;
+                    Publish();
+                }
+                if (!MayGoOn(begin)) {
+                    return false;
+                }
+            }
+            have = Read(word);
+        }
+        record.state = HPMOE_RUNNING;
+        return true;
+    }
+
+    // Makes the record visible to the host. The line is this core's own.
+    __aicore__ inline void Publish() const {
+        union {
+            HpmoeRecord value;
+            uint64_t words[sizeof(HpmoeRecord) / 8];
+        } copy;
+        copy.value = record;
+        const GlobalTensor<uint64_t> line = Global<uint64_t>(launch.records + slot * sizeof(HpmoeRecord));
+        for (uint32_t i = 0; i < sizeof(HpmoeRecord) / 8; ++i) {
+            line.SetValue(i, copy.words[i]);
+        }
+        DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
+    }
+
+  private:
+    // Other cores and ranks write the word by DMA, which does not meet this core's data cache. The empty asm keeps
+    // the compiler from moving the load of an earlier look down, or this one up.
+    __aicore__ inline int32_t Read(const GlobalTensor<int32_t> &word) const {
+        asm volatile("" ::: "memory");
+        DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+        return word.GetValue(0);
+    }
+
+    __aicore__ inline bool MayGoOn(int64_t begin) {
+        if (Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) == launch.launch) {
+            record.state = HPMOE_STOPPED;
+        } else if (static_cast<uint64_t>(GetSystemCycle() - begin) > launch.time_limit) {
+            record.state = HPMOE_GAVE_UP;
+        }
+        return record.state == HPMOE_WAITING;
+    }
+};
+
+} // namespace hpmoe

@@ -1,0 +1,77 @@
+// A matrix core: the buffers of the product, and signals after what Fixpipe wrote.
+#pragma once
+
+#include "hpmoe/core.h"
+#include "hpmoe/memory.h"
+
+namespace hpmoe {
+
+// Between tiles these flags are set, and say that a buffer may be overwritten:
+//   MTE1_MTE2 0, 1  an L1 stage      M_MTE1 0, 1  an L0A and an L0B stage
+// and MTE3_S 0 that FIX_MTE3 0 is not under way.
+struct CubeCore : Core {
+    uint32_t l1_stage;
+    uint32_t l0_stage;
+
+    __aicore__ inline bool Start(GM_ADDR argument) {
+        if (!Open(argument, true)) {
+            return false;
+        }
+        InitSocState();
+        SetMMRowMajor();
+        l1_stage = 0;
+        l0_stage = 0;
+        // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be
+        // numbers.
+        FillL1(0, 2 * L1_STAGE, 0);
+        FillL1(L1_ONES, BLOCK_BYTES, 1);
+        FillL1(L1_LAUNCH, BLOCK_BYTES, launch.launch);
+        PipeBarrier<PIPE_ALL>();
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            SetFlag<HardEvent::MTE1_MTE2>(stage);
+            SetFlag<HardEvent::M_MTE1>(stage);
+        }
+        SetFlag<HardEvent::MTE3_S>(0);
+        return true;
+    }
+
+    // What this core wrote is in global memory before the signals that follow.
+    __aicore__ inline void Fence() {
+        WaitFlag<HardEvent::MTE3_S>(0);
+        SetFlag<HardEvent::FIX_MTE3>(0);
+        WaitFlag<HardEvent::FIX_MTE3>(0);
+        SetFlag<HardEvent::MTE3_S>(0);
+    }
+
+    // Adds one. A copy moves 32 bytes, so the seven words beside the counter grow too: counters lie farther apart.
+    __aicore__ inline void Signal(uint32_t array, uint32_t index) {
+        const LocalTensor<int32_t> ones = Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES);
+        SetAtomicAdd<int32_t>();
+        DataCopy(Global<int32_t>(Counter(launch.rank, array, index)), ones, BLOCK_BYTES / sizeof(int32_t));
+        SetAtomicNone();
+    }
+
+    __aicore__ inline void Leave() {
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            WaitFlag<HardEvent::MTE1_MTE2>(stage);
+            WaitFlag<HardEvent::M_MTE1>(stage);
+        }
+        WaitFlag<HardEvent::MTE3_S>(0);
+        if (record.state == HPMOE_GAVE_UP) {
+            const LocalTensor<int32_t> line = Local<int32_t>(TPosition::A1, L1_LAUNCH, BLOCK_BYTES);
+            for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
+                DataCopy(Global<int32_t>(Heap(rank) + launch.abort), line, BLOCK_BYTES / sizeof(int32_t));
+            }
+        }
+        PipeBarrier<PIPE_ALL>();
+        Publish();
+    }
+
+  private:
+    __aicore__ inline void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
+        const InitConstValueParams<int32_t> fill(1, static_cast<uint16_t>(bytes / BLOCK_BYTES), 0, value);
+        Fill(Local<int32_t>(TPosition::A1, address, bytes), fill);
+    }
+};
+
+} // namespace hpmoe

@@ -1,0 +1,7 @@
+// The device library. Generated kernels include this file and nothing else.
+#pragma once
+
+#include "hpmoe/matmul.h"
+#include "hpmoe/put.h"
+#include "hpmoe/vector.h"
+#include "hpmoe/worker.h"

@@ -1,0 +1,36 @@
+// How the library divides on-chip memory. `hpmoe-core/src/plan` has the same numbers.
+#pragma once
+
+#include "hpmoe/base.h"
+
+namespace hpmoe {
+
+// UB: tasks own [0, UB_TASKS); the rest, up to the scratch of the headers, belongs to the library.
+constexpr uint32_t UB_LINES = 4;                                      // signals under way at a time
+constexpr uint32_t UB_END = 184 * 1024 - 256;                         // above: scratch of the headers
+constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES;        // above: the signal lines
+constexpr uint32_t UB_ZEROS = 8 * 1024;                               // at 0 while a launch starts
+
+// UB during a put: two halves of rows, then the rows' (token, k).
+constexpr uint32_t UB_HALF = 88 * 1024;
+constexpr uint32_t UB_ORIGINS = 2 * UB_HALF;
+
+// L1: two stages of both operands, then constant lines that a matrix core copies to global memory.
+constexpr uint32_t L1_END = 512 * 1024 - 256;
+constexpr uint32_t L1_ONES = L1_END - 2 * BLOCK_BYTES;
+constexpr uint32_t L1_LAUNCH = L1_END - BLOCK_BYTES;
+constexpr uint32_t L1_STAGE = L1_ONES / 2 / 512 * 512;
+
+// L0A and L0B: two stages each; L0C: one accumulator.
+constexpr uint32_t L0_STAGE = 32 * 1024;
+constexpr uint32_t L0C_BYTES = 128 * 1024;
+
+template <typename T> __aicore__ inline LocalTensor<T> Local(TPosition position, uint32_t address, uint32_t bytes) {
+    return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
+}
+
+template <typename T> __aicore__ inline LocalTensor<T> Ub(uint32_t address, uint32_t bytes) {
+    return Local<T>(TPosition::VECCALC, address, bytes);
+}
+
+} // namespace hpmoe

@@ -1,0 +1,122 @@
+// Rows from this rank to a peer, through two halves of UB.
+#pragma once
+
+#include "hpmoe/memory.h"
+#include "hpmoe/vector_core.h"
+
+namespace hpmoe {
+
+// All puts share one division of UB.
+constexpr uint32_t PUT_LAYOUT = 0;
+
+// Rows as bytes: a put does not look at what it moves.
+struct ByteRows {
+    uint64_t address;
+    uint32_t bytes; // of a row
+    uint32_t pitch; // bytes from row to row
+};
+
+template <typename T> __aicore__ inline ByteRows Bytes(const View<T> &view) {
+    const uint32_t size = static_cast<uint32_t>(sizeof(T));
+    return ByteRows{view.address, view.cols * size, view.pitch * size};
+}
+
+// `count` rows from row `row` on, one behind the other in UB, each from 32 bytes on.
+__aicore__ inline void RowsIn(const LocalTensor<uint8_t> &ub, const ByteRows &from, uint64_t row, uint32_t count) {
+    DataCopyPad(ub, Global<uint8_t>(from.address + row * from.pitch),
+                DataCopyExtParams(static_cast<uint16_t>(count), from.bytes, from.pitch - from.bytes, 0, 0),
+                DataCopyPadExtParams<uint8_t>());
+}
+
+__aicore__ inline void RowsOut(const ByteRows &to, uint64_t row, uint32_t count, const LocalTensor<uint8_t> &ub) {
+    DataCopyPad(Global<uint8_t>(to.address + row * to.pitch), ub,
+                DataCopyExtParams(static_cast<uint16_t>(count), to.bytes, 0, to.pitch - to.bytes, 0));
+}
+
+__aicore__ inline LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(half * UB_HALF, UB_HALF); }
+
+// The (token, k) of a piece that arrived; valid until the next put.
+__aicore__ inline int32_t Origin(uint32_t row) {
+    return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row);
+}
+
+// The (token, k) of `rows` rows to UB, once the scalar unit and MTE3 have read the last ones.
+__aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
+    const ByteRows list = {from, rows * 4, rows * 4};
+    SetFlag<HardEvent::S_MTE2>(0);
+    WaitFlag<HardEvent::S_MTE2>(0);
+    WaitFlag<HardEvent::MTE3_MTE2>(2);
+    RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), list, 0, 1);
+}
+
+// Sends rows `order[i] / per_row` of `from` to the consecutive rows of `to` at the peer, and their (token, k) to
+// `origins` there. `half_rows` rows fit into a half of UB.
+HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint32_t per_row,
+                               const ByteRows &to, const View<int32_t> &origins, uint32_t half_rows) {
+    core.Use(PUT_LAYOUT);
+    OriginsIn(core.launch.order + static_cast<uint64_t>(piece.order) * 4, piece.rows);
+    SetFlag<HardEvent::MTE2_MTE3>(2);
+    WaitFlag<HardEvent::MTE2_MTE3>(2);
+    RowsOut(ByteRows{origins.address, piece.rows * 4, piece.rows * 4}, 0, 1,
+            Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
+    SetFlag<HardEvent::MTE3_MTE2>(2);
+    const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
+    for (uint32_t row = 0; row < piece.rows; row += half_rows) {
+        const int32_t id = static_cast<int32_t>(core.half);
+        const uint32_t count = Min(half_rows, piece.rows - row);
+        const LocalTensor<uint8_t> ub = PutHalf(core.half);
+        WaitFlag<HardEvent::MTE3_MTE2>(id);
+        for (uint32_t i = 0; i < count; ++i) {
+            RowsIn(ub[i * row_bytes], from, static_cast<uint32_t>(core.Order(piece.order + row + i)) / per_row, 1);
+        }
+        SetFlag<HardEvent::MTE2_MTE3>(id);
+        WaitFlag<HardEvent::MTE2_MTE3>(id);
+        RowsOut(to, row, count, ub);
+        SetFlag<HardEvent::MTE3_MTE2>(id);
+        core.half ^= 1;
+    }
+}
+
+// Puts consecutive rows of `from` to rows `origins[i]` of `to` at the peer.
+HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteRows &from, const ByteRows &to,
+                                const View<int32_t> &origins, uint32_t half_rows) {
+    core.Use(PUT_LAYOUT);
+    OriginsIn(origins.address, piece.rows);
+    SetFlag<HardEvent::MTE2_S>(0);
+    const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
+    for (uint32_t row = 0; row < piece.rows; row += half_rows) {
+        const int32_t id = static_cast<int32_t>(core.half);
+        const uint32_t count = Min(half_rows, piece.rows - row);
+        const LocalTensor<uint8_t> ub = PutHalf(core.half);
+        WaitFlag<HardEvent::MTE3_MTE2>(id);
+        RowsIn(ub, from, row, count);
+        SetFlag<HardEvent::MTE2_MTE3>(id);
+        WaitFlag<HardEvent::MTE2_MTE3>(id);
+        if (row == 0) {
+            WaitFlag<HardEvent::MTE2_S>(0);
+        }
+        for (uint32_t i = 0; i < count; ++i) {
+            RowsOut(to, static_cast<uint32_t>(Origin(row + i)), 1, ub[i * row_bytes]);
+        }
+        SetFlag<HardEvent::MTE3_MTE2>(id);
+        core.half ^= 1;
+    }
+    SetFlag<HardEvent::MTE3_MTE2>(2);
+}
+
+// After a scattering put: to each block of `height` tokens at the peer as many as the piece had rows for it. Rows of
+// a piece are in ascending order of (token, k).
+HPMOE_ROUTINE void SignalBlocks(VectorCore &core, const Tile &piece, uint32_t array, uint32_t slots) {
+    uint32_t begin = 0;
+    uint32_t block = static_cast<uint32_t>(Origin(0)) / slots;
+    for (uint32_t row = 1; row <= piece.rows; ++row) {
+        const uint32_t next = row < piece.rows ? static_cast<uint32_t>(Origin(row)) / slots : ~0u;
+        if (next != block) {
+            core.SignalPeer(piece.peer, array, block, row - begin);
+            begin = row;
+            block = next;
+        }
+    }
+}
+
+} // namespace hpmoe

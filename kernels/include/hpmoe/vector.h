@@ -1,0 +1,62 @@
+// Rows of tiles between global memory and UB, and routines on values in UB.
+//
+// In UB a value is f32, row after row, rows ROW_ALIGN elements aligned. What is behind the columns of a row is never
+// stored.
+#pragma once
+
+#include "hpmoe/memory.h"
+#include "hpmoe/vector_core.h"
+
+namespace hpmoe {
+
+__aicore__ inline uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
+
+// Blocks of 32 bytes between rows of UB: a copy alone would align f32 rows to eight elements.
+template <typename T> __aicore__ inline uint32_t UbGap(uint32_t cols) {
+    const uint32_t size = static_cast<uint32_t>(sizeof(T));
+    return UbPitch(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
+}
+
+template <typename T>
+__aicore__ inline void LoadRows(const LocalTensor<T> &ub, const View<T> &from, uint32_t first, uint32_t rows) {
+    const uint32_t size = static_cast<uint32_t>(sizeof(T));
+    DataCopyPad(ub, from.At(first, 0),
+                DataCopyExtParams(static_cast<uint16_t>(rows), from.cols * size, (from.pitch - from.cols) * size,
+                                  UbGap<T>(from.cols), 0),
+                DataCopyPadExtParams<T>());
+}
+
+template <typename T>
+__aicore__ inline void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, const LocalTensor<T> &ub) {
+    const uint32_t size = static_cast<uint32_t>(sizeof(T));
+    DataCopyPad(to.At(first, 0), ub,
+                DataCopyExtParams(static_cast<uint16_t>(rows), to.cols * size, UbGap<T>(to.cols),
+                                  (to.pitch - to.cols) * size, 0));
+}
+
+// out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k, every product and every sum rounded.
+HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<float> &values,
+                               const LocalTensor<float> &weights, const LocalTensor<float> &product, uint32_t rows,
+                               uint32_t cols, uint32_t terms) {
+    const uint32_t pitch = UbPitch(cols);
+    const uint32_t weights_pitch = UbPitch(terms);
+    const int32_t row_count = static_cast<int32_t>(pitch);
+    // The scalar unit reads the weights, and is done with them before the vector unit gives their buffer back.
+    SetFlag<HardEvent::V_S>(0);
+    WaitFlag<HardEvent::V_S>(0);
+    for (uint32_t k = 0; k < terms; ++k) {
+        const LocalTensor<float> &term = k == 0 ? out : product;
+        for (uint32_t row = 0; row < rows; ++row) {
+            Muls(term[row * pitch], values[(row * terms + k) * pitch], weights.GetValue(row * weights_pitch + k),
+                 row_count);
+        }
+        if (k > 0) {
+            PipeBarrier<PIPE_V>();
+            Add(out, out, product, static_cast<int32_t>(rows * pitch));
+        }
+    }
+    SetFlag<HardEvent::S_V>(0);
+    WaitFlag<HardEvent::S_V>(0);
+}
+
+} // namespace hpmoe

@@ -1,0 +1,149 @@
+// A vector core: signals with values of its own, readiness of peers, the start of a launch.
+#pragma once
+
+#include "hpmoe/core.h"
+#include "hpmoe/memory.h"
+
+namespace hpmoe {
+
+// Between tiles these flags are set, and say that a buffer may be overwritten:
+//   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
+//   MTE3_MTE2 0, 1    a half of a put                     MTE3_MTE2 2  the (token, k) of a put
+//   MTE3_S 0 .. 3     a signal line
+struct VectorCore : Core {
+    uint64_t ready;  // bit p: peer p is known to be ready for this launch
+    uint32_t layout; // whose buffers are in UB
+    uint32_t half;   // of the next rows of a put
+    uint32_t line;   // of the next signal
+
+    __aicore__ inline bool Start(GM_ADDR argument) {
+        if (!Open(argument, false)) {
+            return false;
+        }
+        InitSocState();
+        ready = 1ull << launch.rank; // whatever this rank did before this launch is over
+        layout = ~0u;
+        half = 0;
+        line = 0;
+        Duplicate(Ub<int32_t>(0, UB_ZEROS), 0, UB_ZEROS / 4);
+        Duplicate(Line(0), 0, UB_LINES * BLOCK_BYTES / 4);
+        PipeBarrier<PIPE_ALL>();
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            SetFlag<HardEvent::V_MTE2>(stage);
+            SetFlag<HardEvent::MTE3_V>(stage);
+        }
+        for (int32_t buffer = 0; buffer < 3; ++buffer) {
+            SetFlag<HardEvent::MTE3_MTE2>(buffer);
+        }
+        for (uint32_t i = 0; i < UB_LINES; ++i) {
+            SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
+        }
+        for (uint32_t peer = number; peer < launch.ranks; peer += launch.aiv) {
+            Store(Heap(peer) + launch.ready + launch.rank * HPMOE_LINE, launch.launch);
+        }
+        ClearNextCounters();
+        return true;
+    }
+
+    // UB changes hands: what the last task left there is no longer in use. The first call also ends the clearing of
+    // counters.
+    __aicore__ inline void Use(uint32_t next) {
+        if (layout != next) {
+            PipeBarrier<PIPE_ALL>();
+            layout = next;
+        }
+    }
+
+    // What this core wrote on its own rank is in global memory before the signals that follow.
+    __aicore__ inline void Fence() { PipeBarrier<PIPE_MTE3>(); }
+    // The same for what it put to a peer.
+    __aicore__ inline void FencePeer() { PipeBarrier<PIPE_ALL>(); }
+
+    __aicore__ inline void Signal(uint32_t array, uint32_t index, uint32_t amount) {
+        SignalPeer(launch.rank, array, index, amount);
+    }
+
+    HPMOE_ROUTINE void SignalPeer(uint32_t peer, uint32_t array, uint32_t index, uint32_t amount) {
+        const uint64_t address = Counter(peer, array, index);
+        const LocalTensor<int32_t> value = Write(static_cast<int32_t>(amount));
+        SetAtomicAdd<int32_t>();
+        DataCopy(Global<int32_t>(address), value, BLOCK_BYTES / sizeof(int32_t));
+        SetAtomicNone();
+        Release();
+    }
+
+    // A peer has started this launch: its buffers and its counters may be written. False: leave at once.
+    __aicore__ inline bool AwaitReady(uint32_t peer) {
+        if ((ready >> peer & 1) != 0) {
+            return true;
+        }
+        const uint64_t word = Heap(launch.rank) + launch.ready + peer * HPMOE_LINE;
+        if (!Await(word, HPMOE_READY_WORD, peer, launch.launch)) {
+            return false;
+        }
+        ready |= 1ull << peer;
+        return true;
+    }
+
+    __aicore__ inline void Leave() {
+        if (record.state == HPMOE_GAVE_UP) {
+            for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
+                Store(Heap(rank) + launch.abort, launch.launch);
+            }
+        }
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            WaitFlag<HardEvent::V_MTE2>(stage);
+            WaitFlag<HardEvent::MTE3_V>(stage);
+        }
+        for (int32_t buffer = 0; buffer < 3; ++buffer) {
+            WaitFlag<HardEvent::MTE3_MTE2>(buffer);
+        }
+        for (uint32_t i = 0; i < UB_LINES; ++i) {
+            WaitFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
+        }
+        PipeBarrier<PIPE_ALL>();
+        Publish();
+    }
+
+  private:
+    __aicore__ inline LocalTensor<int32_t> Line(uint32_t which) const {
+        return Ub<int32_t>(UB_TASKS + which * BLOCK_BYTES, BLOCK_BYTES);
+    }
+
+    // Puts a value into the next line, once the copy that used it last has read it.
+    __aicore__ inline LocalTensor<int32_t> Write(int32_t value) {
+        const int32_t id = static_cast<int32_t>(line);
+        const LocalTensor<int32_t> words = Line(line);
+        WaitFlag<HardEvent::MTE3_S>(id);
+        words.SetValue(0, value);
+        SetFlag<HardEvent::S_MTE3>(id);
+        WaitFlag<HardEvent::S_MTE3>(id);
+        return words;
+    }
+
+    __aicore__ inline void Release() {
+        SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(line));
+        line = (line + 1) % UB_LINES;
+    }
+
+    __aicore__ inline void Store(uint64_t address, int32_t value) {
+        DataCopy(Global<int32_t>(address), Write(value), BLOCK_BYTES / sizeof(int32_t));
+        Release();
+    }
+
+    // The set of counters of the next launch, of which every vector core takes its share.
+    __aicore__ inline void ClearNextCounters() {
+        constexpr uint32_t MOST = UB_ZEROS / BLOCK_BYTES; // one line of zeros for each counter of a copy
+        const uint32_t share = CeilDiv(launch.counter_count, launch.aiv);
+        const uint32_t end = Min((number + 1) * share, launch.counter_count);
+        const uint64_t set = static_cast<uint64_t>((launch.launch + 1) % 2) * launch.counter_count;
+        const uint64_t begin = Heap(launch.rank) + launch.counters + set * HPMOE_LINE;
+        for (uint32_t i = number * share; i < end; i += MOST) {
+            const uint16_t count = static_cast<uint16_t>(Min(MOST, end - i));
+            DataCopyPad(Global<int32_t>(begin + static_cast<uint64_t>(i) * HPMOE_LINE), Ub<int32_t>(0, UB_ZEROS),
+                        DataCopyExtParams(count, BLOCK_BYTES, 0, HPMOE_LINE - BLOCK_BYTES, 0));
+        }
+    }
+};
+
+} // namespace hpmoe

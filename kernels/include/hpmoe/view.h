@@ -1,0 +1,45 @@
+// Tensors and rectangles of them in global memory.
+#pragma once
+
+#include "hpmoe/base.h"
+
+namespace hpmoe {
+
+// A tensor of the taskflow, on the rank that looks at it.
+template <typename T> struct Private {
+    uint32_t number;
+    uint32_t columns;
+    uint32_t pitch; // elements from row to row
+};
+
+// A tensor in the symmetric heap: peers may put into it.
+template <typename T> struct Symmetric {
+    uint32_t number;
+    uint32_t columns;
+    uint32_t pitch;
+};
+
+// Rows and columns of a tensor. The pitch of a row is in elements.
+template <typename T> struct View {
+    uint64_t address;
+    uint32_t rows;
+    uint32_t cols;
+    uint32_t pitch;
+
+    __aicore__ inline uint64_t AddressOf(uint32_t row, uint32_t col) const {
+        return address + (static_cast<uint64_t>(row) * pitch + col) * sizeof(T);
+    }
+    __aicore__ inline GlobalTensor<T> At(uint32_t row, uint32_t col) const {
+        return Global<T>(AddressOf(row, col));
+    }
+    // At most `most` rows from `first` on.
+    __aicore__ inline View Rows(uint32_t first, uint32_t most) const {
+        return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};
+    }
+    // At most `most` columns from `first` on.
+    __aicore__ inline View Cols(uint32_t first, uint32_t most) const {
+        return View{AddressOf(0, first), rows, Min(most, cols - first), pitch};
+    }
+};
+
+} // namespace hpmoe

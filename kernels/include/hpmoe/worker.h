@@ -1,0 +1,94 @@
+// A core's way through its queue.
+#pragma once
+
+#include "hpmoe/cube.h"
+#include "hpmoe/vector_core.h"
+
+namespace hpmoe {
+
+__aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
+                               uint32_t first_item, const Place &place) {
+    Tile tile = {};
+    tile.phase = entry.phase;
+    tile.group = group;
+    tile.item = place.item;
+    tile.column = place.column;
+    tile.number = first_item + place.item;
+    if (entry.kind == HPMOE_BLOCKS) {
+        tile.first = place.item * space.height;
+        tile.rows = core.BlockTokens(place.item, space.height);
+        return tile;
+    }
+    tile.expert = entry.expert;
+    if (entry.kind == HPMOE_ROW_TILES) {
+        tile.at = place.item * space.height;
+        tile.rows = core.TileRows(entry.expert, tile.at, space.height);
+        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * entry.expert)) + tile.at;
+        return tile;
+    }
+    tile.peer = group / core.launch.local_experts;
+    const uint64_t pairs = entry.kind == HPMOE_SENDS ? core.launch.sends : core.launch.arrivals;
+    CutPiece(tile, Load<HpmoePair>(pairs + group * sizeof(HpmoePair)), space.height);
+    return tile;
+}
+
+// The tiles of one entry that are this core's: t = start, start + core_count, … False: leave.
+template <class Program, class AnyCore>
+__aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
+    const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
+    uint32_t group = 0;
+    if (entry.kind == HPMOE_ROW_TILES) {
+        group = entry.expert;
+    } else if (entry.kind != HPMOE_BLOCKS) {
+        const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
+        group = peer * core.launch.local_experts + entry.expert;
+    }
+    const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
+    const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
+    const uint32_t tiles = items * entry.columns;
+    // Numbers go on across groups, so that work is even whatever the routing.
+    const uint32_t core_number = core.number - entry.core_first;
+    const uint32_t base = first * entry.columns % entry.core_count;
+    uint32_t t = (core_number + entry.core_count - base) % entry.core_count;
+    if (t >= tiles) {
+        return true;
+    }
+    core.record.entries += 1;
+    for (; t < tiles; t += entry.core_count) {
+        const Place place = Swizzle(t, items, entry.columns, entry.band);
+        const Tile tile = Resolve(core, entry, space, group, first, place);
+        core.record.phase = tile.phase;
+        core.record.group = tile.group;
+        core.record.item = tile.item;
+        core.record.column = tile.column;
+        if (!Program::Run(core, tile)) {
+            return false;
+        }
+        core.record.tasks += 1;
+        core.record.empty += tile.rows == 0 ? 1 : 0;
+    }
+    return true;
+}
+
+template <class Program, class AnyCore> __aicore__ inline void Work(GM_ADDR argument) {
+    AnyCore core;
+    if (!core.Start(argument)) {
+        return;
+    }
+    const HpmoeQueue queue = Load<HpmoeQueue>(core.launch.queues + core.slot * sizeof(HpmoeQueue));
+    const uint64_t entries = core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
+    bool going = true;
+    for (uint32_t i = 0; going && i < queue.count; ++i) {
+        const uint64_t address = entries + static_cast<uint64_t>(i) * sizeof(HpmoeDescriptor);
+        if (i + 1 < queue.count) {
+            DataCachePreload(Global<uint64_t>(address), static_cast<int64_t>(sizeof(HpmoeDescriptor)));
+        }
+        going = WalkEntry<Program>(core, Load<HpmoeDescriptor>(address));
+    }
+    if (going) {
+        core.record.state = HPMOE_DONE;
+    }
+    core.Leave();
+}
+
+} // namespace hpmoe
