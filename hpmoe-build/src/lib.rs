@@ -1,1 +1,136 @@
-//! hpmoe-build.
+//! The build-script face of hpmoe: schedules the kernels of the named files, writes AscendC and tables, compiles and
+//! links.
+//!
+//! A `build.rs` is one line:
+//!
+//! ```no_run
+//! hpmoe_build::kernels(["src/moe.rs"]).build();
+//! ```
+//!
+//! Constants of the kernels can be set for a build, here or by the environment variable `HPMOE_SET`
+//! (`HPMOE_SET="HIDDEN=96,EXPERTS=12"`), which wins.
+
+#![forbid(unsafe_code)]
+
+mod cxx;
+mod files;
+
+use hpmoe_core::artifacts::{self, Artifact, FOLDER};
+use hpmoe_core::compile::{Front, Program, back, front, modules};
+use hpmoe_core::fingerprint::{of_flow, of_module};
+use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use std::path::{Path, PathBuf};
+
+/// Names the source files that hold `#[megakernel]` modules, relative to the package.
+pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
+    Kernels { files: files.into_iter().map(Into::into).collect(), settings: Overrides::new() }
+}
+
+/// The kernels of a package.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    files: Vec<PathBuf>,
+    settings: Overrides,
+}
+
+impl Kernels {
+    /// Sets a constant for this build, in every kernel that declares it.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: usize) -> Self {
+        self.settings.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Builds all kernels. To be called from `build.rs`.
+    ///
+    /// Faults of a kernel are shown by rustc at their place in the kernel; this ends the build script only where a tool or
+    /// a file is missing, or where a constant is set that no kernel declares.
+    pub fn build(self) {
+        if let Err(problem) = self.try_build() {
+            eprintln!("error: {problem}");
+            std::process::exit(1);
+        }
+    }
+
+    fn try_build(self) -> Result<(), String> {
+        let out_dir = PathBuf::from(variable("OUT_DIR")?);
+        let package = variable("CARGO_PKG_NAME")?;
+        println!("cargo::rerun-if-env-changed=HPMOE_SET");
+        let mut settings = self.settings;
+        settings.extend(artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?);
+        let sources = read_sources(&self.files)?;
+        let declared: Vec<String> = sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
+        refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
+        let folder = out_dir.join(FOLDER);
+        files::forget(&folder)?;
+        let mut objects = Vec::new();
+        for source in &sources {
+            objects.extend(build_module(source, &settings, &package, &folder)?);
+        }
+        cxx::compile(&objects, &folder)?;
+        println!("cargo::rustc-link-search=native={}", folder.display());
+        Ok(())
+    }
+}
+
+/// A kernel module and where it stands.
+struct Source {
+    file: String,
+    module: syn::ItemMod,
+}
+
+fn read_sources(files: &[PathBuf]) -> Result<Vec<Source>, String> {
+    let mut sources = Vec::new();
+    for file in files {
+        println!("cargo::rerun-if-changed={}", file.display());
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
+        })?;
+        // What is no Rust is rustc's to say.
+        let Ok(found) = modules(&text) else { continue };
+        let file = file.to_string_lossy().replace('\\', "/");
+        sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module }));
+    }
+    Ok(sources)
+}
+
+/// Writes what the macro and the compiler need for one module; returns the C++ to compile.
+fn build_module(
+    source: &Source,
+    settings: &Overrides,
+    package: &str,
+    folder: &Path,
+) -> Result<Vec<cxx::Unit>, String> {
+    let name = source.module.ident.to_string();
+    let hash = of_module(&source.module);
+    let own: Vec<String> = declared_constants(&source.module);
+    let overrides: Overrides =
+        settings.iter().filter(|(name, _)| own.contains(name)).map(|(name, value)| (name.clone(), *value)).collect();
+    let resolved = artifacts::write_resolved(&source.file, &overrides);
+    files::write(&folder.join(artifacts::resolved_file(&name, hash)), &resolved)?;
+    files::write(&folder.join(format!("{name}.built")), &source.file)?;
+    // The macro runs the same front end and shows its faults at their places.
+    let Ok(Front { flows, .. }) = front(&source.module, &overrides) else { return Ok(Vec::new()) };
+    let mut units = Vec::new();
+    for checked in &flows {
+        let graph = checked.graph();
+        let fingerprint = of_flow(hash, graph);
+        let artifact = Artifact::new(package, &graph.kernel, &graph.taskflow, fingerprint);
+        match back(checked, &source.file, &artifact, &fingerprint.hex()) {
+            Ok(program) => units.push(write(&artifact, &program, folder)?),
+            Err(fault) => files::write(&folder.join(format!("{}.fault", artifact.stem)), &fault)?,
+        }
+    }
+    Ok(units)
+}
+
+fn write(artifact: &Artifact, program: &Program, folder: &Path) -> Result<cxx::Unit, String> {
+    for file in &program.files {
+        files::write_bytes(&folder.join(&file.name), &file.bytes)?;
+    }
+    Ok(cxx::Unit { symbol: artifact.symbol.clone(), source: folder.join(format!("{}.cpp", artifact.stem)) })
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    std::env::var(name).map_err(|_| format!("{name} is not set: call this from a build script"))
+}

@@ -88,7 +88,23 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
     kernel
 }
 
+/// Names of the constants that a module declares and a build may set.
+#[must_use]
+pub fn declared_constants(module: &ItemMod) -> Vec<String> {
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    items
+        .filter_map(|item| match item {
+            Item::Const(constant) if is_usize(&constant.ty) => Some(constant.ident.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
 /// Says which overridden names no kernel declares.
+///
+/// # Errors
+///
+/// A sentence naming the first such name and the nearest declared one.
 pub fn refuse_unknown_overrides<'a>(
     overrides: &Overrides,
     declared: impl Iterator<Item = &'a str> + Clone,

@@ -9,5 +9,5 @@ mod tasks;
 pub use body::{BodyExpr, BodyStmt};
 pub use constants::{Constants, Overrides, nearest};
 pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
-pub use kernel::{Kernel, parse, refuse_unknown_overrides};
+pub use kernel::{Kernel, declared_constants, parse, refuse_unknown_overrides};
 pub use tasks::{TaskFn, TileParam};

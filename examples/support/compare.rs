@@ -1,0 +1,40 @@
+//! How far a result is from what it should be.
+
+/// Differences of two lists of numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Comparison {
+    /// L2 norm of the difference over that of the expected numbers.
+    pub relative_l2: f64,
+    /// Largest difference over the largest expected number.
+    pub max_error: f64,
+}
+
+impl Comparison {
+    /// Compares number by number; a result that is no number makes both figures infinite.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many numbers on both sides.
+    pub fn of(found: &[f32], expected: &[f32]) -> Self {
+        assert_eq!(found.len(), expected.len(), "a comparison needs as many numbers on both sides");
+        let (mut difference, mut norm, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
+        for (&found, &expected) in found.iter().zip(expected) {
+            let (found, expected) = (f64::from(found), f64::from(expected));
+            let error = if found.is_finite() { (found - expected).abs() } else { f64::INFINITY };
+            difference += error * error;
+            norm += expected * expected;
+            worst = worst.max(error);
+            largest = largest.max(expected.abs());
+        }
+        Self { relative_l2: ratio(difference.sqrt(), norm.sqrt()), max_error: ratio(worst, largest) }
+    }
+
+    /// The bar of the field: 1 % and 2 %.
+    pub fn is_good(&self) -> bool {
+        self.relative_l2 <= 0.01 && self.max_error <= 0.02
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part / whole }
+}

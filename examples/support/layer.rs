@@ -1,0 +1,122 @@
+//! A Mixture-of-Experts layer from a file, cut for the ranks of a group.
+
+use hpmoe_runtime::prelude::*;
+use safetensors::{Dtype, SafeTensors};
+use std::ops::Range;
+use std::path::Path;
+
+/// The numbers of one layer.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub tokens: usize,
+    pub hidden: usize,
+    pub inter: usize,
+    pub experts: usize,
+    pub top_k: usize,
+    /// `[tokens, hidden]`.
+    pub hidden_states: Vec<bf16>,
+    /// `[tokens, top_k]`.
+    pub topk_ids: Vec<i32>,
+    /// `[tokens, top_k]`.
+    pub topk_weights: Vec<f32>,
+    /// `[experts, 2 * inter, hidden]`, gate rows first.
+    pub gate_up_proj: Vec<bf16>,
+    /// `[experts, hidden, inter]`.
+    pub down_proj: Vec<bf16>,
+    /// `[tokens, hidden]`, of the routed experts alone.
+    pub output: Vec<f32>,
+}
+
+impl Layer {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let bytes = std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        Self::parse(&bytes).map_err(|problem| format!("{}: {problem}", path.display()))
+    }
+
+    /// Reads the bytes of a file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let file = SafeTensors::deserialize(bytes).map_err(|error| format!("no safetensors file: {error}"))?;
+        let [tokens, hidden] = shape(&file, "hidden_states")?;
+        let [_, top_k] = shape(&file, "topk_ids")?;
+        let [experts, _, inter] = shape(&file, "down_proj")?;
+        // With a shared expert, `output` holds its part as well.
+        let output = if file.tensor("output_routed").is_ok() { "output_routed" } else { "output" };
+        Ok(Self {
+            tokens,
+            hidden,
+            inter,
+            experts,
+            top_k,
+            hidden_states: read(&file, "hidden_states", &[tokens, hidden], Dtype::BF16, bf16::from_le_bytes)?,
+            topk_ids: read(&file, "topk_ids", &[tokens, top_k], Dtype::I32, i32::from_le_bytes)?,
+            topk_weights: read(&file, "topk_weights", &[tokens, top_k], Dtype::F32, f32::from_le_bytes)?,
+            gate_up_proj: read(&file, "gate_up_proj", &[experts, 2 * inter, hidden], Dtype::BF16, bf16::from_le_bytes)?,
+            down_proj: read(&file, "down_proj", &[experts, hidden, inter], Dtype::BF16, bf16::from_le_bytes)?,
+            output: read(&file, output, &[tokens, hidden], Dtype::F32, f32::from_le_bytes)?,
+        })
+    }
+
+    /// The constants that a kernel for this layer needs, as `HPMOE_SET` takes them.
+    pub fn settings(&self) -> String {
+        format!(
+            "HIDDEN={},INTER={},EXPERTS={},TOP_K={},TOKENS={}",
+            self.hidden, self.inter, self.experts, self.top_k, self.tokens
+        )
+    }
+
+    /// The tokens of a rank: consecutive, as even as can be.
+    pub fn tokens_of(&self, rank: Rank, ep: Ranks) -> Range<usize> {
+        let at = |rank: usize| rank * self.tokens / ep.count();
+        at(rank.id())..at(rank.id() + 1)
+    }
+
+    /// Rows of a `[tokens, C]` tensor, for each rank.
+    pub fn by_tokens<T: Element, const C: usize>(&self, ep: Ranks, values: &[T]) -> PerRank<Tensor<T, C>> {
+        PerRank::from_fn(ep, |rank| {
+            let tokens = self.tokens_of(rank, ep);
+            Tensor::from_slice(&values[tokens.start * C..tokens.end * C])
+        })
+    }
+
+    /// Matrices of `rows` x `K` for each rank's experts: `N` rows from row `first` of each.
+    pub fn by_experts<const N: usize, const K: usize>(
+        &self,
+        ep: Ranks,
+        values: &[bf16],
+        rows: usize,
+        first: usize,
+    ) -> PerRank<Experts<bf16, N, K>> {
+        let own = self.experts / ep.count();
+        PerRank::from_fn(ep, |rank| {
+            let part = (rank.id() * own..(rank.id() + 1) * own).flat_map(|expert| {
+                let start = (expert * rows + first) * K;
+                values[start..start + N * K].iter().copied()
+            });
+            Experts::from_vec(part.collect())
+        })
+    }
+}
+
+fn shape<const D: usize>(file: &SafeTensors<'_>, name: &str) -> Result<[usize; D], String> {
+    let tensor = file.tensor(name).map_err(|_| format!("there is no tensor `{name}`"))?;
+    tensor.shape().try_into().map_err(|_| format!("`{name}` has {} dimensions instead of {D}", tensor.shape().len()))
+}
+
+fn read<T, const B: usize>(
+    file: &SafeTensors<'_>,
+    name: &str,
+    wanted: &[usize],
+    dtype: Dtype,
+    element: impl Fn([u8; B]) -> T,
+) -> Result<Vec<T>, String> {
+    let tensor = file.tensor(name).map_err(|_| format!("there is no tensor `{name}`"))?;
+    if tensor.shape() != wanted {
+        return Err(format!("`{name}` is {:?}, and the other tensors ask for {wanted:?}", tensor.shape()));
+    }
+    if tensor.dtype() != dtype {
+        return Err(format!("`{name}` holds {:?}, and the layer takes {dtype:?}", tensor.dtype()));
+    }
+    let (elements, _) = tensor.data().as_chunks::<B>();
+    Ok(elements.iter().map(|bytes| element(*bytes)).collect())
+}

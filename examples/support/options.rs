@@ -1,0 +1,25 @@
+//! Command line of the examples.
+
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Options of every example.
+#[derive(Parser, Debug)]
+#[command(about = "Runs the layer's megakernel on this machine's CPU and checks it against an independent oracle")]
+pub struct Options {
+    /// Ranks of the expert-parallel group; must divide the number of experts.
+    #[arg(long, default_value_t = 4)]
+    pub ranks: usize,
+    /// A layer in safetensors form: hidden_states, topk_ids, topk_weights, gate_up_proj, down_proj, output.
+    #[arg(long, value_name = "FILE.safetensors")]
+    pub data: Option<PathBuf>,
+    /// Prints one JSON object as the last line.
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of the order in which pipes, copies and signals of the host run are served.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Folder for the graph and the schedule.
+    #[arg(long, value_name = "DIR", default_value = "target/hpmoe")]
+    pub out: PathBuf,
+}

@@ -1,0 +1,29 @@
+//! Files below `OUT_DIR`: written only when they change, so that what depends on them is not rebuilt for nothing.
+
+use std::path::Path;
+
+/// Removes the notices of earlier builds (what was built, faults), which would speak of modules that are gone. Objects and
+/// sources stay: they are named by their content.
+pub(crate) fn forget(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("can't read `{}`: {error}", folder.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let notice = path.extension().is_some_and(|end| end == "built" || end == "fault" || end == "constants");
+        if notice {
+            std::fs::remove_file(&path).map_err(|error| format!("can't remove `{}`: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
+    write_bytes(path, text.as_bytes())
+}
+
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    std::fs::write(path, bytes).map_err(|error| format!("can't write `{}`: {error}", path.display()))
+}
