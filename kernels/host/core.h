@@ -74,6 +74,7 @@ struct Core {
     uint8_t pipeOrder[kPipes];
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
+    uint32_t lingers; ///< times it waited for others to see a signal that came too early
     int32_t slice; ///< calls left until the fiber lets others run
 
     void prepare(Rank &owner, bool matrix, uint32_t number);

@@ -4,6 +4,8 @@
 // its core. Copies and Fixpipes of a pipe may finish in any order between two barriers; V and M work in
 // order. How far the scalar program runs ahead, which pipe goes first and which of several copies is
 // taken is drawn anew at random moments, and kept for a while: a steady bias finds more than a fair coin.
+#include <ctime>
+
 #include "core.h"
 
 namespace AscendC::host {
@@ -56,6 +58,30 @@ void stampBefore(Core &core, Pipe pipe, uint32_t position) {
     }
 }
 
+void stopIfAsked(Core &core) {
+    if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
+}
+
+/// Lets everybody else run: a signal has overtaken data, and whoever trusts it shall have the time to
+/// look. Other ranks may be asleep in a poll, so that is a matter of real time.
+void linger(Core &core, bool remote) {
+    timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    bool more = remote;
+    for (uint32_t left = core.random.below(64); left || more; left -= left != 0) {
+        core.busy = false;
+        core.fiber.leave();
+        stopIfAsked(core);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        more = remote && (now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 10000000;
+    }
+}
+
+/// Whether a copy that adds was taken before an earlier one of its pipe.
+bool overtook(Queue &queue, const Call &call) {
+    return call.op == Op::Transfer && call.atomic != Atomic::None && &queue.at(queue.head) != &call;
+}
+
 void runAt(Core &core, Pipe pipe, uint32_t position) {
     Queue &queue = core.queues[pipe];
     Call &call = queue.at(position);
@@ -75,7 +101,10 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
         runCall(core, call);
     }
     call.done = true;
+    bool early = overtook(queue, call);
     while (queue.head != queue.tail && queue.at(queue.head).done) ++queue.head;
+    bool remote = core.remote.overtook();
+    if ((early || remote) && core.lingers++ < 16) linger(core, remote);
 }
 
 void runSome(Core &core) {
@@ -95,10 +124,6 @@ void runSome(Core &core) {
 int32_t drawSlice(Random &random) {
     static constexpr uint32_t longest[] = {4, 64, 64, 1024};
     return 1 + static_cast<int32_t>(random.below(longest[random.below(4)]));
-}
-
-void stopIfAsked(Core &core) {
-    if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
 }
 
 } // namespace

@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(HPMOE_HOST_UCONTEXT)
+#define HPMOE_HOST_ASSEMBLY
+#else
 #include <ucontext.h>
 #endif
 
@@ -20,7 +22,7 @@ namespace {
 constexpr size_t kStack = 256 * 1024;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef HPMOE_HOST_ASSEMBLY
 
 // Saves the callee-saved registers on the present stack, stores its pointer in *save, and goes on
 // with the stack that `load` points to.
@@ -116,7 +118,7 @@ static void *firstFrame(char *top, Fiber::Body body, void *argument) {
 }
 #endif
 
-static void release(void *) {}
+static void releaseContext(void *) {}
 static void *makeContext(void *, char *, char *top, Fiber::Body body, void *argument) {
     return firstFrame(top, body, argument);
 }
@@ -131,7 +133,7 @@ static void start(unsigned bodyHigh, unsigned bodyLow, unsigned argHigh, unsigne
     body(reinterpret_cast<void *>(static_cast<uintptr_t>(join(argHigh, argLow))));
     std::abort();
 }
-static void release(void *context) { std::free(context); }
+static void releaseContext(void *context) { std::free(context); }
 static void *makeContext(void *old, char *bottom, char *top, Fiber::Body body, void *argument) {
     auto *context = static_cast<ucontext_t *>(old ? old : std::calloc(1, sizeof(ucontext_t)));
     getcontext(context);
@@ -152,8 +154,8 @@ static void switchTo(void **save, void *load) {
 #endif
 
 Fiber::~Fiber() {
-    release(inside_);
-    release(outside_);
+    releaseContext(inside_);
+    releaseContext(outside_);
     if (map_) munmap(map_, mapBytes_);
 }
 

@@ -111,7 +111,7 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     std::memset(marks, 0, sizeof marks);
     drained = filled = Clock{};
     counters = Counters{};
-    scalarBarrier = 0, unfinished = false, atomic = Atomic::None, slice = static_cast<int32_t>(random.below(64));
+    scalarBarrier = 0, unfinished = false, lingers = 0, atomic = Atomic::None, slice = static_cast<int32_t>(random.below(64));
     cache.clear();
     remote.clear();
     drawHabits();

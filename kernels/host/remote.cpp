@@ -7,13 +7,15 @@ namespace AscendC::host {
 void Remote::clear() {
     pieces_.clear();
     bytes_.clear();
+    overtook_ = false;
 }
 
 void Remote::send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
     while (bytes) {
         uint32_t room = 512 - static_cast<uint32_t>(to % 512), size = bytes < room ? bytes : room;
-        // Atomics are signals: now and then one passes everything that is under way.
-        if (atomic != Atomic::None && random.oneIn(2)) {
+        // Atomics are signals: most of them pass everything that is under way.
+        if (atomic != Atomic::None && !random.oneIn(4)) {
+            overtook_ |= !pieces_.empty();
             applyWrite(atomic, reinterpret_cast<uint8_t *>(to), from, size);
         } else {
             pieces_.push_back(Piece{to, static_cast<uint32_t>(bytes_.size()), static_cast<uint16_t>(size), atomic});

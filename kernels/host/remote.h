@@ -17,6 +17,12 @@ class Remote {
     void send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
     void landSome(Random &random, uint32_t most);
     void landAll();
+    /// Whether an atomic has passed earlier writes since the last question.
+    bool overtook() {
+        bool was = overtook_;
+        overtook_ = false;
+        return was;
+    }
 
   private:
     struct Piece {
@@ -26,6 +32,7 @@ class Remote {
         Atomic atomic;
     };
     void land(uint32_t index);
+    bool overtook_ = false;
     std::vector<Piece> pieces_;
     std::vector<uint8_t> bytes_;
 };

@@ -117,6 +117,7 @@ void touch(Core &core, Call &call, Mem mem, uint32_t offset, uint32_t bytes, boo
                 race(core, call, mem, b, t.writerPipe, t.writer, kind);
         }
         if (!write) {
+            if (call.pipe == PIPE_S) continue; // a value that GetValue returned has been read
             uint32_t &reader = t.readers[kSlot[call.pipe]];
             if (reader < call.seq) reader = call.seq;
             continue;

@@ -1,0 +1,149 @@
+// Each broken rule is refused with a message that says what, where and what to do.
+#include <thread>
+
+#include "harness.h"
+
+using namespace AscendC;
+
+namespace {
+
+struct Memory {
+    Buffer<float> own{1024, 0.0f}, constant{1024, 0.0f}, peer{1024, 0.0f}, hidden{1024, 0.0f};
+    std::vector<HpmoeHostRegion> regions() {
+        return {own.region("own"), constant.region("constant", false), peer.region("peer", true, 1, true),
+                hidden.region("hidden", true, 1)};
+    }
+};
+
+void refusedOn(bool aic, const char *file, int line, std::vector<const char *> words, const std::function<void(Memory &)> &body) {
+    Memory memory;
+    Setup setup;
+    setup.aic = aic ? 1 : 0, setup.aiv = aic ? 0 : 1, setup.regions = memory.regions();
+    HpmoeHostResult result = launch(setup, [&] {
+        body(memory);
+        PipeBarrier<PIPE_ALL>();
+    });
+    expectAt(result.code == HPMOE_HOST_BROKEN_RULE, file, line, "a refusal");
+    expectAt(contains(result.message, aic ? "rank 0, AIC 0: " : "rank 0, AIV 0: "), file, line, "the core", result.message);
+    for (const char *word : words) expectAt(contains(result.message, word), file, line, word, result.message);
+}
+
+using F = LocalTensor<float>;
+using B = LocalTensor<bfloat16_t>;
+F ub(uint32_t address) { return F(TPosition::VECCALC, address, 1024); }
+
+#define AIV(WORDS, ...) refusedOn(false, __FILE__, __LINE__, WORDS, [&]([[maybe_unused]] Memory &m) { __VA_ARGS__; })
+#define AIC(WORDS, ...) refusedOn(true, __FILE__, __LINE__, WORDS, [&]([[maybe_unused]] Memory &m) { __VA_ARGS__; })
+#define W(...) (std::vector<const char *>{__VA_ARGS__})
+
+CASE(copies_are_checked) {
+    AIV(W("DataCopy at ", "rules.cpp", "no multiple of 32 B", "DataCopyPad"), DataCopy(ub(0), global(m.own.data), 9));
+    AIV(W("byte 4 of UB", "no multiple of 32"), DataCopy(ub(4), global(m.own.data), 8));
+    AIV(W("bytes 188000..188192 of UB", "188160 are usable"), DataCopy(ub(188000), global(m.own.data), 48));
+    AIV(W("blockCount = 4096"), DataCopy(ub(0), global(m.own.data), DataCopyParams(4096, 1, 0, 0)));
+    AIV(W("is in L1, which an AIV does not have"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), 8));
+    AIC(W("is in UB, which an AIC does not have"), DataCopy(ub(0), global(m.own.data), 8));
+    AIC(W("exists on an AIV only"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(), DataCopyPadExtParams<float>()));
+    AIV(W("leftPadding = 9"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 0), DataCopyPadExtParams<float>(true, 9, 0, 0)));
+    AIV(W("overlap in UB"), DataCopy(ub(32), ub(0), 16));
+    AIC(W("srcDValue = 0"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 0, 16, 1, 0)));
+    AIC(W("dstNzC0Stride = 16385"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 8, 16385, 1, 0)));
+    AIC(W("nValue = 16385"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 16385, 8, 0, 8, 16, 1, 0)));
+    AIV(W("SetAtomicAdd is on for int32_t"), SetAtomicAdd<int32_t>(), DataCopy(global(m.own.data), ub(0), 8));
+}
+
+CASE(global_memory_is_checked) {
+    AIV(W("reads 64 bytes", "outside every region", "they start at byte 4064 of region own"), DataCopy(ub(0), global(m.own.data)[1016], 16));
+    AIV(W("writes region constant", "read-only"), DataCopy(global(m.constant.data), ub(0), 8));
+    AIV(W("reads memory of rank 1 (region peer)"), DataCopy(ub(0), global(m.peer.data), 8));
+    AIV(W("reads (scalar) memory of rank 1"), global(m.peer.data).GetValue(0));
+    AIV(W("private memory of rank 1 (region hidden)"), DataCopy(global(m.hidden.data), ub(0), 8));
+    AIV(W("not aligned"), ReadGmByPassDCache(reinterpret_cast<int64_t *>(reinterpret_cast<char *>(m.own.data) + 4)));
+}
+
+CASE(flags_are_checked) {
+    AIV(W("an AIV has no event M_FIX"), SetFlag<HardEvent::M_FIX>(0));
+    AIC(W("an AIC has no event MTE2_V"), SetFlag<HardEvent::MTE2_V>(0));
+    AIV(W("id = 8"), SetFlag<HardEvent::MTE2_V>(8));
+    AIV(W("MTE2_V 0 is set twice", "rules.cpp"), SetFlag<HardEvent::MTE2_V>(0), SetFlag<HardEvent::MTE2_V>(0));
+    AIV(W("may be set twice"), SetFlag<HardEvent::MTE2_V>(0), WaitFlag<HardEvent::MTE2_V>(0),
+        DataCopy(ub(0), global(m.own.data), 8), SetFlag<HardEvent::MTE2_V>(0), WaitFlag<HardEvent::MTE2_V>(0));
+    AIV(W("MTE2_V 3 was still set"), SetFlag<HardEvent::MTE2_V>(3));
+    AIV(W("deadlock", "waits for flag V_S 1"), WaitFlag<HardEvent::V_S>(1));
+    AIV(W("deadlock", "in front of PIPE_V: WaitFlag<MTE2_V>(2) at rules.cpp"), WaitFlag<HardEvent::MTE2_V>(2));
+    AIV(W("an AIV has no PIPE_M"), PipeBarrier<PIPE_M>());
+    AIC(W("an AIC has no PIPE_V"), PipeBarrier<PIPE_V>());
+}
+
+CASE(the_end_of_a_kernel_is_checked) {
+    Memory memory;
+    Setup setup;
+    setup.aic = 0, setup.aiv = 1, setup.regions = memory.regions();
+    HpmoeHostResult result = launch(setup, [&] { DataCopy(ub(0), global(memory.own.data), 8); });
+    EXPECT(result.code == 1 && contains(result.message, "PipeBarrier<PIPE_ALL>()"), result.message);
+    AIV(W("never written back", "DataCacheCleanAndInvalid"), global(m.own.data).SetValue(3, 1.0f));
+    // What a stopped core stored is in memory all the same: its record must not be lost.
+    result = launch(setup, [&] {
+        global(memory.own.data).SetValue(5, 7.0f);
+        DataCopy(ub(0), global(memory.own.data), 9);
+    });
+    EXPECT(result.code == 1 && memory.own[5] == 7.0f, result.message);
+}
+
+CASE(the_cube_is_checked) {
+    B l1(TPosition::A1, 0, 1024), a(TPosition::A2, 0, 1024), b(TPosition::B2, 0, 1024);
+    F c(TPosition::CO1, 0, 1024);
+    AIC(W("no multiple of 512"), LoadData(a[16], l1, LoadData2DParams(0, 1, 1, 0, 0, false, 0)));
+    AIC(W("ifTranspose works on 16-bit"), LoadData(F(TPosition::A2, 0, 64), F(TPosition::A1, 0, 64), LoadData2DParams(0, 1, 1, 0, 0, true, 0)));
+    AIC(W("L1, of which 524032 are usable"), LoadData(a, l1, LoadData2DParams(1023, 1, 1, 0, 0, false, 0)));
+    AIC(W("no multiple of 1024"), Mmad(c[16], a, b, MmadParams(16, 16, 16, 0, false, true)));
+    AIC(W("k = 4096"), Mmad(c, a, b, MmadParams(16, 16, 4096, 0, false, true)));
+    AIC(W("A takes bytes 0..98304 of L0A"), Mmad(c, a, b, MmadParams(192, 16, 256, 0, false, true)));
+    AIC(W("unitFlag = 1"), Mmad(c, a, b, MmadParams(16, 16, 16, 1, false, true)));
+    AIC(W("B must be in L0B"), Mmad(c, a, a, MmadParams(16, 16, 16, 0, false, true)));
+    AIC(W("quantPre does not fit"), Fixpipe<bfloat16_t, float>(global(reinterpret_cast<bfloat16_t *>(m.own.data)), c, FixpipeParamsV220(16, 16, 16, 16, false)));
+    AIC(W("rows overlap in global memory"), Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 8, false)));
+    AIC(W("race in L0C", "PipeBarrier<PIPE_M>"), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true)), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, false)));
+    AIC(W("unit flag of L0C bytes 0..512"), Mmad(c, a, b, MmadParams(16, 16, 16, 3, false, true)));
+    AIC(W("deadlock", "in front of PIPE_FIX: Fixpipe"), Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 16, false, NoQuant, 0, 1, 0, 0, 3)));
+    AIC(W("reaches UB only"), l1.GetValue(0));
+    AIV(W("exists on an AIC only"), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true)));
+}
+
+CASE(vector_calls_are_checked) {
+    B narrow(TPosition::VECCALC, 0, 1024);
+    LocalTensor<uint8_t> bits(TPosition::VECCALC, 65536, 1024);
+    AIV(W("no vector arithmetic on bfloat16_t", "Cast"), Add(narrow, narrow, narrow, 64));
+    AIV(W("CAST_RINT"), Cast(narrow, ub(8192), RoundMode::CAST_NONE, 64));
+    AIV(W("this pair of types does not exist"), Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
+    AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
+    AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
+    AIV(W("mask (lanes of a repeat) = 65"), Add(ub(0), ub(8192), ub(16384), uint64_t(65), 1, BinaryRepeatParams()));
+    AIV(W("race in UB", "reads what Exp", "PipeBarrier<PIPE_V>"), Exp(ub(0), ub(8192), 64), Adds(ub(16384), ub(0), 1.0f, 64));
+    AIV(W("race in UB", "HardEvent::S_V"), ub(0).SetValue(0, 1.0f), Adds(ub(16384), ub(0), 1.0f, 64));
+    AIV(W("race in UB", "HardEvent::V_S"), Adds(ub(16384), ub(0), 1.0f, 64), PipeBarrier<PIPE_V>(), ub(16384).GetValue(0));
+    AIC(W("exists on an AIV only"), Exp(ub(0), ub(8192), 64));
+}
+
+CASE(an_error_of_one_rank_stops_the_others) {
+    volatile int32_t stop = 0;
+    static thread_local bool wrong;
+    g_body = [] {
+        if (wrong) SetFlag<HardEvent::M_FIX>(0);
+        for (;;) GetSystemCycle();
+    };
+    HpmoeHostResult results[2];
+    auto rank = [&](uint32_t r) {
+        wrong = r == 1;
+        HpmoeHostOptions options = {};
+        options.rank = r, options.aiv = 4, options.stop = &stop;
+        hpmoe_host_run([](uint8_t *) { g_body(); }, nullptr, &options, &results[r]);
+    };
+    std::thread other(rank, 1);
+    rank(0);
+    other.join();
+    EXPECT(results[0].code == HPMOE_HOST_STOPPED, results[0].message);
+    EXPECT(results[1].code == HPMOE_HOST_BROKEN_RULE && contains(results[1].message, "rank 1, AIV"), results[1].message);
+}
+
+} // namespace

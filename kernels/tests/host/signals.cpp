@@ -1,0 +1,266 @@
+// Cores and ranks that meet in global memory: counters, polls, fences, cache lines.
+#include <thread>
+
+#include "harness.h"
+
+using namespace AscendC;
+
+namespace {
+
+using Word = GlobalTensor<int32_t>;
+
+int32_t look(const Word &word) {
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+    return word.GetValue(0);
+}
+
+/// Polls until the word reaches `need`; false after `cycles` of 20 ns.
+bool await(const Word &word, int32_t need, bool dcci, int64_t cycles) {
+    int64_t begin = GetSystemCycle();
+    while ((dcci ? look(word) : word.GetValue(0)) < need)
+        if (GetSystemCycle() - begin > cycles) return false;
+    return true;
+}
+
+/// Adds n to one counter from a vector core.
+void addFromVector(int32_t *counter, int32_t n) {
+    LocalTensor<int32_t> line(TPosition::VECCALC, 160 * 1024, 8);
+    Duplicate(line, 0, 8);
+    SetFlag<HardEvent::V_S>(5);
+    WaitFlag<HardEvent::V_S>(5);
+    line.SetValue(0, n);
+    SetFlag<HardEvent::S_MTE3>(5);
+    WaitFlag<HardEvent::S_MTE3>(5);
+    SetAtomicAdd<int32_t>();
+    DataCopy(global(counter), line, 8);
+    SetAtomicNone();
+    SetFlag<HardEvent::MTE3_V>(5);
+    WaitFlag<HardEvent::MTE3_V>(5);
+}
+
+/// AICs add 1 from L1; AIVs wait for all of them, then add; AICs wait for those.
+void meet(int32_t *fromMatrix, int32_t *fromVector, int32_t aics, int32_t *late) {
+    bool arrived = true;
+    if ASCEND_IS_AIC {
+        LocalTensor<int32_t> ones(TPosition::A1, 0, 8);
+        Fill(ones, InitConstValueParams<int32_t>(1, 1, 0, 1));
+        SetFlag<HardEvent::MTE2_MTE3>(0);
+        WaitFlag<HardEvent::MTE2_MTE3>(0);
+        SetAtomicAdd<int32_t>();
+        DataCopy(global(fromMatrix), ones, 8);
+        SetAtomicNone();
+        arrived = await(global(fromVector), 2 * aics * 3, true, 500000000);
+    }
+    if ASCEND_IS_AIV {
+        arrived = await(global(fromMatrix), aics, true, 500000000);
+        addFromVector(fromVector, 3);
+    }
+    PipeBarrier<PIPE_ALL>();
+    if (!arrived) __atomic_fetch_add(late, 1, __ATOMIC_SEQ_CST);
+}
+
+CASE(all_cores_meet_through_counters) {
+    for (uint32_t threads : {1u, 2u, 4u})
+        for (uint64_t seed = 0; seed < 5; ++seed) {
+            Buffer<int32_t> counters(256, 0);
+            int32_t late = 0;
+            Setup setup;
+            setup.aic = 24, setup.aiv = 48, setup.threads = threads, setup.seed = seed;
+            setup.regions = {counters.region("counters")};
+            HpmoeHostResult result = launch(setup, [&] { meet(&counters[0], &counters[128], 24, &late); });
+            EXPECT(result.code == 0 && late == 0, result.message);
+            for (int i = 0; i < 8; ++i) EXPECT(counters[static_cast<size_t>(i)] == 24 && counters[128] == 144, std::to_string(counters[128]));
+        }
+}
+
+CASE(block_numbers_are_those_of_a_mixed_kernel) {
+    Setup setup;
+    setup.aic = 3, setup.aiv = 6;
+    uint32_t seen[2] = {};
+    HpmoeHostResult result = launch(setup, [&] {
+        EXPECT(GetBlockNum() == 3, "blocks");
+        if ASCEND_IS_AIC {
+            EXPECT(GetSubBlockNum() == 1 && GetTaskRatio() == 1 && GetSubBlockIdx() == 0, "AIC");
+            seen[0] |= 1u << GetBlockIdx();
+        } else {
+            EXPECT(GetTaskRatio() == 2 && GetSubBlockIdx() == GetBlockIdx() % 2, "AIV");
+            seen[1] |= 1u << GetBlockIdx();
+        }
+    });
+    EXPECT(result.code == 0 && seen[0] == 7 && seen[1] == 63, result.message);
+}
+
+CASE(a_poll_without_dcci_never_sees_the_counter) {
+    int missed = 0;
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        Buffer<int32_t> counter(128, 0);
+        int32_t late = 0;
+        Setup setup;
+        setup.aic = 0, setup.aiv = 2, setup.seed = seed, setup.regions = {counter.region("counter")};
+        HpmoeHostResult result = launch(setup, [&] {
+            if (GetBlockIdx() == 0) {
+                if (!await(global(counter.data), 1, false, 250000)) ++late; // 5 ms
+            } else {
+                int64_t begin = GetSystemCycle();
+                while (GetSystemCycle() - begin < 25000) {} // the other has looked once by then
+                addFromVector(counter.data, 1);
+                PipeBarrier<PIPE_ALL>();
+            }
+        });
+        EXPECT(result.code == 0, result.message);
+        missed += late;
+    }
+    // An eviction may show the counter after all.
+    std::printf("    missed in %d of 10 runs\n", missed);
+    EXPECT(missed >= 1);
+}
+
+CASE(a_dirty_line_overwrites_its_neighbours) {
+    int lost = 0;
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+        Buffer<int32_t> line(16, 0);
+        Setup setup;
+        setup.aic = 0, setup.aiv = 2, setup.seed = seed, setup.regions = {line.region("line")};
+        HpmoeHostResult result = launch(setup, [&] {
+            Word word = global(line.data);
+            word.SetValue(static_cast<uint64_t>(GetBlockIdx()), 1);
+            GetSystemCycle();
+            DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+        });
+        EXPECT(result.code == 0, result.message);
+        lost += line[0] + line[1] != 2;
+    }
+    std::printf("    a store was lost in %d of 40 runs\n", lost);
+    EXPECT(lost >= 1);
+}
+
+/// Two ranks: rank 0 puts rows to rank 1 and signals; rank 1 waits and copies them on.
+bool putArrives(bool fence, uint64_t seed, std::string *message) {
+    constexpr uint32_t n = 4096;
+    Buffer<float> source(n), inbox(n, 0.0f), result(n, 0.0f);
+    Buffer<int32_t> signal(128, 0);
+    for (uint32_t i = 0; i < n; ++i) source[i] = static_cast<float>(i + 1);
+    volatile int32_t stop = 0;
+    std::vector<HpmoeHostRegion> regions = {source.region("source", false, 0), inbox.region("inbox", true, 1, true),
+                                            signal.region("signal", true, 1, true), result.region("result", true, 1)};
+    HpmoeHostResult results[2];
+    auto sender = [&] {
+        LocalTensor<float> ub(TPosition::VECIN, 0, n);
+        DataCopy(ub, global(source.data), n);
+        SetFlag<HardEvent::MTE2_MTE3>(0);
+        WaitFlag<HardEvent::MTE2_MTE3>(0);
+        DataCopy(global(inbox.data), ub, n);
+        if (fence) PipeBarrier<PIPE_ALL>();
+        else PipeBarrier<PIPE_MTE3>();
+        addFromVector(signal.data, 1);
+        PipeBarrier<PIPE_ALL>();
+    };
+    auto receiver = [&] {
+        await(global(signal.data), 1, true, 500000000);
+        LocalTensor<float> ub(TPosition::VECIN, 0, n);
+        DataCopy(ub, global(inbox.data), n);
+        SetFlag<HardEvent::MTE2_MTE3>(0);
+        WaitFlag<HardEvent::MTE2_MTE3>(0);
+        DataCopy(global(result.data), ub, n);
+        PipeBarrier<PIPE_ALL>();
+    };
+    // The two launches share one entry point, so both bodies hang on who runs.
+    static thread_local uint32_t me;
+    g_body = [&] { me ? receiver() : sender(); };
+    auto rank = [&](uint32_t r) {
+        me = r;
+        HpmoeHostOptions options = {};
+        options.rank = r, options.aiv = 1, options.seed = seed, options.stop = &stop;
+        options.regions = regions.data(), options.region_count = regions.size();
+        hpmoe_host_run([](uint8_t *) { g_body(); }, nullptr, &options, &results[r]);
+    };
+    std::thread other(rank, 1);
+    rank(0);
+    other.join();
+    *message = std::string(results[0].message) + results[1].message;
+    if (results[0].code || results[1].code) return false;
+    for (uint32_t i = 0; i < n; ++i)
+        if (result[i] != source[i]) return false;
+    return true;
+}
+
+CASE(a_remote_signal_without_its_fence_overtakes_the_data) {
+    int wrong = 0;
+    std::string message;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+        EXPECT(putArrives(true, seed, &message), message);
+        wrong += !putArrives(false, seed, &message);
+    }
+    std::printf("    wrong without the fence in %d of 30 runs\n", wrong);
+    EXPECT(wrong >= 1);
+}
+
+/// One core fills a buffer by MTE3 and signals another; `drained` tells whether it waits in between.
+bool localSignal(bool drained, uint64_t seed) {
+    constexpr uint32_t n = 4096;
+    Buffer<float> box(n, 0.0f), result(n, 0.0f);
+    Buffer<int32_t> signal(128, 0);
+    Setup setup;
+    setup.aic = 0, setup.aiv = 8, setup.seed = seed;
+    setup.regions = {box.region("box"), signal.region("signal"), result.region("result")};
+    HpmoeHostResult r = launch(setup, [&] {
+        LocalTensor<float> ub(TPosition::VECIN, 0, n / 8);
+        LocalTensor<int32_t> line(TPosition::VECCALC, 65536, 8);
+        uint32_t me = static_cast<uint32_t>(GetBlockIdx()), mine = me * (n / 8), from = (me + 1) % 8 * (n / 8);
+        Duplicate(ub, 1.0f, n / 8);
+        Duplicate(line, 0, 8);
+        SetFlag<HardEvent::V_S>(0);
+        WaitFlag<HardEvent::V_S>(0);
+        line.SetValue(0, 1);
+        SetFlag<HardEvent::S_MTE3>(0);
+        WaitFlag<HardEvent::S_MTE3>(0);
+        SetFlag<HardEvent::V_MTE3>(0);
+        WaitFlag<HardEvent::V_MTE3>(0);
+        for (uint32_t i = 0; i < n / 8; i += 64) DataCopy(global(box.data)[mine + i], ub[i], 64);
+        if (drained) PipeBarrier<PIPE_MTE3>();
+        SetAtomicAdd<int32_t>();
+        DataCopy(global(signal.data), line, 8);
+        SetAtomicNone();
+        await(global(signal.data), 8, true, 500000000);
+        SetFlag<HardEvent::MTE3_MTE2>(0);
+        WaitFlag<HardEvent::MTE3_MTE2>(0);
+        DataCopy(ub, global(box.data)[from], n / 8);
+        SetFlag<HardEvent::MTE2_MTE3>(0);
+        WaitFlag<HardEvent::MTE2_MTE3>(0);
+        DataCopy(global(result.data)[from], ub, n / 8);
+        PipeBarrier<PIPE_ALL>();
+    });
+    EXPECT(r.code == 0, r.message);
+    for (uint32_t i = 0; i < n; ++i)
+        if (result[i] != 1.0f) return false;
+    return true;
+}
+
+CASE(a_local_signal_without_its_barrier_overtakes_the_data) {
+    int wrong = 0;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+        EXPECT(localSignal(true, seed));
+        wrong += !localSignal(false, seed);
+    }
+    std::printf("    wrong without the barrier in %d of 30 runs\n", wrong);
+    EXPECT(wrong >= 1);
+}
+
+CASE(floats_add_atomically) {
+    Buffer<float> sum(8, 0.0f);
+    Setup setup;
+    setup.aic = 0, setup.aiv = 48, setup.threads = 4, setup.regions = {sum.region("sum")};
+    HpmoeHostResult result = launch(setup, [&] {
+        LocalTensor<float> ub(TPosition::VECIN, 0, 8);
+        Duplicate(ub, 0.5f, 8);
+        SetFlag<HardEvent::V_MTE3>(0);
+        WaitFlag<HardEvent::V_MTE3>(0);
+        SetAtomicAdd<float>();
+        for (int i = 0; i < 20; ++i) DataCopy(global(sum.data), ub, 8);
+        SetAtomicNone();
+        PipeBarrier<PIPE_ALL>();
+    });
+    EXPECT(result.code == 0 && sum[3] == 480.0f, result.message);
+}
+
+} // namespace
