@@ -23,23 +23,29 @@ impl Fingerprint {
         self
     }
 
-    /// Adds tokens; white space, comments and the spacing of punctuation don't count.
+    /// Adds tokens. White space, comments, documentation and the spacing of punctuation don't count: rustc and a source
+    /// file give them differently.
     #[must_use]
-    pub fn tokens(self, tokens: TokenStream) -> Self {
-        tokens.into_iter().fold(self, |hash, token| match token {
-            TokenTree::Ident(ident) => hash.text(&ident.to_string()),
-            TokenTree::Punct(punct) => hash.text(punct.as_char().encode_utf8(&mut [0; 4])),
-            TokenTree::Literal(literal) => hash.text(&literal.to_string()),
-            TokenTree::Group(group) => {
-                let (open, close) = match group.delimiter() {
-                    Delimiter::Parenthesis => ("(", ")"),
-                    Delimiter::Brace => ("{", "}"),
-                    Delimiter::Bracket => ("[", "]"),
-                    Delimiter::None => ("", ""),
-                };
-                hash.text(open).tokens(group.stream()).text(close)
-            }
-        })
+    pub fn tokens(mut self, tokens: TokenStream) -> Self {
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            self = match token {
+                TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.peek().is_some_and(is_documentation) => {
+                    tokens.next();
+                    self
+                }
+                TokenTree::Ident(ident) => self.text(&ident.to_string()),
+                TokenTree::Punct(punct) => self.text(punct.as_char().encode_utf8(&mut [0; 4])),
+                TokenTree::Literal(literal) => self.text(&literal.to_string()),
+                TokenTree::Group(group) => match group.delimiter() {
+                    Delimiter::Parenthesis => self.text("(").tokens(group.stream()).text(")"),
+                    Delimiter::Brace => self.text("{").tokens(group.stream()).text("}"),
+                    Delimiter::Bracket => self.text("[").tokens(group.stream()).text("]"),
+                    Delimiter::None => self.tokens(group.stream()),
+                },
+            };
+        }
+        self
     }
 
     /// Sixteen hexadecimal digits.
@@ -47,6 +53,12 @@ impl Fingerprint {
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)
     }
+}
+
+fn is_documentation(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
 /// The fingerprint of a module's tokens: the same from a source file and from a macro's input.
@@ -70,6 +82,8 @@ mod tests {
     fn layout_does_not_count_and_tokens_do() {
         let hash = |text: &str| Fingerprint::default().tokens(text.parse().unwrap()).hex();
         assert_eq!(hash("a::b( c )"), hash("a :: b(c) // d"));
+        assert_eq!(hash("/// words\n a"), hash("#[doc = r\" other\"] a"));
+        assert_ne!(hash("#[cold] a"), hash("a"));
         assert_ne!(hash("a(b)c"), hash("a(b c)"));
         assert_ne!(hash("ab"), hash("a b"));
     }
