@@ -77,9 +77,15 @@ void linger(Core &core, bool remote) {
     }
 }
 
-/// Whether a copy that adds was taken before an earlier one of its pipe.
-bool overtook(Queue &queue, const Call &call) {
-    return call.op == Op::Transfer && call.atomic != Atomic::None && &queue.at(queue.head) != &call;
+/// Whether a copy that adds was taken before an earlier plain one of its pipe.
+bool overtook(Queue &queue, uint32_t position) {
+    const Call &call = queue.at(position);
+    if (call.op != Op::Transfer || call.atomic == Atomic::None) return false;
+    for (uint32_t i = queue.head; i != position; ++i) {
+        const Call &earlier = queue.at(i);
+        if (!earlier.done && earlier.op == Op::Transfer && earlier.atomic == Atomic::None) return true;
+    }
+    return false;
 }
 
 void runAt(Core &core, Pipe pipe, uint32_t position) {
@@ -101,7 +107,7 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
         runCall(core, call);
     }
     call.done = true;
-    bool early = overtook(queue, call);
+    bool early = overtook(queue, position);
     while (queue.head != queue.tail && queue.at(queue.head).done) ++queue.head;
     bool remote = core.remote.overtook();
     if ((early || remote) && core.lingers++ < 16) linger(core, remote);

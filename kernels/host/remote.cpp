@@ -8,6 +8,7 @@ void Remote::clear() {
     pieces_.clear();
     bytes_.clear();
     overtook_ = false;
+    plain_ = 0;
 }
 
 void Remote::send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
@@ -15,10 +16,11 @@ void Remote::send(Random &random, Atomic atomic, uint64_t to, const uint8_t *fro
         uint32_t room = 512 - static_cast<uint32_t>(to % 512), size = bytes < room ? bytes : room;
         // Atomics are signals: most of them pass everything that is under way.
         if (atomic != Atomic::None && !random.oneIn(4)) {
-            overtook_ |= !pieces_.empty();
+            overtook_ |= plain_ != 0;
             applyWrite(atomic, reinterpret_cast<uint8_t *>(to), from, size);
         } else {
             pieces_.push_back(Piece{to, static_cast<uint32_t>(bytes_.size()), static_cast<uint16_t>(size), atomic});
+            plain_ += atomic == Atomic::None;
             bytes_.insert(bytes_.end(), from, from + size);
         }
         to += size, from += size, bytes -= size;
@@ -30,6 +32,7 @@ void Remote::land(uint32_t index) {
     Piece piece = pieces_[index];
     pieces_[index] = pieces_.back();
     pieces_.pop_back();
+    plain_ -= piece.atomic == Atomic::None;
     applyWrite(piece.atomic, reinterpret_cast<uint8_t *>(piece.to), bytes_.data() + piece.from, piece.size);
     if (pieces_.empty()) bytes_.clear();
 }

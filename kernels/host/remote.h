@@ -17,7 +17,7 @@ class Remote {
     void send(Random &random, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
     void landSome(Random &random, uint32_t most);
     void landAll();
-    /// Whether an atomic has passed earlier writes since the last question.
+    /// Whether an atomic has passed earlier plain writes since the last question.
     bool overtook() {
         bool was = overtook_;
         overtook_ = false;
@@ -33,6 +33,7 @@ class Remote {
     };
     void land(uint32_t index);
     bool overtook_ = false;
+    uint32_t plain_ = 0; ///< pieces that are no atomics
     std::vector<Piece> pieces_;
     std::vector<uint8_t> bytes_;
 };

@@ -45,6 +45,33 @@ struct Checker {
     }
 };
 
+/// In the mask form a repeat's source blocks are its destination blocks or apart from them, and no
+/// repeat reads what an earlier one wrote, except where it is meant: sums that run on in one place.
+void apartByBlocks(const Checker &c, const char *what, const Local &src, uint32_t blk, uint32_t rep) {
+    const VectorCall &v = c.call;
+    uint64_t written = c.reach(v.dst.type, v.dstBlk, v.dstRep), read = c.reach(v.dst.type, blk, rep);
+    if (src.address >= v.dst.address + written || v.dst.address >= src.address + read) return;
+    uint32_t perBlk = 32 / sizeOf(v.dst.type);
+    uint16_t writer[192 * 32] = {}; // repeat * 8 + block + 1 of the first that writes a block of UB
+    auto each = [&](const Local &at, uint32_t blkStride, uint32_t repStride, auto visit) {
+        for (uint32_t r = 0; r < v.repeat; ++r)
+            for (uint32_t b = 0; b < 8; ++b)
+                if (v.mask[b * perBlk / 64] >> (b * perBlk % 64) & ((1u << perBlk) - 1u))
+                    visit(at.address / 32 + r * repStride + b * blkStride, static_cast<uint16_t>(r * 8 + b + 1));
+    };
+    each(v.dst, v.dstBlk, v.dstRep, [&](uint32_t at, uint16_t who) {
+        if (!writer[at]) writer[at] = who;
+    });
+    each(src, blk, rep, [&](uint32_t at, uint16_t who) {
+        uint16_t first = writer[at];
+        bool later = first && (first - 1) / 8 > (who - 1) / 8;
+        if (first && first != who && !later)
+            fail(c.core, c.where, v.name,
+                 "repeat %u reads bytes %u.. of UB (%s), which repeat %u writes: they must be the same blocks of one repeat, or apart",
+                 (who - 1u) / 8, at * 32, what, (first - 1u) / 8);
+    });
+}
+
 bool hasA(VOp op) { return op != VOp::Duplicate; }
 bool hasB(VOp op) { return op <= VOp::Min || op == VOp::Axpy; }
 
@@ -65,8 +92,15 @@ void checkElementwise(const Checker &c) {
     c.mask(v.dst.type);
     if (v.dstBlk == 0 && v.op != VOp::Copy) fail(c.core, c.where, v.name, "dstBlkStride must not be 0");
     c.local("the destination", v.dst, c.reach(v.dst.type, v.dstBlk, v.dstRep));
-    if (hasA(v.op)) c.local("the first source", v.a, c.reach(v.dst.type, v.aBlk, v.aRep));
-    if (hasB(v.op)) c.local("the second source", v.b, c.reach(v.dst.type, v.bBlk, v.bRep));
+    if (hasA(v.op)) {
+        c.local("the first source", v.a, c.reach(v.dst.type, v.aBlk, v.aRep));
+        apartByBlocks(c, "the first source", v.a, v.aBlk, v.aRep);
+    }
+    if (hasB(v.op)) {
+        c.local("the second source", v.b, c.reach(v.dst.type, v.bBlk, v.bRep));
+        bool runsOn = v.bRep == 0 || v.dstRep == 0;
+        if (!runsOn) apartByBlocks(c, "the second source", v.b, v.bBlk, v.bRep);
+    }
 }
 
 void checkCast(const Checker &c) {

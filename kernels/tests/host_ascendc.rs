@@ -75,6 +75,7 @@ fn the_model_passes_its_cases() {
     assert!(linked.success(), "the cases do not link");
 
     let mut command = Command::new(&program);
+    command.env("HPMOE_EXP_CHECKSUM", format!("{:x}", hpmoe_kernels::math::EXP_CHECKSUM));
     if let Some(case) = std::env::var_os("HPMOE_HOST_CASE") {
         command.arg(case);
     }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "harness.h"
+#include "vector_math.h"
 
 using namespace AscendC;
 
@@ -80,6 +81,22 @@ CASE(exp_has_the_documented_bits) {
     in[0] = std::numeric_limits<float>::quiet_NaN();
     through<float, float>(out, in, [&](const LocalTensor<float> &b, const LocalTensor<float> &a) { Exp(b, a, n); });
     EXPECT(out[0] != out[0], "NaN");
+}
+
+/// The checksum of `hpmoe_kernels::math`, over its inputs: all signs and exponents, and the ends.
+CASE(exp_has_the_bits_of_the_rust_one) {
+    const char *want = std::getenv("HPMOE_EXP_CHECKSUM");
+    if (!want) return std::puts("    skipped: HPMOE_EXP_CHECKSUM is not set"), void();
+    uint64_t sum = 0xCBF29CE484222325ull;
+    auto add = [&](uint32_t in) {
+        float x = host::floatOf(in), y;
+        host::expOf(&y, &x, 1);
+        sum = (sum ^ (y != y ? 0x7FC00000u : bits(y))) * 0x100000001B3ull;
+    };
+    for (uint32_t i = 0; i < 65536; ++i) add((i << 16) | ((i * 40503u) & 0xFFFFu));
+    for (uint32_t end : {0x42B17218u, 0xC2CFF1B5u})
+        for (uint32_t in = end - 1; in <= end + 1; ++in) add(in);
+    EXPECT(sum == std::strtoull(want, nullptr, 16), want);
 }
 
 CASE(ln_is_close_and_has_its_special_values) {

@@ -119,6 +119,7 @@ CASE(vector_calls_are_checked) {
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
     AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
     AIV(W("mask (lanes of a repeat) = 65"), Add(ub(0), ub(8192), ub(16384), uint64_t(65), 1, BinaryRepeatParams()));
+    AIV(W("repeat 1 reads bytes 256.. of UB (the first source), which repeat 0 writes"), Adds(ub(256), ub(0), 1.0f, uint64_t(64), 2, UnaryRepeatParams()));
     AIV(W("race in UB", "reads what Exp", "PipeBarrier<PIPE_V>"), Exp(ub(0), ub(8192), 64), Adds(ub(16384), ub(0), 1.0f, 64));
     AIV(W("race in UB", "HardEvent::S_V"), ub(0).SetValue(0, 1.0f), Adds(ub(16384), ub(0), 1.0f, 64));
     AIV(W("race in UB", "HardEvent::V_S"), Adds(ub(16384), ub(0), 1.0f, 64), PipeBarrier<PIPE_V>(), ub(16384).GetValue(0));
