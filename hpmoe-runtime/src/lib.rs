@@ -1,1 +1,30 @@
-//! hpmoe-runtime.
+//! Ranks, launches and backends: what a program needs to run kernels written in hpmoe.
+//!
+//! Programs start with `use hpmoe_runtime::prelude::*;`. A [`Group`] runs a kernel on its ranks; the function
+//! `launch` beside each taskflow calls [`Group::launch`] with the tables that the build script made, and gives back a
+//! [`Report`] or a [`LaunchError`].
+
+#![deny(unsafe_code)]
+
+pub mod abi;
+mod argument;
+mod backend;
+mod check;
+mod error;
+mod group;
+mod layout;
+mod memory;
+pub mod prelude;
+mod report;
+pub mod tables;
+#[cfg(test)]
+mod testing;
+
+pub use argument::{Argument, TensorArgument};
+pub use backend::host::HostStatistics;
+pub use error::LaunchError;
+pub use group::Group;
+pub use hpmoe_kernels::{op, route};
+pub use hpmoe_macros::*;
+pub use report::{CoreReport, Report, StuckReport};
+pub use tables::KernelTables;

@@ -14,9 +14,7 @@ mod sealed {
 }
 
 /// An element type of tensors and tiles: `bf16`, `f32` or `i32`.
-pub trait Element:
-    sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static
-{
+pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The same type as a value.
     const TYPE: ElementType;
     /// All bits set: what memory holds that nobody has written. NaN for the float types.
@@ -73,22 +71,10 @@ mod tests {
     #[test]
     fn bf16_rounds_to_nearest_even() {
         let round = |bits: u32| <bf16 as Float>::from_f32(f32::from_bits(bits)).to_bits();
-        assert_eq!(
-            round(0x3f80_8000),
-            0x3f80,
-            "a tie goes to the even neighbour below"
-        );
-        assert_eq!(
-            round(0x3f81_8000),
-            0x3f82,
-            "a tie goes to the even neighbour above"
-        );
+        assert_eq!(round(0x3f80_8000), 0x3f80, "a tie goes to the even neighbour below");
+        assert_eq!(round(0x3f81_8000), 0x3f82, "a tie goes to the even neighbour above");
         assert_eq!(round(0x3f80_8001), 0x3f81);
-        assert_eq!(
-            round(0x7f7f_ffff),
-            0x7f80,
-            "the largest f32 rounds to infinity"
-        );
+        assert_eq!(round(0x7f7f_ffff), 0x7f80, "the largest f32 rounds to infinity");
         assert_eq!(round(0x0000_8001), 0x0001, "subnormals are kept");
     }
 

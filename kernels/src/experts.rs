@@ -25,9 +25,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
             "experts of {N}x{K} can't be made of {} values: pass whole experts",
             values.len()
         );
-        Self {
-            cells: Buffer::copied(values),
-        }
+        Self { cells: Buffer::copied(values) }
     }
 
     /// Expert after expert, row after row, as [`from_slice`](Self::from_slice).
@@ -62,24 +60,12 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     /// The matrix of an expert of this rank.
     #[must_use]
     pub fn expert(&self, expert: Expert) -> Tile<'_, T, N, K> {
-        Tile::new(
-            &self.cells,
-            K,
-            Rows::Range {
-                first: expert.local() * N,
-                count: N,
-            },
-        )
+        Tile::new(&self.cells, K, Rows::Range { first: expert.local() * N, count: N })
     }
 }
 
 impl<T: Element, const N: usize, const K: usize> fmt::Debug for Experts<T, N, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Experts<{}, {N}, {K}>[{} experts]",
-            T::TYPE,
-            self.count()
-        )
+        write!(f, "Experts<{}, {N}, {K}>[{} experts]", T::TYPE, self.count())
     }
 }

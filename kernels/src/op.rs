@@ -4,10 +4,7 @@ use std::fmt;
 
 /// Element types of tensors and tiles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(
-    non_camel_case_types,
-    reason = "spelled as in user code and in AscendC"
-)]
+#[expect(non_camel_case_types, reason = "spelled as in user code and in AscendC")]
 pub enum ElementType {
     /// 8 exponent bits, 7 fraction bits.
     bf16,

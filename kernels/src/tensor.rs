@@ -18,9 +18,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     /// `rows` rows of zeros.
     #[must_use]
     pub fn zeros(rows: usize) -> Self {
-        Self {
-            cells: Buffer::filled(rows * C, T::default()),
-        }
+        Self { cells: Buffer::filled(rows * C, T::default()) }
     }
 
     /// Row after row.
@@ -35,9 +33,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
             "a tensor of {C} columns can't be made of {} values: pass whole rows",
             values.len()
         );
-        Self {
-            cells: Buffer::copied(values),
-        }
+        Self { cells: Buffer::copied(values) }
     }
 
     /// Row after row, as [`from_slice`](Self::from_slice).
@@ -63,10 +59,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     /// When there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<T> {
-        self.cells[row * C..(row + 1) * C]
-            .iter()
-            .map(std::cell::Cell::get)
-            .collect()
+        self.cells[row * C..(row + 1) * C].iter().map(std::cell::Cell::get).collect()
     }
 
     /// All elements, row after row.
@@ -90,27 +83,13 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     /// The rows of a block of tokens.
     #[must_use]
     pub fn rows<const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, B, C> {
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Range {
-                first: block.first(),
-                count: block.rows(),
-            },
-        )
+        Tile::new(&self.cells, C, Rows::Range { first: block.first(), count: block.rows() })
     }
 
     /// The rows of the tokens that a piece sends.
     #[must_use]
     pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Listed {
-                list: piece.slots(),
-                per_row: piece.top_k(),
-            },
-        )
+        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: piece.top_k() })
     }
 }
 

@@ -49,13 +49,7 @@ pub struct Tile<'a, T, const R: usize, const C: usize> {
 impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// All columns of some rows of a tensor with `pitch` columns.
     pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: Rows<'a>) -> Self {
-        let tile = Self {
-            cells,
-            pitch,
-            rows,
-            first_col: 0,
-            cols: pitch,
-        };
+        let tile = Self { cells, pitch, rows, first_col: 0, cols: pitch };
         tile.fits();
         tile
     }
@@ -72,23 +66,12 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
             "rows of {cols} elements can't be made of {} cells",
             cells.len()
         );
-        Self::new(
-            cells,
-            cols,
-            Rows::Range {
-                first: 0,
-                count: cells.len() / cols,
-            },
-        )
+        Self::new(cells, cols, Rows::Range { first: 0, count: cells.len() / cols })
     }
 
     fn fits(&self) {
         let (rows, cols) = (self.rows(), self.cols);
-        assert!(
-            rows <= R && cols <= C,
-            "a tile of {rows}x{cols} is larger than its type, Tile<{}, {R}, {C}>",
-            T::TYPE
-        );
+        assert!(rows <= R && cols <= C, "a tile of {rows}x{cols} is larger than its type, Tile<{}, {R}, {C}>", T::TYPE);
     }
 
     /// Rows that there really are, at most `R`.
@@ -110,19 +93,9 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// When they start behind the last column.
     #[must_use]
     pub fn cols<const N: usize>(&self, n: usize) -> Tile<'a, T, R, N> {
-        assert!(
-            n * N < self.cols,
-            "columns {n}*{N}.. lie behind the last of {} columns",
-            self.cols
-        );
+        assert!(n * N < self.cols, "columns {n}*{N}.. lie behind the last of {} columns", self.cols);
         let cols = N.min(self.cols - n * N);
-        Tile {
-            cells: self.cells,
-            pitch: self.pitch,
-            rows: self.rows,
-            first_col: self.first_col + n * N,
-            cols,
-        }
+        Tile { cells: self.cells, pitch: self.pitch, rows: self.rows, first_col: self.first_col + n * N, cols }
     }
 
     /// The n-th `N` rows: `[n·N, min((n + 1)·N, rows))`.
@@ -132,29 +105,13 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// When they start behind the last row.
     #[must_use]
     pub fn tile<const N: usize>(&self, n: usize) -> Tile<'a, T, N, C> {
-        assert!(
-            n * N < self.rows(),
-            "rows {n}*{N}.. lie behind the last of {} rows",
-            self.rows()
-        );
+        assert!(n * N < self.rows(), "rows {n}*{N}.. lie behind the last of {} rows", self.rows());
         let count = N.min(self.rows() - n * N);
         let rows = match self.rows {
-            Rows::Range { first, .. } => Rows::Range {
-                first: first + n * N,
-                count,
-            },
-            Rows::Listed { list, per_row } => Rows::Listed {
-                list: &list[n * N..n * N + count],
-                per_row,
-            },
+            Rows::Range { first, .. } => Rows::Range { first: first + n * N, count },
+            Rows::Listed { list, per_row } => Rows::Listed { list: &list[n * N..n * N + count], per_row },
         };
-        Tile {
-            cells: self.cells,
-            pitch: self.pitch,
-            rows,
-            first_col: self.first_col,
-            cols: self.cols,
-        }
+        Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols }
     }
 
     /// The cells of one row.
@@ -171,22 +128,13 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// All elements, row after row.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
-        (0..self.rows())
-            .flat_map(|row| self.row(row))
-            .map(Cell::get)
-            .collect()
+        (0..self.rows()).flat_map(|row| self.row(row)).map(Cell::get).collect()
     }
 }
 
 impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Tile<{}, {R}, {C}>[{}x{}]",
-            T::TYPE,
-            self.rows(),
-            self.cols
-        )
+        write!(f, "Tile<{}, {R}, {C}>[{}x{}]", T::TYPE, self.rows(), self.cols)
     }
 }
 
@@ -219,24 +167,14 @@ impl<T: Element> TileBuf<T> {
     /// When there are not `rows * cols` elements, or none.
     #[must_use]
     pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
-        assert!(
-            cols > 0 && values.len() == rows * cols,
-            "{rows}x{cols} elements, but {} values",
-            values.len()
-        );
-        Self {
-            cells: Buffer::copied(values),
-            cols,
-        }
+        assert!(cols > 0 && values.len() == rows * cols, "{rows}x{cols} elements, but {} values", values.len());
+        Self { cells: Buffer::copied(values), cols }
     }
 
     /// Of the size of another one, every element poisoned.
     #[must_use]
     pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
-        Self {
-            cells: Buffer::filled(other.cells.len(), T::POISON),
-            cols: other.cols,
-        }
+        Self { cells: Buffer::filled(other.cells.len(), T::POISON), cols: other.cols }
     }
 
     /// A view of all of it.
@@ -264,14 +202,7 @@ impl<T: Float> TileBuf<T> {
     /// When there are not `rows * cols` numbers, or none.
     #[must_use]
     pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
-        Self::from_slice(
-            rows,
-            cols,
-            &values
-                .iter()
-                .map(|value| T::from_f32(*value))
-                .collect::<Vec<_>>(),
-        )
+        Self::from_slice(rows, cols, &values.iter().map(|value| T::from_f32(*value)).collect::<Vec<_>>())
     }
 
     /// All elements, row after row, widened.

@@ -19,16 +19,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// When there are more than `R` rows or `C` columns, or not `rows * cols` numbers.
     #[must_use]
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
-        assert!(
-            rows <= R && cols <= C,
-            "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>"
-        );
-        assert_eq!(
-            data.len(),
-            rows * cols,
-            "a value of {rows}x{cols} can't be made of {} numbers",
-            data.len()
-        );
+        assert!(rows <= R && cols <= C, "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>");
+        assert_eq!(data.len(), rows * cols, "a value of {rows}x{cols} can't be made of {} numbers", data.len());
         Self { rows, cols, data }
     }
 

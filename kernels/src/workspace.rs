@@ -26,26 +26,9 @@ impl<T: Element, const C: usize> Received<T, C> {
     /// When this rank does not own the expert, or the row tile is not one of the expert's.
     #[must_use]
     pub fn group<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
-        assert_eq!(
-            expert.owner(),
-            self.rank,
-            "{expert} does not live on {}",
-            self.rank
-        );
-        assert_eq!(
-            tile.expert(),
-            expert,
-            "the row tile is one of {}, not of {expert}",
-            tile.expert()
-        );
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Range {
-                first: tile.first(),
-                count: tile.rows(),
-            },
-        )
+        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
+        Tile::new(&self.cells, C, Rows::Range { first: tile.first(), count: tile.rows() })
     }
 
     /// The rows that a piece covers at its receiver.
@@ -55,21 +38,8 @@ impl<T: Element, const C: usize> Received<T, C> {
     /// When this rank is not the piece's receiver.
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
-        assert_eq!(
-            piece.expert().owner(),
-            self.rank,
-            "{} does not live on {}",
-            piece.expert(),
-            self.rank
-        );
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Range {
-                first: piece.first(),
-                count: piece.rows(),
-            },
-        )
+        assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
+        Tile::new(&self.cells, C, Rows::Range { first: piece.first(), count: piece.rows() })
     }
 }
 
@@ -94,21 +64,8 @@ impl<T: Element, const C: usize> Slots<T, C> {
     /// When another rank sent the piece.
     #[must_use]
     pub fn scatter<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
-        assert_eq!(
-            piece.source(),
-            self.rank,
-            "the piece was sent by {}, not by {}",
-            piece.source(),
-            self.rank
-        );
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Listed {
-                list: piece.slots(),
-                per_row: 1,
-            },
-        )
+        assert_eq!(piece.source(), self.rank, "the piece was sent by {}, not by {}", piece.source(), self.rank);
+        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1 })
     }
 
     /// The slots of a block of tokens, `top_k` rows for each. `R` must be `B * top_k`.
@@ -119,29 +76,15 @@ impl<T: Element, const C: usize> Slots<T, C> {
     #[must_use]
     pub fn slots<const R: usize, const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, R, C> {
         let top_k = self.top_k;
-        assert_eq!(
-            R,
-            B * top_k,
-            "{B} tokens with {top_k} slots each are not a tile of {R} rows"
-        );
-        Tile::new(
-            &self.cells,
-            C,
-            Rows::Range {
-                first: block.first() * top_k,
-                count: block.rows() * top_k,
-            },
-        )
+        assert_eq!(R, B * top_k, "{B} tokens with {top_k} slots each are not a tile of {R} rows");
+        Tile::new(&self.cells, C, Rows::Range { first: block.first() * top_k, count: block.rows() * top_k })
     }
 }
 
 impl PerRank<()> {
     /// Rows received that other ranks may write: [`Received`] in symmetric memory.
     #[must_use]
-    pub fn symmetric<T: Element, const C: usize>(
-        ep: Ranks,
-        route: &Route,
-    ) -> PerRank<Received<T, C>> {
+    pub fn symmetric<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| {
             let cells = Buffer::filled(route.received(rank) * C, T::POISON);
             Received { cells, rank }

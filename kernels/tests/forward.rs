@@ -91,11 +91,7 @@ macro_rules! layer {
                                     &gate[r].expert(e).tile(n),
                                     &mut g[r].group(e, m).cols(n),
                                 );
-                                project(
-                                    &recv[r].group(e, m),
-                                    &up[r].expert(e).tile(n),
-                                    &mut u[r].group(e, m).cols(n),
-                                );
+                                project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
                                 swiglu(
                                     &g[r].group(e, m).cols(n),
                                     &u[r].group(e, m).cols(n),
@@ -103,11 +99,7 @@ macro_rules! layer {
                                 );
                             }
                             for n in 0..HIDDEN.div_ceil(TILE_N) {
-                                project(
-                                    &h[r].group(e, m),
-                                    &down[r].expert(e).tile(n),
-                                    &mut out[r].group(e, m).cols(n),
-                                );
+                                project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
                             }
                         }
                     }
@@ -122,11 +114,7 @@ macro_rules! layer {
                 for r in ep {
                     for t in route.token_blocks::<BLOCK>(r) {
                         for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                            combine(
-                                &back[r].slots(t).cols(n),
-                                &weights[r].rows(t),
-                                &mut y[r].rows(t).cols(n),
-                            );
+                            combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
                         }
                     }
                 }
@@ -141,16 +129,7 @@ macro_rules! layer {
                 let x = oracle.tensors(ep, "hidden_states");
                 let mut y = PerRank::from_fn(ep, |r| Tensor::zeros(x[r].row_count()));
                 let weights = oracle.tensors(ep, "topk_weights");
-                forward(
-                    ep,
-                    &route,
-                    &x,
-                    &weights,
-                    &gate,
-                    &up,
-                    &oracle.down(ep),
-                    &mut y,
-                );
+                forward(ep, &route, &x, &weights, &gate, &up, &oracle.down(ep), &mut y);
                 y.iter().flat_map(Tensor::to_vec).collect()
             }
         }
@@ -180,21 +159,13 @@ fn check(name: &str, output: &str, ranks: &[usize], run: fn(&Oracle, usize) -> V
     assert!(relative <= 1e-2, "{name}: relative L2 {relative}");
     assert!(worst <= 2e-2, "{name}: largest error {worst}");
     for &ranks in ranks {
-        assert!(
-            run(&oracle, ranks) == first,
-            "{name}: other bits with {ranks} ranks"
-        );
+        assert!(run(&oracle, ranks) == first, "{name}: other bits with {ranks} ranks");
     }
 }
 
 #[test]
 fn deepseek_skewed() {
-    check(
-        "deepseek_skewed",
-        "output_routed",
-        &[2, 4, 8],
-        deepseek::run,
-    );
+    check("deepseek_skewed", "output_routed", &[2, 4, 8], deepseek::run);
 }
 
 #[test]

@@ -14,19 +14,12 @@ fn groups() -> impl Strategy<Value = (usize, usize, Vec<Vec<i32>>)> {
         let all: Vec<i32> = (0..experts as i32).collect();
         let token = Just(all).prop_shuffle().prop_map(|ids| ids[..K].to_vec());
         let rank = prop::collection::vec(token, 0..40).prop_map(|tokens| tokens.concat());
-        (
-            Just(ranks),
-            Just(experts),
-            prop::collection::vec(rank, ranks),
-        )
+        (Just(ranks), Just(experts), prop::collection::vec(rank, ranks))
     })
 }
 
 fn route(ranks: usize, experts: usize, ids: &[Vec<i32>]) -> Result<Route, RouteError> {
-    let ids = ids
-        .iter()
-        .map(|ids| Tensor::<i32, K>::from_slice(ids))
-        .collect();
+    let ids = ids.iter().map(|ids| Tensor::<i32, K>::from_slice(ids)).collect();
     Route::new(Ranks::new(ranks), experts, &ids)
 }
 
@@ -38,23 +31,12 @@ fn cover<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
         let mut next = 0;
         for e in route.experts_of(owner) {
             assert_eq!(e.owner(), owner);
-            assert_eq!(
-                route.pair(hpmoe_kernels::Rank::new(0), e).base,
-                next,
-                "experts lie one after another"
-            );
+            assert_eq!(route.pair(hpmoe_kernels::Rank::new(0), e).base, next, "experts lie one after another");
             let tiles: Vec<_> = route.row_tiles::<M>(e).collect();
             for (i, tile) in tiles.iter().enumerate() {
-                assert_eq!(
-                    (tile.index(), tile.first()),
-                    (i, next),
-                    "row tiles lie one after another"
-                );
+                assert_eq!((tile.index(), tile.first()), (i, next), "row tiles lie one after another");
                 assert!((1..=M).contains(&tile.rows()));
-                assert!(
-                    tile.rows() == M || i + 1 == tiles.len(),
-                    "only the last one is short"
-                );
+                assert!(tile.rows() == M || i + 1 == tiles.len(), "only the last one is short");
                 next += tile.rows();
             }
             let mut last = 0;
@@ -62,20 +44,12 @@ fn cover<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
                 for piece in route.sends::<M>(source, e) {
                     assert!((1..=M).contains(&piece.rows()));
                     let rows = piece.first()..piece.first() + piece.rows();
-                    let inside = |t: &&hpmoe_kernels::RowTile<M>| {
-                        t.first() <= rows.start && rows.end <= t.first() + t.rows()
-                    };
-                    assert_eq!(
-                        tiles.iter().filter(inside).count(),
-                        1,
-                        "a piece lies in one row tile"
-                    );
+                    let inside =
+                        |t: &&hpmoe_kernels::RowTile<M>| t.first() <= rows.start && rows.end <= t.first() + t.rows();
+                    assert_eq!(tiles.iter().filter(inside).count(), 1, "a piece lies in one row tile");
                     assert!(rows.start >= last, "by source, then by the sender's order");
                     last = rows.end;
-                    assert!(
-                        piece.slots().is_sorted(),
-                        "stable: slots of one expert stay in order"
-                    );
+                    assert!(piece.slots().is_sorted(), "stable: slots of one expert stay in order");
                     for (row, &slot) in rows.zip(piece.slots()) {
                         received[row] += 1;
                         sent[source.id()][slot as usize] += 1;
@@ -85,15 +59,9 @@ fn cover<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
             }
         }
         assert_eq!(next, received.len());
-        assert!(
-            received.iter().all(|n| *n == 1),
-            "each row received is sent once: {received:?}"
-        );
+        assert!(received.iter().all(|n| *n == 1), "each row received is sent once: {received:?}");
     }
-    assert!(
-        sent.iter().flatten().all(|n| *n == 1),
-        "each (token, k) is sent once: {sent:?}"
-    );
+    assert!(sent.iter().flatten().all(|n| *n == 1), "each (token, k) is sent once: {sent:?}");
 }
 
 proptest! {
@@ -149,14 +117,8 @@ proptest! {
 #[test]
 fn ranks_must_divide_the_experts() {
     let error = route(3, 4, &[vec![], vec![], vec![]]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "4 experts can't be shared by 3 ranks: use a number of ranks that divides 4"
-    );
-    assert!(matches!(
-        route(0, 4, &[]),
-        Err(RouteError::Experts { ranks: 0, .. })
-    ));
+    assert_eq!(error.to_string(), "4 experts can't be shared by 3 ranks: use a number of ranks that divides 4");
+    assert!(matches!(route(0, 4, &[]), Err(RouteError::Experts { ranks: 0, .. })));
 }
 
 #[test]

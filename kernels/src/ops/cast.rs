@@ -18,29 +18,16 @@ pub(super) static OPERATION: Operation = Operation {
 fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit> {
     let help = "write `.cast::<bf16>()` or `.cast::<f32>()`";
     match element {
-        Some(element @ (ElementType::bf16 | ElementType::f32)) => Ok(Shape {
-            element,
-            ..operands[0]
-        }),
+        Some(element @ (ElementType::bf16 | ElementType::f32)) => Ok(Shape { element, ..operands[0] }),
         Some(ElementType::i32) => Err(mistyped("a value can't be cast to i32".to_owned(), help)),
-        None => Err(mistyped(
-            "`cast` needs the type to round to".to_owned(),
-            help,
-        )),
+        None => Err(mistyped("`cast` needs the type to round to".to_owned(), help)),
     }
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
     // There and back: values are computed with as f32.
-    let passes = if result.element == ElementType::f32 {
-        0
-    } else {
-        2
-    };
-    Work {
-        vector_bytes: passes * on_chip(&operands[0]),
-        ..Work::default()
-    }
+    let passes = if result.element == ElementType::f32 { 0 } else { 2 };
+    Work { vector_bytes: passes * on_chip(&operands[0]), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
@@ -66,20 +53,8 @@ mod tests {
     #[test]
     fn result_has_the_type_asked_for() {
         let x = value(8, 16);
-        assert_eq!(
-            shape(&[x], Some(ElementType::bf16)),
-            Ok(Shape {
-                element: ElementType::bf16,
-                ..x
-            })
-        );
-        assert_eq!(
-            shape(&[x], Some(ElementType::i32)).unwrap_err().problem,
-            "a value can't be cast to i32"
-        );
-        assert_eq!(
-            shape(&[x], None).unwrap_err().problem,
-            "`cast` needs the type to round to"
-        );
+        assert_eq!(shape(&[x], Some(ElementType::bf16)), Ok(Shape { element: ElementType::bf16, ..x }));
+        assert_eq!(shape(&[x], Some(ElementType::i32)).unwrap_err().problem, "a value can't be cast to i32");
+        assert_eq!(shape(&[x], None).unwrap_err().problem, "`cast` needs the type to round to");
     }
 }

@@ -18,25 +18,13 @@ pub(super) static OPERATION: Operation = Operation {
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let tile = operands[0];
     float("load", &tile)?;
-    Ok(Shape {
-        place: Place::Value,
-        element: ElementType::f32,
-        ..tile
-    })
+    Ok(Shape { place: Place::Value, element: ElementType::f32, ..tile })
 }
 
 fn work(operands: &[Shape], _: &Shape) -> Work {
     let tile = &operands[0];
-    let widened = if tile.element == ElementType::f32 {
-        0
-    } else {
-        elements(tile) * 4
-    };
-    Work {
-        moved_bytes: bytes(tile),
-        vector_bytes: widened,
-        ..Work::default()
-    }
+    let widened = if tile.element == ElementType::f32 { 0 } else { elements(tile) * 4 };
+    Work { moved_bytes: bytes(tile), vector_bytes: widened, ..Work::default() }
 }
 
 impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
@@ -52,11 +40,7 @@ impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// ```
     #[must_use]
     pub fn load(&self) -> Value<R, C> {
-        Value::new(
-            self.rows(),
-            self.width(),
-            self.to_vec().into_iter().map(T::to_f32).collect(),
-        )
+        Value::new(self.rows(), self.width(), self.to_vec().into_iter().map(T::to_f32).collect())
     }
 }
 
@@ -67,15 +51,9 @@ mod tests {
 
     #[test]
     fn widens_floats_and_refuses_integers() {
-        assert_eq!(
-            shape(&[tile(ElementType::bf16, 8, 16)], None),
-            Ok(value(8, 16))
-        );
+        assert_eq!(shape(&[tile(ElementType::bf16, 8, 16)], None), Ok(value(8, 16)));
         let misfit = shape(&[tile(ElementType::i32, 8, 16)], None).unwrap_err();
         assert!(misfit.types);
-        assert_eq!(
-            misfit.problem,
-            "`load` works on bf16 and f32, but this is a Tile<i32, 8, 16>"
-        );
+        assert_eq!(misfit.problem, "`load` works on bf16 and f32, but this is a Tile<i32, 8, 16>");
     }
 }

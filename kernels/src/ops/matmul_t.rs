@@ -33,18 +33,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
                 "`matmul_t` contracts columns with columns, but the left tile has {} columns and the right one {}",
                 x.cols, w.cols
             ),
-            format!(
-                "x.matmul_t(w) takes Tile<bf16, {}, K> and Tile<bf16, {}, K> with one K",
-                x.rows, w.rows
-            ),
+            format!("x.matmul_t(w) takes Tile<bf16, {}, K> and Tile<bf16, {}, K> with one K", x.rows, w.rows),
         ));
     }
-    Ok(Shape {
-        place: Place::Value,
-        element: ElementType::f32,
-        rows: x.rows,
-        cols: w.rows,
-    })
+    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: x.rows, cols: w.rows })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
@@ -75,18 +67,10 @@ impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
     /// When the tiles really have different numbers of columns.
     #[must_use]
     pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, bf16, N, K>) -> Value<R, N> {
-        assert_eq!(
-            self.width(),
-            w.width(),
-            "`matmul_t` contracts columns with columns, their numbers are"
-        );
+        assert_eq!(self.width(), w.width(), "`matmul_t` contracts columns with columns, their numbers are");
         let x_rows: Vec<_> = (0..self.rows()).map(|row| self.row(row)).collect();
         let w_rows: Vec<_> = (0..w.rows()).map(|row| w.row(row)).collect();
-        Value::new(
-            self.rows(),
-            w.rows(),
-            product(&x_rows, &w_rows, self.width()),
-        )
+        Value::new(self.rows(), w.rows(), product(&x_rows, &w_rows, self.width()))
     }
 }
 
@@ -123,15 +107,9 @@ mod tests {
 
     #[test]
     fn contracts_columns_with_columns() {
-        let (x, w) = (
-            tile(ElementType::bf16, 128, 7168),
-            tile(ElementType::bf16, 256, 7168),
-        );
+        let (x, w) = (tile(ElementType::bf16, 128, 7168), tile(ElementType::bf16, 256, 7168));
         assert_eq!(shape(&[x, w], None), Ok(value(128, 256)));
-        assert_eq!(
-            work(&[x, w], &value(128, 256)).cube_flops,
-            2 * 128 * 256 * 7168
-        );
+        assert_eq!(work(&[x, w], &value(128, 256)).cube_flops, 2 * 128 * 256 * 7168);
 
         let misfit = shape(&[x, tile(ElementType::bf16, 256, 2048)], None).unwrap_err();
         assert!(!misfit.types);
@@ -139,11 +117,7 @@ mod tests {
             misfit.problem,
             "`matmul_t` contracts columns with columns, but the left tile has 7168 columns and the right one 2048"
         );
-        assert!(
-            shape(&[x, tile(ElementType::f32, 256, 7168)], None)
-                .unwrap_err()
-                .types
-        );
+        assert!(shape(&[x, tile(ElementType::f32, 256, 7168)], None).unwrap_err().types);
     }
 
     #[test]

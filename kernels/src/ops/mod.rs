@@ -45,28 +45,17 @@ pub fn operator(sign: char) -> Option<&'static Operation> {
 }
 
 fn find(wanted: impl Fn(Spelling) -> bool) -> Option<&'static Operation> {
-    TABLE
-        .iter()
-        .copied()
-        .find(|operation| wanted(operation.spelling))
+    TABLE.iter().copied().find(|operation| wanted(operation.spelling))
 }
 
 /// Rows and columns disagree.
 fn misshapen(problem: String, help: impl Into<String>) -> Misfit {
-    Misfit {
-        types: false,
-        problem,
-        help: help.into(),
-    }
+    Misfit { types: false, problem, help: help.into() }
 }
 
 /// Element types disagree.
 fn mistyped(problem: String, help: impl Into<String>) -> Misfit {
-    Misfit {
-        types: true,
-        problem,
-        help: help.into(),
-    }
+    Misfit { types: true, problem, help: help.into() }
 }
 
 /// Operation `name` needs a float operand.
@@ -101,21 +90,11 @@ mod tests {
     use crate::op::{Core, Place};
 
     pub(super) fn tile(element: ElementType, rows: usize, cols: usize) -> Shape {
-        Shape {
-            place: Place::Tile,
-            element,
-            rows,
-            cols,
-        }
+        Shape { place: Place::Tile, element, rows, cols }
     }
 
     pub(super) fn value(rows: usize, cols: usize) -> Shape {
-        Shape {
-            place: Place::Value,
-            element: ElementType::f32,
-            rows,
-            cols,
-        }
+        Shape { place: Place::Value, element: ElementType::f32, rows, cols }
     }
 
     #[test]
@@ -133,11 +112,7 @@ mod tests {
 
     #[test]
     fn the_cube_makes_values_only_by_a_product() {
-        let on_cube: Vec<String> = TABLE
-            .iter()
-            .filter(|o| o.cores.contains(&Core::Cube))
-            .map(|o| o.name())
-            .collect();
+        let on_cube: Vec<String> = TABLE.iter().filter(|o| o.cores.contains(&Core::Cube)).map(|o| o.name()).collect();
         assert_eq!(on_cube, ["store", "matmul_t"]);
     }
 }

@@ -4,9 +4,7 @@ use std::ops::Mul;
 
 use super::{misshapen, on_chip};
 use crate::Value;
-use crate::op::{
-    Core, Device, ElementType, Misfit, Operation, Place, Shape, Slot, Spelling, VectorCall, Work,
-};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Slot, Spelling, VectorCall, Work};
 
 /// Multiplies two values.
 pub(super) static OPERATION: Operation = Operation {
@@ -15,15 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[Place::Value, Place::Value],
     takes_element: false,
     shape,
-    device: Device::Vector {
-        scratch: 0,
-        calls: &[VectorCall::Binary(
-            "Mul",
-            Slot::Out,
-            Slot::In(0),
-            Slot::In(1),
-        )],
-    },
+    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))] },
     work,
 };
 
@@ -38,17 +28,11 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             "load both from tiles of one size",
         ));
     }
-    Ok(Shape {
-        element: ElementType::f32,
-        ..left
-    })
+    Ok(Shape { element: ElementType::f32, ..left })
 }
 
 fn work(_: &[Shape], result: &Shape) -> Work {
-    Work {
-        vector_bytes: on_chip(result),
-        ..Work::default()
-    }
+    Work { vector_bytes: on_chip(result), ..Work::default() }
 }
 
 /// Element by element, each product rounded once: R×C and R×C to R×C.
@@ -101,9 +85,7 @@ mod tests {
     fn needs_one_size() {
         assert_eq!(shape(&[value(8, 16), value(8, 16)], None), Ok(value(8, 16)));
         assert_eq!(
-            shape(&[value(8, 16), value(4, 16)], None)
-                .unwrap_err()
-                .problem,
+            shape(&[value(8, 16), value(4, 16)], None).unwrap_err().problem,
             "`*` multiplies values of one size, but the left one is 8x16 and the right one 4x16"
         );
     }

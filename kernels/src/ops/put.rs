@@ -40,10 +40,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 fn work(_: &[Shape], result: &Shape) -> Work {
-    Work {
-        moved_bytes: bytes(result),
-        ..Work::default()
-    }
+    Work { moved_bytes: bytes(result), ..Work::default() }
 }
 
 impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {
@@ -84,15 +81,9 @@ mod tests {
     fn needs_one_size_and_one_type() {
         let to = tile(ElementType::bf16, 16, 128);
         assert_eq!(shape(&[to, to], None), Ok(to));
-        assert!(
-            shape(&[to, tile(ElementType::f32, 16, 128)], None)
-                .unwrap_err()
-                .types
-        );
+        assert!(shape(&[to, tile(ElementType::f32, 16, 128)], None).unwrap_err().types);
         assert_eq!(
-            shape(&[to, tile(ElementType::bf16, 32, 128)], None)
-                .unwrap_err()
-                .problem,
+            shape(&[to, tile(ElementType::bf16, 32, 128)], None).unwrap_err().problem,
             "`put` copies a tile of 32x128 to one of 16x128: they must have one size"
         );
     }

@@ -1,9 +1,7 @@
 //! `value.silu()`: x · sigmoid(x).
 
 use super::on_chip;
-use crate::op::{
-    Core, Device, ElementType, Misfit, Operation, Place, Shape, Slot, Spelling, VectorCall, Work,
-};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Slot, Spelling, VectorCall, Work};
 use crate::{Value, math};
 
 /// x / (e^-x + 1).
@@ -13,10 +11,7 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[Place::Value],
     takes_element: false,
     shape,
-    device: Device::Vector {
-        scratch: 1,
-        calls: CALLS,
-    },
+    device: Device::Vector { scratch: 1, calls: CALLS },
     work,
 };
 
@@ -28,17 +23,11 @@ const CALLS: &[VectorCall] = &[
 ];
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    Ok(Shape {
-        element: ElementType::f32,
-        ..operands[0]
-    })
+    Ok(Shape { element: ElementType::f32, ..operands[0] })
 }
 
 fn work(_: &[Shape], result: &Shape) -> Work {
-    Work {
-        vector_bytes: CALLS.len() as u64 * on_chip(result),
-        ..Work::default()
-    }
+    Work { vector_bytes: CALLS.len() as u64 * on_chip(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
@@ -66,10 +55,7 @@ mod tests {
             let x = i as f32 / 20.0;
             let exact = f64::from(x) / (1.0 + f64::from(-x).exp());
             let got = Value::<1, 1>::new(1, 1, vec![x]).silu().as_slice()[0];
-            assert!(
-                (f64::from(got) - exact).abs() <= 4e-7 * exact.abs(),
-                "silu({x}) = {got}, not {exact}"
-            );
+            assert!((f64::from(got) - exact).abs() <= 4e-7 * exact.abs(), "silu({x}) = {got}, not {exact}");
         }
     }
 }

@@ -24,26 +24,15 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
                 "a value of {}x{} can't be stored in a tile of {}x{}",
                 value.rows, value.cols, tile.rows, tile.cols
             ),
-            format!(
-                "declare the tile as Tile<{}, {}, {}>",
-                tile.element, value.rows, value.cols
-            ),
+            format!("declare the tile as Tile<{}, {}, {}>", tile.element, value.rows, value.cols),
         ));
     }
     Ok(tile)
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
-    let rounded = if result.element == ElementType::f32 {
-        0
-    } else {
-        on_chip(&operands[1])
-    };
-    Work {
-        moved_bytes: bytes(result),
-        vector_bytes: rounded,
-        ..Work::default()
-    }
+    let rounded = if result.element == ElementType::f32 { 0 } else { on_chip(&operands[1]) };
+    Work { moved_bytes: bytes(result), vector_bytes: rounded, ..Work::default() }
 }
 
 impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
@@ -86,10 +75,7 @@ mod tests {
         assert_eq!(shape(&[y, value(128, 128)], None), Ok(y));
         let misfit = shape(&[y, value(128, 256)], None).unwrap_err();
         assert!(!misfit.types);
-        assert_eq!(
-            misfit.problem,
-            "a value of 128x256 can't be stored in a tile of 128x128"
-        );
+        assert_eq!(misfit.problem, "a value of 128x256 can't be stored in a tile of 128x128");
         assert_eq!(misfit.help, "declare the tile as Tile<bf16, 128, 256>");
     }
 }

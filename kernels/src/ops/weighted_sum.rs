@@ -11,10 +11,7 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[Place::Value, Place::Value],
     takes_element: false,
     shape,
-    device: Device::Routine {
-        name: "WeightedSum",
-        scratch: 1,
-    },
+    device: Device::Routine { name: "WeightedSum", scratch: 1 },
     work,
 };
 
@@ -26,28 +23,15 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
                 "`weighted_sum` takes one row for each weight, but there are {} rows and {}x{} weights",
                 rows.rows, weights.rows, weights.cols
             ),
-            format!(
-                "for weights of {}x{}, sum over {} rows",
-                weights.rows,
-                weights.cols,
-                weights.rows * weights.cols
-            ),
+            format!("for weights of {}x{}, sum over {} rows", weights.rows, weights.cols, weights.rows * weights.cols),
         ));
     }
-    Ok(Shape {
-        place: Place::Value,
-        element: ElementType::f32,
-        rows: weights.rows,
-        cols: rows.cols,
-    })
+    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
     // Each row is multiplied, and all but the first of a token are added.
-    Work {
-        vector_bytes: 2 * on_chip(&operands[0]) - on_chip(result),
-        ..Work::default()
-    }
+    Work { vector_bytes: 2 * on_chip(&operands[0]) - on_chip(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
@@ -68,16 +52,9 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// When there really are not B·K rows.
     #[must_use]
-    pub fn weighted_sum<const B: usize, const K: usize>(
-        self,
-        weights: &Value<B, K>,
-    ) -> Value<B, C> {
+    pub fn weighted_sum<const B: usize, const K: usize>(self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };
-        assert_eq!(
-            self.rows(),
-            weights.rows() * weights.cols(),
-            "`weighted_sum` takes one row for each weight"
-        );
+        assert_eq!(self.rows(), weights.rows() * weights.cols(), "`weighted_sum` takes one row for each weight");
         let mut data = Vec::with_capacity(weights.rows() * self.cols());
         for b in 0..weights.rows() {
             let first = b * weights.cols();
@@ -101,10 +78,7 @@ mod tests {
 
     #[test]
     fn takes_one_row_for_each_weight() {
-        assert_eq!(
-            shape(&[value(64, 1024), value(16, 4)], None),
-            Ok(value(16, 1024))
-        );
+        assert_eq!(shape(&[value(64, 1024), value(16, 4)], None), Ok(value(16, 1024)));
         let misfit = shape(&[value(64, 1024), value(16, 8)], None).unwrap_err();
         assert_eq!(
             misfit.problem,
@@ -117,10 +91,6 @@ mod tests {
     fn sums_in_the_order_of_k() {
         let rows = Value::<3, 1>::new(3, 1, vec![16_777_216.0, 1.0, 1.0]);
         let sum = rows.weighted_sum(&Value::<1, 3>::new(1, 3, vec![1.0; 3]));
-        assert_eq!(
-            sum.as_slice(),
-            [16_777_216.0],
-            "each one is lost when it is added by itself"
-        );
+        assert_eq!(sum.as_slice(), [16_777_216.0], "each one is lost when it is added by itself");
     }
 }

@@ -8,9 +8,7 @@ use crate::Rank;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum RouteError {
     /// Each rank owns the same number of experts, at least one.
-    #[error(
-        "{experts} experts can't be shared by {ranks} ranks: use a number of ranks that divides {experts}"
-    )]
+    #[error("{experts} experts can't be shared by {ranks} ranks: use a number of ranks that divides {experts}")]
     Experts {
         /// Experts of the group.
         experts: usize,
@@ -58,10 +56,7 @@ pub enum RouteError {
         second: usize,
     },
     /// Rows are numbered by i32.
-    #[error(
-        "{rank} would {verb} {rows} rows, but at most {} can be numbered: use smaller batches",
-        i32::MAX
-    )]
+    #[error("{rank} would {verb} {rows} rows, but at most {} can be numbered: use smaller batches", i32::MAX)]
     Rows {
         /// Which rank.
         rank: Rank,

@@ -61,20 +61,13 @@ impl Route {
     ///
     /// When the ranks don't divide the experts, `ids` is not for this group, an id is no expert, a token names an expert
     /// twice, or a rank would have more rows than fit an i32.
-    pub fn new<const K: usize>(
-        ep: Ranks,
-        experts: usize,
-        ids: &PerRank<Tensor<i32, K>>,
-    ) -> Result<Self, RouteError> {
+    pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
             return Err(RouteError::Experts { experts, ranks });
         }
         if ids.ranks() != ep {
-            return Err(RouteError::Ranks {
-                tensors: ids.ranks().count(),
-                ranks,
-            });
+            return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks });
         }
         let sources = ep
             .into_iter()
@@ -84,16 +77,9 @@ impl Route {
     }
 
     /// Gives each row its place at the receiver.
-    fn place(
-        ep: Ranks,
-        experts: usize,
-        top_k: usize,
-        sources: Vec<SourceOrder>,
-    ) -> Result<Self, RouteError> {
+    fn place(ep: Ranks, experts: usize, top_k: usize, sources: Vec<SourceOrder>) -> Result<Self, RouteError> {
         let local_experts = experts / ep.count();
-        let expert_rows: Vec<usize> = (0..experts)
-            .map(|e| sources.iter().map(|s| s.rows(e)).sum())
-            .collect();
+        let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
         for (rank, rows) in expert_rows.chunks(local_experts).enumerate() {
             order::fits(Rank::new(rank), "receive", rows.iter().sum())?;
         }
@@ -106,24 +92,12 @@ impl Route {
                     base = 0;
                 }
                 let rows = source.rows(e);
-                pairs.push(Pair {
-                    rows,
-                    at: at[e],
-                    base,
-                    order: source.first(e),
-                });
+                pairs.push(Pair { rows, at: at[e], base, order: source.first(e) });
                 at[e] += rows;
                 base += expert_rows[e];
             }
         }
-        Ok(Self {
-            ranks: ep,
-            top_k,
-            local_experts,
-            sources,
-            pairs,
-            expert_rows,
-        })
+        Ok(Self { ranks: ep, top_k, local_experts, sources, pairs, expert_rows })
     }
 
     /// The ranks of the group.
@@ -198,29 +172,17 @@ impl Route {
         source: Rank,
         expert: Expert,
     ) -> impl Iterator<Item = Piece<'_, M>> + use<'_, M> {
-        pieces::sends(
-            source,
-            expert,
-            self.top_k,
-            self.pair(source, expert),
-            self.order(source),
-        )
+        pieces::sends(source, expert, self.top_k, self.pair(source, expert), self.order(source))
     }
 
     /// The rows of an expert, `M` at a time. No tile is empty.
-    pub fn row_tiles<const M: usize>(
-        &self,
-        expert: Expert,
-    ) -> impl Iterator<Item = RowTile<M>> + use<M> {
+    pub fn row_tiles<const M: usize>(&self, expert: Expert) -> impl Iterator<Item = RowTile<M>> + use<M> {
         let base = self.pair(Rank::new(0), expert).base;
         pieces::row_tiles(expert, base, self.expert_rows(expert))
     }
 
     /// The tokens of a rank, `B` at a time. No block is empty.
-    pub fn token_blocks<const B: usize>(
-        &self,
-        rank: Rank,
-    ) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
+    pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
         pieces::token_blocks(self.tokens(rank))
     }
 }

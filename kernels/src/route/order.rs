@@ -13,31 +13,15 @@ pub(super) struct SourceOrder {
 
 impl SourceOrder {
     /// A counting sort of the slots by expert, which keeps the order inside each.
-    pub(super) fn new<const K: usize>(
-        rank: Rank,
-        experts: usize,
-        ids: &[i32],
-    ) -> Result<Self, RouteError> {
+    pub(super) fn new<const K: usize>(rank: Rank, experts: usize, ids: &[i32]) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
         let mut firsts = vec![0; experts + 1];
         for (token, row) in ids.chunks_exact(K).enumerate() {
             for (k, &id) in row.iter().enumerate() {
                 let expert = usize::try_from(id).ok().filter(|e| *e < experts);
-                let expert = expert.ok_or(RouteError::Id {
-                    rank,
-                    token,
-                    k,
-                    id,
-                    experts,
-                })?;
+                let expert = expert.ok_or(RouteError::Id { rank, token, k, id, experts })?;
                 if let Some(first) = row[..k].iter().position(|other| *other == id) {
-                    return Err(RouteError::Twice {
-                        rank,
-                        token,
-                        id,
-                        first,
-                        second: k,
-                    });
+                    return Err(RouteError::Twice { rank, token, id, first, second: k });
                 }
                 firsts[expert + 1] += 1;
             }
@@ -85,14 +69,8 @@ mod tests {
     fn sorts_by_expert_and_keeps_the_order_inside_each() {
         let order = order(&[3, 0, 0, 3, 1, 3]).unwrap();
         assert_eq!(order.slots(), [1, 2, 4, 0, 3, 5]);
-        assert_eq!(
-            (0..4).map(|e| order.rows(e)).collect::<Vec<_>>(),
-            [2, 1, 0, 3]
-        );
-        assert_eq!(
-            (0..4).map(|e| order.first(e)).collect::<Vec<_>>(),
-            [0, 2, 3, 3]
-        );
+        assert_eq!((0..4).map(|e| order.rows(e)).collect::<Vec<_>>(), [2, 1, 0, 3]);
+        assert_eq!((0..4).map(|e| order.first(e)).collect::<Vec<_>>(), [0, 2, 3, 3]);
     }
 
     #[test]
@@ -110,9 +88,7 @@ mod tests {
             "topk_ids of rank 1, row 0 has expert 2 in column 0 and again in column 1: a token may go to an expert once"
         );
         assert_eq!(
-            fits(Rank::new(0), "receive", 1 << 31)
-                .unwrap_err()
-                .to_string(),
+            fits(Rank::new(0), "receive", 1 << 31).unwrap_err().to_string(),
             "rank 0 would receive 2147483648 rows, but at most 2147483647 can be numbered: use smaller batches"
         );
     }

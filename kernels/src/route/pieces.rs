@@ -114,37 +114,18 @@ pub(super) fn sends<const M: usize>(
     order: &[i32],
 ) -> impl Iterator<Item = Piece<'_, M>> {
     const { assert!(M > 0, "a piece has at least one row") };
-    let Pair {
-        rows,
-        at,
-        base,
-        order: place,
-    } = pair;
-    let tiles = if rows == 0 {
-        0..0
-    } else {
-        at / M..(at + rows).div_ceil(M)
-    };
+    let Pair { rows, at, base, order: place } = pair;
+    let tiles = if rows == 0 { 0..0 } else { at / M..(at + rows).div_ceil(M) };
     tiles.map(move |m| {
         let start = at.max(m * M);
         let end = (at + rows).min((m + 1) * M);
         let slots = &order[place + start - at..place + end - at];
-        Piece {
-            source,
-            expert,
-            first: base + start,
-            slots,
-            top_k,
-        }
+        Piece { source, expert, first: base + start, slots, top_k }
     })
 }
 
 /// Row tiles of an expert whose rows start at `base`.
-pub(super) fn row_tiles<const M: usize>(
-    expert: Expert,
-    base: usize,
-    rows: usize,
-) -> impl Iterator<Item = RowTile<M>> {
+pub(super) fn row_tiles<const M: usize>(expert: Expert, base: usize, rows: usize) -> impl Iterator<Item = RowTile<M>> {
     const { assert!(M > 0, "a row tile has at least one row") };
     (0..rows.div_ceil(M)).map(move |index| RowTile {
         expert,
@@ -157,8 +138,5 @@ pub(super) fn row_tiles<const M: usize>(
 /// Blocks of a rank's tokens.
 pub(super) fn token_blocks<const B: usize>(tokens: usize) -> impl Iterator<Item = TokenBlock<B>> {
     const { assert!(B > 0, "a block has at least one token") };
-    (0..tokens.div_ceil(B)).map(move |index| TokenBlock {
-        first: index * B,
-        rows: B.min(tokens - index * B),
-    })
+    (0..tokens.div_ceil(B)).map(move |index| TokenBlock { first: index * B, rows: B.min(tokens - index * B) })
 }

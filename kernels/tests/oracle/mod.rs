@@ -39,10 +39,7 @@ impl Stored for i32 {
 impl Oracle {
     /// The layer with that name.
     pub(crate) fn read(name: &str) -> Self {
-        let path = format!(
-            "{}/../examples/data/{name}.safetensors",
-            env!("CARGO_MANIFEST_DIR")
-        );
+        let path = format!("{}/../examples/data/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
         Self(std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
     }
 
@@ -65,17 +62,11 @@ impl Oracle {
     }
 
     /// Each rank's tokens, consecutive; the first ranks take one more where they don't come out even.
-    pub(crate) fn tensors<T: Stored, const C: usize>(
-        &self,
-        ep: Ranks,
-        name: &str,
-    ) -> PerRank<Tensor<T, C>> {
+    pub(crate) fn tensors<T: Stored, const C: usize>(&self, ep: Ranks, name: &str) -> PerRank<Tensor<T, C>> {
         let (data, shape) = self.tensor::<T>(name);
         assert_eq!(shape[1], C, "{name}");
         let start = |rank: usize| C * (rank * shape[0]).div_ceil(ep.count());
-        PerRank::from_fn(ep, |r| {
-            Tensor::from_slice(&data[start(r.id())..start(r.id() + 1)])
-        })
+        PerRank::from_fn(ep, |r| Tensor::from_slice(&data[start(r.id())..start(r.id() + 1)]))
     }
 
     /// Each rank's gate and up projections.
@@ -90,26 +81,16 @@ impl Oracle {
             let local = shape[0] / ep.count();
             PerRank::from_fn(ep, |r| {
                 let experts = r.id() * local..(r.id() + 1) * local;
-                Experts::from_vec(
-                    experts
-                        .flat_map(|e| halves[2 * e + first])
-                        .copied()
-                        .collect(),
-                )
+                Experts::from_vec(experts.flat_map(|e| halves[2 * e + first]).copied().collect())
             })
         };
         (half(0), half(1))
     }
 
     /// Each rank's down projection.
-    pub(crate) fn down<const N: usize, const K: usize>(
-        &self,
-        ep: Ranks,
-    ) -> PerRank<Experts<bf16, N, K>> {
+    pub(crate) fn down<const N: usize, const K: usize>(&self, ep: Ranks) -> PerRank<Experts<bf16, N, K>> {
         let (data, shape) = self.tensor::<bf16>("down_proj");
         assert_eq!(shape[1..], [N, K]);
-        data.chunks_exact(data.len() / ep.count())
-            .map(Experts::from_slice)
-            .collect()
+        data.chunks_exact(data.len() / ep.count()).map(Experts::from_slice).collect()
     }
 }

@@ -1,0 +1,319 @@
+pub const HPMOE_ABI: u32 = 1;
+pub const HPMOE_LINE: u32 = 512;
+pub const HPMOE_READY_WORD: u32 = 65535;
+pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;
+pub const HPMOE_SENDS: HpmoeSpaceKind = 1;
+pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
+pub const HPMOE_BLOCKS: HpmoeSpaceKind = 3;
+pub type HpmoeSpaceKind = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeDescriptor {
+    pub phase: u16,
+    pub space: u16,
+    pub kind: u16,
+    pub band: u16,
+    pub columns: u32,
+    pub expert: u32,
+    pub peer_offset: u32,
+    pub core_first: u16,
+    pub core_count: u16,
+    pub reserved: [u32; 10usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeDescriptor"][::core::mem::size_of::<HpmoeDescriptor>() - 64usize];
+    [
+        "Alignment of HpmoeDescriptor",
+    ][::core::mem::align_of::<HpmoeDescriptor>() - 4usize];
+    [
+        "Offset of field: HpmoeDescriptor::phase",
+    ][::core::mem::offset_of!(HpmoeDescriptor, phase) - 0usize];
+    [
+        "Offset of field: HpmoeDescriptor::space",
+    ][::core::mem::offset_of!(HpmoeDescriptor, space) - 2usize];
+    [
+        "Offset of field: HpmoeDescriptor::kind",
+    ][::core::mem::offset_of!(HpmoeDescriptor, kind) - 4usize];
+    [
+        "Offset of field: HpmoeDescriptor::band",
+    ][::core::mem::offset_of!(HpmoeDescriptor, band) - 6usize];
+    [
+        "Offset of field: HpmoeDescriptor::columns",
+    ][::core::mem::offset_of!(HpmoeDescriptor, columns) - 8usize];
+    [
+        "Offset of field: HpmoeDescriptor::expert",
+    ][::core::mem::offset_of!(HpmoeDescriptor, expert) - 12usize];
+    [
+        "Offset of field: HpmoeDescriptor::peer_offset",
+    ][::core::mem::offset_of!(HpmoeDescriptor, peer_offset) - 16usize];
+    [
+        "Offset of field: HpmoeDescriptor::core_first",
+    ][::core::mem::offset_of!(HpmoeDescriptor, core_first) - 20usize];
+    [
+        "Offset of field: HpmoeDescriptor::core_count",
+    ][::core::mem::offset_of!(HpmoeDescriptor, core_count) - 22usize];
+    [
+        "Offset of field: HpmoeDescriptor::reserved",
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 24usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeQueue {
+    pub first: u32,
+    pub count: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeQueue"][::core::mem::size_of::<HpmoeQueue>() - 8usize];
+    ["Alignment of HpmoeQueue"][::core::mem::align_of::<HpmoeQueue>() - 4usize];
+    [
+        "Offset of field: HpmoeQueue::first",
+    ][::core::mem::offset_of!(HpmoeQueue, first) - 0usize];
+    [
+        "Offset of field: HpmoeQueue::count",
+    ][::core::mem::offset_of!(HpmoeQueue, count) - 4usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoePair {
+    pub rows: i32,
+    pub at: i32,
+    pub base: i32,
+    pub order: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoePair"][::core::mem::size_of::<HpmoePair>() - 16usize];
+    ["Alignment of HpmoePair"][::core::mem::align_of::<HpmoePair>() - 4usize];
+    [
+        "Offset of field: HpmoePair::rows",
+    ][::core::mem::offset_of!(HpmoePair, rows) - 0usize];
+    ["Offset of field: HpmoePair::at"][::core::mem::offset_of!(HpmoePair, at) - 4usize];
+    [
+        "Offset of field: HpmoePair::base",
+    ][::core::mem::offset_of!(HpmoePair, base) - 8usize];
+    [
+        "Offset of field: HpmoePair::order",
+    ][::core::mem::offset_of!(HpmoePair, order) - 12usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeExpert {
+    pub first: i32,
+    pub rows: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeExpert"][::core::mem::size_of::<HpmoeExpert>() - 8usize];
+    ["Alignment of HpmoeExpert"][::core::mem::align_of::<HpmoeExpert>() - 4usize];
+    [
+        "Offset of field: HpmoeExpert::first",
+    ][::core::mem::offset_of!(HpmoeExpert, first) - 0usize];
+    [
+        "Offset of field: HpmoeExpert::rows",
+    ][::core::mem::offset_of!(HpmoeExpert, rows) - 4usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeSpace {
+    pub first_items: u64,
+    pub peer_items: u64,
+    pub kind: u32,
+    pub height: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 24usize];
+    ["Alignment of HpmoeSpace"][::core::mem::align_of::<HpmoeSpace>() - 8usize];
+    [
+        "Offset of field: HpmoeSpace::first_items",
+    ][::core::mem::offset_of!(HpmoeSpace, first_items) - 0usize];
+    [
+        "Offset of field: HpmoeSpace::peer_items",
+    ][::core::mem::offset_of!(HpmoeSpace, peer_items) - 8usize];
+    [
+        "Offset of field: HpmoeSpace::kind",
+    ][::core::mem::offset_of!(HpmoeSpace, kind) - 16usize];
+    [
+        "Offset of field: HpmoeSpace::height",
+    ][::core::mem::offset_of!(HpmoeSpace, height) - 20usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeLaunch {
+    pub peers: u64,
+    pub tensors: u64,
+    pub queues: u64,
+    pub descriptors: u64,
+    pub spaces: u64,
+    pub experts: u64,
+    pub sends: u64,
+    pub arrivals: u64,
+    pub order: u64,
+    pub counter_bases: u64,
+    pub counters: u64,
+    pub ready: u64,
+    pub abort: u64,
+    pub records: u64,
+    pub time_limit: u64,
+    pub counter_count: u32,
+    pub launch: i32,
+    pub rank: u32,
+    pub ranks: u32,
+    pub local_experts: u32,
+    pub tokens: u32,
+    pub aic: u32,
+    pub aiv: u32,
+    pub reserved: [u32; 10usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeLaunch"][::core::mem::size_of::<HpmoeLaunch>() - 192usize];
+    ["Alignment of HpmoeLaunch"][::core::mem::align_of::<HpmoeLaunch>() - 8usize];
+    [
+        "Offset of field: HpmoeLaunch::peers",
+    ][::core::mem::offset_of!(HpmoeLaunch, peers) - 0usize];
+    [
+        "Offset of field: HpmoeLaunch::tensors",
+    ][::core::mem::offset_of!(HpmoeLaunch, tensors) - 8usize];
+    [
+        "Offset of field: HpmoeLaunch::queues",
+    ][::core::mem::offset_of!(HpmoeLaunch, queues) - 16usize];
+    [
+        "Offset of field: HpmoeLaunch::descriptors",
+    ][::core::mem::offset_of!(HpmoeLaunch, descriptors) - 24usize];
+    [
+        "Offset of field: HpmoeLaunch::spaces",
+    ][::core::mem::offset_of!(HpmoeLaunch, spaces) - 32usize];
+    [
+        "Offset of field: HpmoeLaunch::experts",
+    ][::core::mem::offset_of!(HpmoeLaunch, experts) - 40usize];
+    [
+        "Offset of field: HpmoeLaunch::sends",
+    ][::core::mem::offset_of!(HpmoeLaunch, sends) - 48usize];
+    [
+        "Offset of field: HpmoeLaunch::arrivals",
+    ][::core::mem::offset_of!(HpmoeLaunch, arrivals) - 56usize];
+    [
+        "Offset of field: HpmoeLaunch::order",
+    ][::core::mem::offset_of!(HpmoeLaunch, order) - 64usize];
+    [
+        "Offset of field: HpmoeLaunch::counter_bases",
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_bases) - 72usize];
+    [
+        "Offset of field: HpmoeLaunch::counters",
+    ][::core::mem::offset_of!(HpmoeLaunch, counters) - 80usize];
+    [
+        "Offset of field: HpmoeLaunch::ready",
+    ][::core::mem::offset_of!(HpmoeLaunch, ready) - 88usize];
+    [
+        "Offset of field: HpmoeLaunch::abort",
+    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 96usize];
+    [
+        "Offset of field: HpmoeLaunch::records",
+    ][::core::mem::offset_of!(HpmoeLaunch, records) - 104usize];
+    [
+        "Offset of field: HpmoeLaunch::time_limit",
+    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 112usize];
+    [
+        "Offset of field: HpmoeLaunch::counter_count",
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 120usize];
+    [
+        "Offset of field: HpmoeLaunch::launch",
+    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 124usize];
+    [
+        "Offset of field: HpmoeLaunch::rank",
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 128usize];
+    [
+        "Offset of field: HpmoeLaunch::ranks",
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 132usize];
+    [
+        "Offset of field: HpmoeLaunch::local_experts",
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 136usize];
+    [
+        "Offset of field: HpmoeLaunch::tokens",
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 140usize];
+    [
+        "Offset of field: HpmoeLaunch::aic",
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 144usize];
+    [
+        "Offset of field: HpmoeLaunch::aiv",
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 148usize];
+    [
+        "Offset of field: HpmoeLaunch::reserved",
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 152usize];
+};
+pub const HPMOE_IDLE: HpmoeState = 0;
+pub const HPMOE_RUNNING: HpmoeState = 1;
+pub const HPMOE_WAITING: HpmoeState = 2;
+pub const HPMOE_DONE: HpmoeState = 3;
+pub const HPMOE_GAVE_UP: HpmoeState = 4;
+pub const HPMOE_STOPPED: HpmoeState = 5;
+pub const HPMOE_REFUSED: HpmoeState = 6;
+pub type HpmoeState = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeRecord {
+    pub state: u32,
+    pub phase: u32,
+    pub group: u32,
+    pub item: u32,
+    pub column: u32,
+    pub counter: u32,
+    pub index: u32,
+    pub need: i32,
+    pub have: i32,
+    pub tasks: u32,
+    pub empty: u32,
+    pub waits: u32,
+    pub entries: u32,
+    pub reserved: [u32; 3usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeRecord"][::core::mem::size_of::<HpmoeRecord>() - 64usize];
+    ["Alignment of HpmoeRecord"][::core::mem::align_of::<HpmoeRecord>() - 4usize];
+    [
+        "Offset of field: HpmoeRecord::state",
+    ][::core::mem::offset_of!(HpmoeRecord, state) - 0usize];
+    [
+        "Offset of field: HpmoeRecord::phase",
+    ][::core::mem::offset_of!(HpmoeRecord, phase) - 4usize];
+    [
+        "Offset of field: HpmoeRecord::group",
+    ][::core::mem::offset_of!(HpmoeRecord, group) - 8usize];
+    [
+        "Offset of field: HpmoeRecord::item",
+    ][::core::mem::offset_of!(HpmoeRecord, item) - 12usize];
+    [
+        "Offset of field: HpmoeRecord::column",
+    ][::core::mem::offset_of!(HpmoeRecord, column) - 16usize];
+    [
+        "Offset of field: HpmoeRecord::counter",
+    ][::core::mem::offset_of!(HpmoeRecord, counter) - 20usize];
+    [
+        "Offset of field: HpmoeRecord::index",
+    ][::core::mem::offset_of!(HpmoeRecord, index) - 24usize];
+    [
+        "Offset of field: HpmoeRecord::need",
+    ][::core::mem::offset_of!(HpmoeRecord, need) - 28usize];
+    [
+        "Offset of field: HpmoeRecord::have",
+    ][::core::mem::offset_of!(HpmoeRecord, have) - 32usize];
+    [
+        "Offset of field: HpmoeRecord::tasks",
+    ][::core::mem::offset_of!(HpmoeRecord, tasks) - 36usize];
+    [
+        "Offset of field: HpmoeRecord::empty",
+    ][::core::mem::offset_of!(HpmoeRecord, empty) - 40usize];
+    [
+        "Offset of field: HpmoeRecord::waits",
+    ][::core::mem::offset_of!(HpmoeRecord, waits) - 44usize];
+    [
+        "Offset of field: HpmoeRecord::entries",
+    ][::core::mem::offset_of!(HpmoeRecord, entries) - 48usize];
+    [
+        "Offset of field: HpmoeRecord::reserved",
+    ][::core::mem::offset_of!(HpmoeRecord, reserved) - 52usize];
+};

@@ -1,0 +1,95 @@
+//! The tensors that a launch is given.
+
+use std::marker::PhantomData;
+
+use hpmoe_kernels::op::ElementType;
+use hpmoe_kernels::{Element, Experts, PerRank, Tensor};
+
+/// What a rank's part of a tensor argument has rows of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowKind {
+    /// A row per token.
+    Tokens,
+    /// That many rows for each expert.
+    Experts(usize),
+}
+
+/// One rank's part of a tensor argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    /// Where its first element lies.
+    pub(crate) address: u64,
+    /// Tokens or experts.
+    pub(crate) count: usize,
+}
+
+/// A tensor that a launch reads or writes, borrowed for the launch. Generated code makes these.
+#[derive(Clone, Debug)]
+pub struct Argument<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) element: ElementType,
+    pub(crate) columns: usize,
+    pub(crate) kind: RowKind,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) writable: bool,
+    borrow: PhantomData<&'a ()>,
+}
+
+impl<'a> Argument<'a> {
+    /// The launch reads `tensor`, which the taskflow calls `name`.
+    pub fn read<X: TensorArgument>(name: &'static str, tensor: &'a X) -> Self {
+        tensor.argument(name, false)
+    }
+
+    /// The launch writes `tensor`, which the taskflow calls `name`.
+    pub fn write<X: TensorArgument>(name: &'static str, tensor: &'a mut X) -> Self {
+        tensor.argument(name, true)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<X> Sealed for hpmoe_kernels::PerRank<X> {}
+}
+
+/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>` and `PerRank<Experts<T, N, K>>`.
+pub trait TensorArgument: sealed::Sealed {
+    #[doc(hidden)]
+    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
+}
+
+impl<T: Element, const C: usize> TensorArgument for PerRank<Tensor<T, C>> {
+    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
+        let part = |tensor: &Tensor<T, C>| Part {
+            address: tensor.address().expose_provenance() as u64,
+            count: tensor.row_count(),
+        };
+        Argument {
+            name,
+            element: T::TYPE,
+            columns: C,
+            kind: RowKind::Tokens,
+            parts: self.iter().map(part).collect(),
+            writable,
+            borrow: PhantomData,
+        }
+    }
+}
+
+impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {
+    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
+        let part = |experts: &Experts<T, N, K>| Part {
+            address: experts.address().expose_provenance() as u64,
+            count: experts.count(),
+        };
+        Argument {
+            name,
+            element: T::TYPE,
+            columns: K,
+            kind: RowKind::Experts(N),
+            parts: self.iter().map(part).collect(),
+            writable,
+            borrow: PhantomData,
+        }
+    }
+}

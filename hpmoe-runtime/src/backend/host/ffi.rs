@@ -1,0 +1,118 @@
+//! The C interface of the implementation of AscendC for CPUs (`launch.h`): the one door to unsafe code.
+#![expect(unsafe_code, reason = "a C interface")]
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr::{null, with_exposed_provenance_mut};
+use std::sync::atomic::AtomicI32;
+
+use super::{HostStatistics, Outcome, Region, Run};
+
+const PRIVATE: u32 = 0;
+const SYMMETRIC: u32 = 1;
+const OK: i32 = 0;
+const BROKEN_RULE: i32 = 1;
+const AIV: u32 = 1;
+
+#[repr(C)]
+struct HostRegion {
+    base: *mut c_void,
+    bytes: u64,
+    rank: u32,
+    kind: u32,
+    writable: u32,
+    reserved: u32,
+    name: *const c_char,
+}
+
+#[repr(C)]
+struct HostOptions {
+    rank: u32,
+    aic: u32,
+    aiv: u32,
+    threads: u32,
+    seed: u64,
+    regions: *const HostRegion,
+    region_count: u64,
+    stop: *mut i32,
+}
+
+#[repr(C)]
+struct HostResult {
+    code: i32,
+    core_kind: u32,
+    core_index: u32,
+    reserved: u32,
+    message: [c_char; 1024],
+    statistics: HostStatistics,
+}
+
+unsafe extern "C" {
+    fn hpmoe_host_run(
+        entry: unsafe extern "C" fn(*mut u8),
+        launch: *mut u8,
+        options: *const HostOptions,
+        result: *mut HostResult,
+    ) -> i32;
+}
+
+/// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
+/// together: the first one that breaks a rule sets it, and all end.
+pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
+    let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
+    let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
+    let options = HostOptions {
+        rank: run.rank,
+        aic: run.aic,
+        aiv: run.aiv,
+        threads: run.threads,
+        seed: run.seed,
+        regions: regions.as_ptr(),
+        region_count: regions.len() as u64,
+        stop: stop.as_ptr(),
+    };
+    let mut result = HostResult {
+        code: OK,
+        core_kind: 0,
+        core_index: 0,
+        reserved: 0,
+        message: [0; 1024],
+        statistics: HostStatistics::default(),
+    };
+    // SAFETY: `options` and what it points to live until the call returns, and so does all memory in `regions`: it
+    // belongs to arenas and borrowed arguments that outlive the run, and no Rust code reads or writes it meanwhile. The
+    // callee keeps the kernel's accesses inside the regions. `entry` is a kernel that was compiled for the launch
+    // structure at this address, as `KernelTables` demands.
+    unsafe {
+        let launch = with_exposed_provenance_mut(run.launch as usize);
+        hpmoe_host_run(run.entry, launch, &raw const options, &raw mut result);
+    }
+    match result.code {
+        OK => Outcome::Left(result.statistics),
+        BROKEN_RULE => Outcome::BrokenRule { message: message(&result), core: core(&result, run.aic) },
+        _ => Outcome::Stopped,
+    }
+}
+
+fn region(region: &Region, name: &CStr) -> HostRegion {
+    HostRegion {
+        base: with_exposed_provenance_mut(region.address as usize),
+        bytes: region.bytes as u64,
+        rank: region.rank,
+        kind: if region.symmetric { SYMMETRIC } else { PRIVATE },
+        writable: u32::from(region.writable),
+        reserved: 0,
+        name: if name.is_empty() { null() } else { name.as_ptr() },
+    }
+}
+
+/// The text up to its first zero.
+fn message(result: &HostResult) -> String {
+    let text: Vec<u8> = result.message.iter().map(|c| c.cast_unsigned()).take_while(|c| *c != 0).collect();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Number of the core among all of a rank, matrix cores first.
+fn core(result: &HostResult, aic: u32) -> usize {
+    let first = if result.core_kind == AIV { aic } else { 0 };
+    (first + result.core_index) as usize
+}

@@ -1,0 +1,86 @@
+//! Kernels on this machine's CPU.
+
+mod ffi;
+
+use std::sync::atomic::AtomicI32;
+
+/// What a host run can't show; printed with its results.
+pub(crate) const LIMITS: &str = "run on the host: shows results and broken rules, not device time, asynchrony beyond \
+     its model, the cube's own order of sums, or whether a barrier means that data landed at the peer";
+
+/// What a rank did on the host, over all its cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct HostStatistics {
+    /// AscendC calls of all kinds.
+    pub calls: u64,
+    /// Bytes moved between global and on-chip memory.
+    pub dma_bytes: u64,
+    /// Copies between global and on-chip memory.
+    pub dmas: u64,
+    /// Calls of the cube.
+    pub mmads: u64,
+    /// Floating-point operations of the cube.
+    pub mmad_flops: u64,
+    /// Calls of the vector unit.
+    pub vector_calls: u64,
+    /// Waits for flags.
+    pub flag_waits: u64,
+}
+
+impl HostStatistics {
+    /// Adds another rank's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.dma_bytes += other.dma_bytes;
+        self.dmas += other.dmas;
+        self.mmads += other.mmads;
+        self.mmad_flops += other.mmad_flops;
+        self.vector_calls += other.vector_calls;
+        self.flag_waits += other.flag_waits;
+    }
+}
+
+/// A stretch of global memory that a kernel may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    pub(crate) name: &'static str,
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    pub(crate) rank: u32,
+    pub(crate) symmetric: bool,
+    pub(crate) writable: bool,
+}
+
+/// One launch on one rank.
+pub(crate) struct Run<'a> {
+    pub(crate) entry: unsafe extern "C" fn(*mut u8),
+    /// Address of the launch structure.
+    pub(crate) launch: u64,
+    pub(crate) rank: u32,
+    pub(crate) aic: u32,
+    pub(crate) aiv: u32,
+    /// Threads that share the cores.
+    pub(crate) threads: u32,
+    /// Chooses the order of everything that flags leave open.
+    pub(crate) seed: u64,
+    pub(crate) regions: &'a [Region],
+}
+
+/// How a launch ended on one rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// All cores left.
+    Left(HostStatistics),
+    /// A core broke a rule.
+    BrokenRule { message: String, core: usize },
+    /// Another rank broke a rule.
+    Stopped,
+}
+
+impl Run<'_> {
+    /// Returns when all cores have left. `stop` is shared by the ranks that run together.
+    pub(crate) fn run(&self, stop: &AtomicI32) -> Outcome {
+        ffi::run(self, stop)
+    }
+}

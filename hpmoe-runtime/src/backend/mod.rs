@@ -1,0 +1,3 @@
+//! What runs kernels.
+
+pub(crate) mod host;

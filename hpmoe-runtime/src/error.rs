@@ -1,0 +1,153 @@
+//! Why a launch did not happen, or did not end well.
+
+use hpmoe_kernels::op::ElementType;
+use thiserror::Error;
+
+use crate::report::StuckReport;
+
+/// Why a launch did not happen, or did not end well. Everything but [`Stuck`](Self::Stuck) and [`Rule`](Self::Rule) is
+/// found before anything starts, on all ranks.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The route is for another number of ranks than the group has.
+    #[error("the route is for {route} ranks, but the group has {group}: make both with the same number")]
+    RouteRanks {
+        /// Ranks of the route.
+        route: usize,
+        /// Ranks of the group.
+        group: usize,
+    },
+    /// The kernel has no schedule for this number of ranks.
+    #[error("{kernel} has no schedule for {ranks} ranks: use one of {}", list(.available))]
+    NoSchedule {
+        /// The kernel.
+        kernel: &'static str,
+        /// Ranks of the group.
+        ranks: usize,
+        /// Ranks that there are schedules for.
+        available: Vec<u32>,
+    },
+    /// The route was made for other constants than the kernel.
+    #[error("the route has {name} = {route}, but {kernel} was built with {built}: make the route from its constants")]
+    RouteConstant {
+        /// The kernel.
+        kernel: &'static str,
+        /// `EXPERTS` or `TOP_K`.
+        name: &'static str,
+        /// In the route.
+        route: usize,
+        /// In the kernel.
+        built: usize,
+    },
+    /// A rank brings more tokens than the kernel was built for.
+    #[error(
+        "rank {rank} brings {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or bring fewer"
+    )]
+    Tokens {
+        /// The kernel.
+        kernel: &'static str,
+        /// The rank.
+        rank: usize,
+        /// Its tokens.
+        tokens: usize,
+        /// `TOKENS`.
+        limit: usize,
+    },
+    /// Another number of tensors than the taskflow has.
+    #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
+    Arity {
+        /// The kernel.
+        kernel: &'static str,
+        /// Tensors of the taskflow.
+        wanted: usize,
+        /// Tensors passed.
+        got: usize,
+    },
+    /// A tensor has another number of parts than the group has ranks.
+    #[error(
+        "`{tensor}` has parts for {parts} ranks, but the group has {ranks}: give one part per rank, of zero rows if need be"
+    )]
+    Parts {
+        /// The tensor.
+        tensor: &'static str,
+        /// Its parts.
+        parts: usize,
+        /// Ranks of the group.
+        ranks: usize,
+    },
+    /// A tensor has another element type or width than the kernel was built for.
+    #[error(
+        "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
+    )]
+    Type {
+        /// The tensor.
+        tensor: &'static str,
+        /// Element type of the kernel.
+        element: ElementType,
+        /// Columns of the kernel.
+        columns: usize,
+        /// Element type passed.
+        got: ElementType,
+        /// Columns passed.
+        got_columns: usize,
+    },
+    /// A tensor has other rows than the route or the kernel asks for.
+    #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
+    Rows {
+        /// The tensor.
+        tensor: &'static str,
+        /// The rank.
+        rank: usize,
+        /// What is counted.
+        unit: &'static str,
+        /// How many there are.
+        got: usize,
+        /// How many there should be.
+        wanted: usize,
+        /// Who asks for that many.
+        reason: &'static str,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// The kernel writes a tensor that was passed for reading.
+    #[error("the kernel writes `{tensor}`, but it was passed for reading: rebuild, so that kernel and caller agree")]
+    ReadOnly {
+        /// The tensor.
+        tensor: &'static str,
+    },
+    /// A rank would receive more rows than there is room for.
+    #[error(
+        "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}) or send fewer tokens"
+    )]
+    Capacity {
+        /// The rank.
+        rank: usize,
+        /// Rows that it would receive.
+        rows: usize,
+        /// Rows that there is room for.
+        capacity: usize,
+    },
+    /// An earlier launch of the group went wrong, so its counters can't be trusted.
+    #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
+    Broken,
+    /// The kernel made no progress within the time limit.
+    #[error("{0}")]
+    Stuck(StuckReport),
+    /// The kernel broke a rule of the device.
+    #[error("{message}{}", at(.source_line))]
+    Rule {
+        /// Core, call and rule.
+        message: String,
+        /// `task at file:line` of the tile that the core was in, where it was in one.
+        source_line: Option<String>,
+    },
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn at(source_line: &Option<String>) -> String {
+    source_line.as_ref().map(|line| format!("\n  in {line}")).unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! One launch, or several in a row: tables and regions of each rank, a thread per rank, then one result.
+
+use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hpmoe_kernels::{Rank, Route};
+
+use super::Options;
+use super::rank::{RankEnd, RankLaunch};
+use super::regions::regions;
+use super::session::Session;
+use crate::abi::{HPMOE_DONE, HpmoeRecord};
+use crate::backend::host::{HostStatistics, Outcome, Region};
+use crate::layout::tables::{Addresses, RankTables, record_bytes};
+use crate::memory::Arena;
+use crate::report::{StuckReport, source_line};
+use crate::tables::{Memory, ScheduleTable, TensorTable};
+use crate::{Argument, KernelTables, LaunchError, Report};
+
+/// What all ranks of a launch share.
+pub(super) struct Shared<'a> {
+    pub(super) tables: &'a KernelTables,
+    pub(super) route: &'a Route,
+    pub(super) arguments: &'a [Argument<'a>],
+    pub(super) options: &'a Options,
+    /// Number of the first launch of the row.
+    pub(super) first: i32,
+    /// Set when a core breaks a rule: ends all running launches.
+    pub(super) stop: AtomicI32,
+    /// Set when a rank's launch does not end well: no rank starts another one.
+    pub(super) failed: AtomicBool,
+}
+
+/// Launches on all ranks. Arguments and capacity have been checked.
+pub(super) fn launch(
+    tables: &KernelTables,
+    schedule: &ScheduleTable,
+    route: &Route,
+    arguments: &[Argument<'_>],
+    options: &Options,
+    session: &mut Session,
+) -> Result<Report, LaunchError> {
+    let shared = Shared {
+        tables,
+        route,
+        arguments,
+        options,
+        first: session.launches + 1,
+        stop: AtomicI32::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let mut ranks = prepare(&shared, schedule, session);
+    let regions: Vec<Region> =
+        route.ranks().into_iter().flat_map(|rank| regions(&shared, session, &mut ranks[rank.id()], rank)).collect();
+    let start = Instant::now();
+    let ends: Vec<RankEnd> = thread::scope(|scope| {
+        let run = |launch: &'_ mut RankLaunch| launch.run(&shared, &regions);
+        let threads: Vec<_> = ranks.iter_mut().map(|launch| scope.spawn(move || run(launch))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank's thread does not panic")).collect()
+    });
+    let wall = start.elapsed();
+    session.launches += options.repeat.cast_signed();
+    finish(&shared, session.plan.counters.count, wall, ends)
+}
+
+/// Makes the tables of each rank.
+fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session) -> Vec<RankLaunch> {
+    let Shared { tables, route, arguments, options, .. } = *shared;
+    let plan = &session.plan;
+    let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
+    let one = |(rank, workspace): (Rank, u64)| {
+        let address = |(tensor, at): (&TensorTable, &usize)| match tensor.memory {
+            Memory::Argument(number) => arguments[number].parts[rank.id()].address,
+            Memory::Workspace => workspace + *at as u64,
+            Memory::Symmetric => *at as u64,
+        };
+        let tensors: Vec<u64> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
+        let mut records = Arena::zeroed(record_bytes(tables));
+        let addresses = Addresses { peers: &peers, tensors: &tensors, records: records.address() };
+        let limit = options.time_limit_cycles();
+        let tables = RankTables::new(tables, schedule, plan, route, rank, &addresses, limit);
+        RankLaunch { rank, tables, records }
+    };
+    let workspaces = session.ranks.iter_mut().map(|memory| memory.workspace.address());
+    route.ranks().into_iter().zip(workspaces).map(one).collect()
+}
+
+/// The report, or the first thing that went wrong: a broken rule before a core that waited in vain.
+fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>) -> Result<Report, LaunchError> {
+    let Shared { tables, options, .. } = *shared;
+    for end in &ends {
+        if let Outcome::BrokenRule { message, core } = &end.outcome {
+            let source_line = end.records.get(*core).and_then(|record| source_line(tables, record));
+            return Err(LaunchError::Rule { message: message.clone(), source_line });
+        }
+    }
+    let mut host = HostStatistics::default();
+    ends.iter().for_each(|end| host.add(&end.host));
+    let records: Vec<Vec<HpmoeRecord>> = ends.into_iter().map(|end| end.records).collect();
+    if records.iter().flatten().any(|record| record.state != HPMOE_DONE) {
+        return Err(LaunchError::Stuck(StuckReport::new(tables, options.time_limit, &records)));
+    }
+    Ok(Report::new(tables, &records, options.repeat, counters, wall, host))
+}

@@ -1,0 +1,170 @@
+//! Groups of ranks, and launches.
+
+mod launch;
+mod rank;
+mod regions;
+mod session;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use hpmoe_kernels::{Ranks, Route};
+
+use crate::layout::Sizes;
+use crate::{Argument, KernelTables, LaunchError, Report, check};
+use session::Session;
+
+/// The ranks that run a kernel together, as threads of this process.
+///
+/// A group keeps the memory of each kernel that it has run: later launches follow without clearing anything.
+///
+/// ```
+/// use std::time::Duration;
+/// use hpmoe_runtime::Group;
+///
+/// let group = Group::new(4).seed(7).time_limit(Duration::from_secs(5));
+/// assert_eq!(group.ranks().count(), 4);
+/// ```
+pub struct Group {
+    ranks: usize,
+    options: Options,
+    state: Mutex<State>,
+}
+
+/// What a launch of a group is told.
+#[derive(Clone, Debug)]
+struct Options {
+    seed: u64,
+    time_limit: Duration,
+    capacity: Option<usize>,
+    delays: BTreeMap<usize, Duration>,
+    threads: Option<u32>,
+    repeat: u32,
+}
+
+#[derive(Default)]
+enum State {
+    /// Memory of each kernel that has run, by name and fingerprint.
+    Sound(BTreeMap<(&'static str, &'static str), Session>),
+    /// A launch went wrong, or is running and panicked.
+    #[default]
+    Broken,
+}
+
+impl Group {
+    /// A group of `ranks` ranks.
+    #[must_use]
+    pub fn new(ranks: usize) -> Self {
+        let options = Options {
+            seed: 0,
+            time_limit: Duration::from_secs(60),
+            capacity: None,
+            delays: BTreeMap::new(),
+            threads: None,
+            repeat: 1,
+        };
+        Self { ranks, options, state: Mutex::new(State::Sound(BTreeMap::new())) }
+    }
+
+    /// Chooses the order of everything that a kernel leaves open. Results must not depend on it.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// The longest that a core may wait for anything. Default: 60 seconds.
+    #[must_use]
+    pub const fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.time_limit = limit;
+        self
+    }
+
+    /// Room for `rows` received rows on each rank. Default: as many as any routing can need, which is ranks · `TOKENS` ·
+    /// min(`TOP_K`, experts of a rank).
+    #[must_use]
+    pub fn capacity_rows(mut self, rows: usize) -> Self {
+        self.options.capacity = Some(rows);
+        self
+    }
+
+    /// Lets `rank` start each launch that much later than it could, to test that nothing depends on ranks starting
+    /// together.
+    #[must_use]
+    pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
+        self.options.delays.insert(rank, delay);
+        self
+    }
+
+    /// Threads of each rank. Default: the machine's, shared by the ranks.
+    #[must_use]
+    pub const fn threads(mut self, threads: u32) -> Self {
+        self.options.threads = Some(threads);
+        self
+    }
+
+    /// Makes each launch `times` launches in a row, with nothing between them that makes ranks wait for each other.
+    #[must_use]
+    pub const fn repeat(mut self, times: u32) -> Self {
+        self.options.repeat = times;
+        self
+    }
+
+    /// The ranks.
+    #[must_use]
+    pub const fn ranks(&self) -> Ranks {
+        Ranks::new(self.ranks)
+    }
+
+    /// Runs a kernel on all ranks and waits for it. Generated code calls this.
+    ///
+    /// # Errors
+    ///
+    /// When the arguments don't fit the kernel, the route or the group, found before anything starts; when the kernel
+    /// makes no progress or breaks a rule of the device, after which the group can't be used any more.
+    pub fn launch(
+        &self,
+        tables: &KernelTables,
+        route: &Route,
+        arguments: &[Argument<'_>],
+    ) -> Result<Report, LaunchError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
+        if self.ranks == 0 || !tables.experts.is_multiple_of(self.ranks) {
+            return Err(check::no_schedule(tables, self.ranks));
+        }
+        let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
+        let schedule = check::launch(tables, self.ranks, sizes.capacity, route, arguments)?;
+        let key = (tables.name, tables.fingerprint);
+        let mut session = sessions.remove(&key).unwrap_or_else(|| Session::new(tables, &sizes));
+        // Whatever happens now, an error or a panic, leaves the group broken unless the launch ends well.
+        let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
+        let report = launch::launch(tables, schedule, route, arguments, &self.options, &mut session)?;
+        sessions.insert(key, session);
+        *state = State::Sound(sessions);
+        Ok(report)
+    }
+}
+
+impl Options {
+    fn threads(&self, ranks: usize) -> u32 {
+        self.threads.unwrap_or_else(|| {
+            let machine = available_parallelism().map_or(1, usize::from);
+            u32::try_from(machine / ranks).unwrap_or(1).max(1)
+        })
+    }
+
+    /// Cycles of the device's system counter, 20 ns each.
+    fn time_limit_cycles(&self) -> u64 {
+        u64::try_from(self.time_limit.as_nanos() / 20).unwrap_or(u64::MAX)
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("ranks", &self.ranks).field("options", &self.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! One rank's share of a launch.
+
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+
+use hpmoe_kernels::Rank;
+
+use super::launch::Shared;
+use crate::abi::{HPMOE_DONE, HpmoeRecord};
+use crate::backend::host::{HostStatistics, Outcome, Region, Run};
+use crate::layout::tables::{RankTables, record_bytes};
+use crate::memory::Arena;
+
+/// What a rank is launched with.
+pub(super) struct RankLaunch {
+    pub(super) rank: Rank,
+    pub(super) tables: RankTables,
+    pub(super) records: Arena,
+}
+
+/// How a rank's last launch ended.
+pub(super) struct RankEnd {
+    pub(super) outcome: Outcome,
+    pub(super) records: Vec<HpmoeRecord>,
+    /// Of all its launches.
+    pub(super) host: HostStatistics,
+}
+
+impl RankLaunch {
+    /// Launch after launch, until all are done or something goes wrong. Ranks don't wait for each other here.
+    pub(super) fn run(&mut self, shared: &Shared<'_>, regions: &[Region]) -> RankEnd {
+        let mut host = HostStatistics::default();
+        let mut number = shared.first;
+        loop {
+            let outcome = self.run_one(shared, regions, number);
+            let records = self.records(shared);
+            if let Outcome::Left(statistics) = &outcome {
+                host.add(statistics);
+            }
+            let left = matches!(outcome, Outcome::Left(_)) && records.iter().all(|r| r.state == HPMOE_DONE);
+            if !left {
+                shared.failed.store(true, Ordering::Release);
+            }
+            number += 1;
+            let last = number == shared.first + shared.options.repeat.cast_signed();
+            if last || shared.failed.load(Ordering::Acquire) {
+                return RankEnd { outcome, records, host };
+            }
+        }
+    }
+
+    fn run_one(&mut self, shared: &Shared<'_>, regions: &[Region], number: i32) -> Outcome {
+        let (tables, options) = (shared.tables, shared.options);
+        if let Some(delay) = options.delays.get(&self.rank.id()) {
+            sleep(*delay);
+        }
+        self.tables.number(number);
+        self.records.bytes_mut().fill(0);
+        let run = Run {
+            entry: tables.entry,
+            launch: self.tables.launch_address(),
+            rank: u32::try_from(self.rank.id()).expect("ranks are numbered by u32"),
+            aic: tables.aic,
+            aiv: tables.aiv,
+            threads: options.threads(shared.route.ranks().count()),
+            // Another order in each launch.
+            seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
+            regions,
+        };
+        run.run(&shared.stop)
+    }
+
+    fn records(&self, shared: &Shared<'_>) -> Vec<HpmoeRecord> {
+        bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.tables)]).to_vec()
+    }
+}

@@ -1,0 +1,81 @@
+//! The global memory that a rank's kernel may use.
+//!
+//! Each tensor and each table is a region of its own and ends with its last real row, so that an access beyond it is
+//! found.
+
+use hpmoe_kernels::Rank;
+
+use super::launch::Shared;
+use super::rank::RankLaunch;
+use super::session::Session;
+use crate::abi::LINE;
+use crate::backend::host::Region;
+use crate::layout::plan::row_bytes;
+use crate::layout::rows_of;
+use crate::tables::Memory;
+
+/// All regions of a rank.
+pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut RankLaunch, rank: Rank) -> Vec<Region> {
+    let mut regions = tensors(shared, session, rank);
+    regions.extend(words(session, rank));
+    regions.extend(tables(launch));
+    regions.retain(|region| region.bytes > 0);
+    regions
+}
+
+fn tensors(shared: &Shared<'_>, session: &mut Session, rank: Rank) -> Vec<Region> {
+    let memory = &mut session.ranks[rank.id()];
+    let (heap, workspace) = (memory.heap.address(), memory.workspace.address());
+    let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
+        name: tensor.name,
+        address: match tensor.memory {
+            Memory::Argument(number) => shared.arguments[number].parts[rank.id()].address,
+            Memory::Workspace => workspace + *at as u64,
+            Memory::Symmetric => heap + *at as u64,
+        },
+        bytes: rows_of(tensor.extent, shared.route, rank) * row_bytes(tensor),
+        rank: number(rank),
+        symmetric: tensor.memory == Memory::Symmetric,
+        writable: tensor.writable || !matches!(tensor.memory, Memory::Argument(_)),
+    };
+    shared.tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
+}
+
+/// Counters, ready words and the abort word.
+fn words(session: &mut Session, rank: Rank) -> [Region; 3] {
+    let plan = &session.plan;
+    let heap = session.ranks[rank.id()].heap.address();
+    [
+        ("counters", plan.counters_at, plan.counter_bytes()),
+        ("ready words", plan.ready_at, session.ranks.len() * LINE),
+        ("abort word", plan.abort_at, LINE),
+    ]
+    .map(|(name, at, bytes)| Region {
+        name,
+        address: heap + at as u64,
+        bytes,
+        rank: number(rank),
+        symmetric: true,
+        writable: true,
+    })
+}
+
+/// What the kernel reads, and its records.
+fn tables(launch: &mut RankLaunch) -> Vec<Region> {
+    let RankLaunch { rank, tables, records } = launch;
+    let region = |(name, arena): (&'static str, &mut crate::memory::Arena)| Region {
+        name,
+        address: arena.address(),
+        bytes: arena.bytes().len(),
+        rank: number(*rank),
+        symmetric: false,
+        writable: false,
+    };
+    let mut regions: Vec<Region> = tables.arenas().map(region).collect();
+    regions.push(Region { writable: true, ..region(("records", records)) });
+    regions
+}
+
+fn number(rank: Rank) -> u32 {
+    u32::try_from(rank.id()).expect("ranks are numbered by u32")
+}

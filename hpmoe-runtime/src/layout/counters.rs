@@ -1,0 +1,61 @@
+//! Readiness counters.
+
+use super::Sizes;
+use crate::tables::{CounterTable, Grid, SpaceTable};
+
+/// The counters of one set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Counters {
+    /// Number of the first counter of each array.
+    pub(crate) bases: Vec<u32>,
+    /// All counters.
+    pub(crate) count: u32,
+}
+
+impl Counters {
+    /// Arrays one after another.
+    pub(crate) fn new(arrays: &[CounterTable], spaces: &[SpaceTable], sizes: &Sizes) -> Self {
+        let mut count = 0_u32;
+        let bases = arrays
+            .iter()
+            .map(|array| {
+                let base = count;
+                count += length(array.grid, spaces, sizes);
+                base
+            })
+            .collect();
+        Self { bases, count }
+    }
+}
+
+/// Counters of an array. Row tiles of all experts of a rank are at most `capacity / height` full ones and one short one
+/// for each expert.
+fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
+    let length = match grid {
+        Grid::RowTiles { space, columns } => {
+            let height = spaces[space as usize].height as usize;
+            (sizes.capacity / height + sizes.local_experts) * columns as usize
+        }
+        Grid::Experts => sizes.local_experts,
+        Grid::Blocks { height } => sizes.tokens.div_ceil(height as usize),
+        Grid::Rank => 1,
+    };
+    u32::try_from(length).expect("counters are numbered by u32")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::HPMOE_ROW_TILES;
+
+    #[test]
+    fn arrays_follow_each_other() {
+        let spaces = [SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }];
+        let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank]
+            .map(|grid| CounterTable { name: "", grid });
+        let sizes = Sizes { ranks: 2, local_experts: 4, top_k: 2, tokens: 100, capacity: 400 };
+        let counters = Counters::new(&arrays, &spaces, &sizes);
+        assert_eq!(counters.bases, [0, 32, 36, 43]);
+        assert_eq!(counters.count, 44);
+    }
+}

@@ -1,0 +1,127 @@
+//! The tables that one rank's kernel reads, in memory.
+
+use bytemuck::{Pod, Zeroable};
+use hpmoe_kernels::{Rank, Route};
+
+use super::{Plan, routing, spaces};
+use crate::KernelTables;
+use crate::abi::{HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
+use crate::memory::Arena;
+use crate::tables::{ScheduleTable, SpaceTable};
+
+/// What a kernel reads besides tensors and counters, and what it is launched with.
+pub(crate) struct RankTables {
+    arenas: Vec<(&'static str, Arena)>,
+    launch: HpmoeLaunch,
+    launch_arena: Arena,
+}
+
+/// Addresses that one rank's tables refer to.
+pub(crate) struct Addresses<'a> {
+    /// Heaps of all ranks.
+    pub(crate) peers: &'a [u64],
+    /// Tensors: an address, or for a symmetric one the offset in the heap.
+    pub(crate) tensors: &'a [u64],
+    /// The rank's records.
+    pub(crate) records: u64,
+}
+
+impl RankTables {
+    /// For one rank, route and schedule. A wait may take `time_limit` cycles. The number of the launch is set by
+    /// [`number`](Self::number).
+    pub(crate) fn new(
+        tables: &KernelTables,
+        schedule: &ScheduleTable,
+        plan: &Plan,
+        route: &Route,
+        rank: Rank,
+        addresses: &Addresses<'_>,
+        time_limit: u64,
+    ) -> Self {
+        let mut arenas = Arenas::default();
+        let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
+        let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
+        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().map(|space| arenas.space(space, route, rank)).collect();
+        let launch = HpmoeLaunch {
+            peers: arenas.add("peers", addresses.peers),
+            tensors: arenas.add("tensors", addresses.tensors),
+            queues: arenas.add("queues", &queues),
+            descriptors: arenas.add("descriptors", schedule.descriptors),
+            spaces: arenas.add("spaces", &spaces),
+            experts: arenas.add("experts", &routing::experts(route, rank)),
+            sends: arenas.add("sends", &routing::sends(route, rank)),
+            arrivals: arenas.add("arrivals", &routing::arrivals(route, rank)),
+            order: arenas.add("order", route.order(rank)),
+            counter_bases: arenas.add("counter bases", &plan.counters.bases),
+            counters: plan.counters_at as u64,
+            ready: plan.ready_at as u64,
+            abort: plan.abort_at as u64,
+            records: addresses.records,
+            time_limit,
+            counter_count: plan.counters.count,
+            rank: small(rank.id()),
+            ranks: schedule.ranks,
+            local_experts: small(route.local_experts()),
+            tokens: small(route.tokens(rank)),
+            aic: tables.aic,
+            aiv: tables.aiv,
+            ..Zeroable::zeroed()
+        };
+        let launch_arena = Arena::zeroed(size_of::<HpmoeLaunch>());
+        Self { arenas: arenas.0, launch, launch_arena }
+    }
+
+    /// Sets the number of the launch, from 1.
+    pub(crate) fn number(&mut self, number: i32) {
+        self.launch.launch = number;
+        self.launch_arena.write(0, &[self.launch]);
+    }
+
+    /// Address of the launch structure.
+    pub(crate) fn launch_address(&mut self) -> u64 {
+        self.launch_arena.address()
+    }
+
+    /// Name and memory of each table.
+    pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut Arena)> {
+        let tables = self.arenas.iter_mut().map(|(name, arena)| (*name, arena));
+        tables.chain(std::iter::once(("launch structure", &mut self.launch_arena)))
+    }
+}
+
+/// Tables, each in memory of its own, so that reading beyond one is found.
+#[derive(Default)]
+struct Arenas(Vec<(&'static str, Arena)>);
+
+impl Arenas {
+    fn add<T: Pod>(&mut self, name: &'static str, values: &[T]) -> u64 {
+        let mut arena = Arena::zeroed(size_of_val(values).max(1));
+        arena.write(0, values);
+        let address = arena.address();
+        self.0.push((name, arena));
+        address
+    }
+
+    fn space(&mut self, space: &SpaceTable, route: &Route, rank: Rank) -> HpmoeSpace {
+        let extents = spaces::extents(space, route, rank);
+        let peer_items = match &extents.peer_items[..] {
+            [] => 0,
+            items => self.add("items of peers", items),
+        };
+        HpmoeSpace {
+            first_items: self.add("items", &extents.first_items),
+            peer_items,
+            kind: space.kind,
+            height: space.height,
+        }
+    }
+}
+
+/// Bytes of the records of a rank.
+pub(crate) const fn record_bytes(tables: &KernelTables) -> usize {
+    (tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>()
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).expect("rows, ranks and experts are numbered by 32 bits")
+}

@@ -1,0 +1,59 @@
+//! A kernel that does nothing, for tests.
+
+use hpmoe_kernels::op::ElementType;
+use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
+
+use crate::KernelTables;
+use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
+use crate::tables::{CounterTable, Extent, Grid, Memory, PhaseTable, ScheduleTable, SpaceTable, TensorTable};
+
+/// Leaves at once.
+extern "C" fn nothing(_: *mut u8) {}
+
+pub(crate) const fn tensor(name: &'static str, extent: Extent, memory: Memory) -> TensorTable {
+    TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, extent, memory, writable: true }
+}
+
+const fn argument(name: &'static str, extent: Extent, number: usize, writable: bool) -> TensorTable {
+    TensorTable { pitch: 16, writable, ..tensor(name, extent, Memory::Argument(number)) }
+}
+
+/// Four experts, two per token; one rank or two, two matrix cores and four vector cores.
+pub(crate) const TABLES: KernelTables = KernelTables {
+    name: "layer::forward",
+    fingerprint: "0",
+    file: "src/layer.rs",
+    entry: nothing,
+    experts: 4,
+    top_k: 2,
+    tokens: 8,
+    aic: 2,
+    aiv: 4,
+    tensors: &[
+        argument("x", Extent::Token, 0, false),
+        argument("gate", Extent::Expert(32), 1, false),
+        argument("y", Extent::Token, 2, true),
+        tensor("recv", Extent::Received, Memory::Symmetric),
+        tensor("h", Extent::Received, Memory::Workspace),
+    ],
+    spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
+    counters: &[
+        CounterTable { name: "recv", grid: Grid::RowTiles { space: 0, columns: 1 } },
+        CounterTable { name: "back", grid: Grid::Blocks { height: 4 } },
+    ],
+    phases: &[
+        PhaseTable { task: "project", source: "project(&recv[r].group(e, m), ..)", line: 41, space: 0 },
+        PhaseTable { task: "combine", source: "combine(&back[r].slots(t), ..)", line: 57, space: 1 },
+    ],
+    schedules: &[schedule(1), schedule(2)],
+};
+
+const fn schedule(ranks: u32) -> ScheduleTable {
+    ScheduleTable { ranks, queues: &[(0, 0); 6], descriptors: &[] }
+}
+
+/// From the ids of each rank, two for each token.
+pub(crate) fn route(ids: &[&[i32]], experts: usize) -> Route {
+    let ids: PerRank<Tensor<i32, 2>> = ids.iter().map(|ids| Tensor::from_slice(ids)).collect();
+    Route::new(Ranks::new(ids.ranks().count()), experts, &ids).unwrap()
+}

@@ -1,0 +1,184 @@
+//! Launches of a kernel that is no AscendC: it checks what it is given and writes its records.
+
+use std::slice::from_raw_parts;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use hpmoe_runtime::Argument;
+use hpmoe_runtime::abi::{
+    HPMOE_BLOCKS, HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_LINE, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeExpert, HpmoeLaunch,
+    HpmoeRecord, HpmoeSpace,
+};
+use hpmoe_runtime::op::ElementType;
+use hpmoe_runtime::prelude::*;
+use hpmoe_runtime::tables::{
+    CounterTable, Extent, Grid, KernelTables, Memory, PhaseTable, ScheduleTable, SpaceTable, TensorTable,
+};
+
+const AIC: usize = 2;
+const CORES: usize = 6;
+
+const fn tensor(name: &'static str, extent: Extent, memory: Memory, pitch: u32, writable: bool) -> TensorTable {
+    TensorTable { name, element: ElementType::bf16, columns: 16, pitch, extent, memory, writable }
+}
+
+const fn schedule(ranks: u32) -> ScheduleTable {
+    ScheduleTable { ranks, queues: &[(0, 1), (0, 1), (1, 0), (1, 0), (1, 0), (1, 0)], descriptors: &[7; 64] }
+}
+
+const TENSORS: &[TensorTable] = &[
+    tensor("x", Extent::Token, Memory::Argument(0), 16, false),
+    tensor("y", Extent::Token, Memory::Argument(1), 16, true),
+    tensor("recv", Extent::Received, Memory::Symmetric, 256, true),
+    tensor("h", Extent::Received, Memory::Workspace, 256, true),
+];
+
+const SCHEDULES: &[ScheduleTable] = &[schedule(1), schedule(2)];
+
+const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> KernelTables {
+    KernelTables {
+        name,
+        fingerprint: "0",
+        file: "src/layer.rs",
+        entry,
+        experts: 4,
+        top_k: 2,
+        tokens: 8,
+        aic: AIC as u32,
+        aiv: (CORES - AIC) as u32,
+        tensors: TENSORS,
+        spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
+        counters: &[CounterTable { name: "recv", grid: Grid::RowTiles { space: 0, columns: 1 } }],
+        phases: &[PhaseTable { task: "project", source: "project(..)", line: 41, space: 0 }],
+        schedules: SCHEDULES,
+    }
+}
+
+/// The launch structure and the records of a kernel.
+///
+/// # Safety
+///
+/// `launch` is what the runtime gives a kernel, and all cores of a rank run on one thread.
+unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [HpmoeRecord]) {
+    // SAFETY: the runtime wrote the structure, and the records are this rank's alone.
+    unsafe {
+        let launch = &*launch.cast::<HpmoeLaunch>();
+        (launch, std::slice::from_raw_parts_mut(launch.records as *mut HpmoeRecord, CORES))
+    }
+}
+
+/// The array at an address of the launch structure.
+///
+/// # Safety
+///
+/// `address` is one that the runtime wrote for `len` elements of that type.
+unsafe fn array<'a, T>(address: u64, len: usize) -> &'a [T] {
+    // SAFETY: as above.
+    unsafe { from_raw_parts(address as *const T, len) }
+}
+
+static LAST_LAUNCH: AtomicI32 = AtomicI32::new(0);
+
+/// Checks everything it is given; each core ran one task more than the launch's number.
+unsafe extern "C" fn checking(launch: *mut u8) {
+    // SAFETY: the runtime called it with one thread per rank.
+    let (launch, records) = unsafe { read(launch) };
+    // SAFETY: lengths are those of the tables above.
+    unsafe {
+        let rank = launch.rank as usize;
+        assert_eq!((launch.ranks, launch.local_experts, launch.aic, launch.aiv), (2, 2, 2, 4));
+        assert_eq!(launch.tokens, [3, 1][rank]);
+        assert_eq!(launch.time_limit, 50_000_000, "one second of the 50 MHz counter");
+        let heap = array::<u64>(launch.peers, 2)[rank];
+        assert_eq!(heap % u64::from(HPMOE_LINE), 0);
+        let tensors = array::<u64>(launch.tensors, 4);
+        assert_eq!(array::<u16>(tensors[0], 16)[0], 0x3f80, "x is full of ones");
+        assert_eq!(array::<u16>(heap + tensors[2], 1)[0], 0xffff, "memory starts poisoned");
+        assert_eq!(array::<u16>(tensors[3], 1)[0], 0xffff, "memory starts poisoned");
+        assert_eq!(array::<HpmoeDescriptor>(launch.descriptors, 1)[0].phase, 0x0707);
+        assert_eq!(array::<i32>(launch.order, 2), [[0, 5].as_slice(), [0, 1].as_slice()][rank]);
+        let experts: Vec<_> = array::<HpmoeExpert>(launch.experts, 2).iter().map(|e| (e.first, e.rows)).collect();
+        assert_eq!(experts, [[(0, 3), (3, 2)], [(0, 1), (1, 2)]][rank]);
+        let spaces = array::<HpmoeSpace>(launch.spaces, 2);
+        assert_eq!(array::<i32>(spaces[0].first_items, 3), [[0, 2, 3], [0, 1, 2]][rank]);
+        assert_eq!(array::<i32>(spaces[0].peer_items, 4), [0, 2, 0, 1]);
+        assert_eq!((spaces[1].peer_items, array::<i32>(spaces[1].first_items, 2)), (0, [0, 1].as_slice()));
+        // Room for 2 ranks * 8 tokens * 2 experts: 16 full row tiles and one short one for each expert.
+        assert_eq!(launch.counter_count, 18);
+        assert_eq!(array::<i32>(heap + launch.counters, 2 * 18 * 128)[..4], [0; 4]);
+        assert_eq!((array::<i32>(heap + launch.ready, 1), array::<i32>(heap + launch.abort, 1)), (&[0][..], &[0][..]));
+        *(tensors[1] as *mut u16) = 0x4000;
+    }
+    LAST_LAUNCH.fetch_max(launch.launch, Ordering::Relaxed);
+    for record in records {
+        *record = HpmoeRecord { state: HPMOE_DONE, tasks: launch.launch.cast_unsigned() - 1, waits: 2, ..*record };
+    }
+}
+
+/// Vector core 1 of rank 1 gives up.
+unsafe extern "C" fn stuck(launch: *mut u8) {
+    // SAFETY: the runtime called it with one thread per rank.
+    let (launch, records) = unsafe { read(launch) };
+    for record in &mut *records {
+        record.state = HPMOE_DONE;
+    }
+    if launch.rank == 1 {
+        records[AIC + 1] = HpmoeRecord { state: HPMOE_GAVE_UP, index: 3, need: 32, have: 16, ..records[AIC + 1] };
+    }
+}
+
+fn launch(group: &Group, tables: &KernelTables, y: &mut PerRank<Tensor<bf16, 16>>) -> Result<Report, LaunchError> {
+    let ids: PerRank<Tensor<i32, 2>> =
+        PerRank::from_vec(vec![Tensor::from_slice(&[0, 1, 1, 2, 3, 0]), Tensor::from_slice(&[0, 3])]);
+    let route = Route::new(group.ranks(), 4, &ids).unwrap();
+    let x = PerRank::from_fn(group.ranks(), |rank| Tensor::<bf16, 16>::from_f32(&vec![1.0; 16 * [3, 1][rank.id()]]));
+    group.launch(tables, &route, &[Argument::read("x", &x), Argument::write("y", y)])
+}
+
+fn outputs() -> PerRank<Tensor<bf16, 16>> {
+    PerRank::from_vec(vec![Tensor::zeros(3), Tensor::zeros(1)])
+}
+
+#[test]
+fn a_kernel_finds_everything_and_is_reported() {
+    let tables = tables("checking", checking);
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).delay(1, Duration::from_millis(20));
+    let mut y = outputs();
+    let first = launch(&group, &tables, &mut y).unwrap();
+    assert_eq!((first.tasks, first.aic_cores_used, first.aiv_cores_used), (0, 0, 0));
+    assert!(first.wall >= Duration::from_millis(20));
+    assert_eq!((y[Rank::new(0)].to_f32()[0], y[Rank::new(1)].to_f32()[0]), (2.0, 2.0));
+
+    let again = launch(&group.repeat(3), &tables, &mut y).unwrap();
+    assert_eq!(LAST_LAUNCH.load(Ordering::Relaxed), 4, "launches are counted across calls");
+    assert_eq!((again.ranks, again.launches, again.tasks, again.waits), (2, 3, 3 * 12, 2 * 12));
+    assert_eq!((again.aic_cores_used, again.aiv_cores_used), (2, 4));
+    assert_eq!((again.counters, again.descriptor_bytes), (18, 64));
+    assert!(again.to_string().contains("not device time"), "{again}");
+}
+
+#[test]
+fn a_core_that_gives_up_is_named_and_breaks_the_group() {
+    let tables = tables("stuck", stuck);
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1));
+    let error = launch(&group, &tables, &mut outputs()).unwrap_err().to_string();
+    assert!(
+        error.contains(
+            "rank 1 AIV 1: gave up waiting for `recv`[3] (needs 32, has 16), for `project` at src/layer.rs:41, \
+             project(..) (group 0, item 0, column 0)"
+        ),
+        "{error}"
+    );
+    assert!(error.contains("rank 0 AIC 0-1: done after 0 tasks"), "{error}");
+    let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::Broken), "{error}");
+}
+
+#[test]
+fn arguments_that_do_not_fit_leave_the_group_sound() {
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).capacity_rows(4);
+    let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::Capacity { rank: 0, rows: 5, capacity: 4 }), "{error}");
+    let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::Capacity { .. }), "{error}");
+}
