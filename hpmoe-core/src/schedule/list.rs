@@ -22,7 +22,7 @@ pub(super) fn list(
     ranks: u32,
 ) -> Order {
     let groups = Groups::new(checked.graph(), ranks);
-    let precedence = Precedence::new(checked, &groups, ranks, Some((roles, role_of)));
+    let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
     let time = entry_times(checked.graph(), costs, roles, role_of, ranks);
     let times: Vec<Nanos> = entries.iter().map(|&entry| time(entry)).collect();

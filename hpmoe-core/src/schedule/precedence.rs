@@ -3,8 +3,8 @@
 //! All ranks run the same queues, with peers counted from the own rank, so one rank stands for all: what arrives here
 //! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
 
+use super::Entry;
 use super::groups::Groups;
-use super::{Entry, Role};
 use crate::analyze::{CheckedGraph, Index};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
@@ -30,14 +30,14 @@ impl Precedence {
         checked: &CheckedGraph,
         groups: &Groups,
         ranks: u32,
-        role_of: Option<(&Arena<RoleId, Role>, &Arena<PhaseId, RoleId>)>,
+        role_of: Option<&Arena<PhaseId, RoleId>>,
     ) -> Self {
         let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
         let experts = checked.graph().sizes.experts / ranks as usize;
         edges.data(checked, groups, experts);
         let first_order = edges.nodes;
-        if let Some((roles, role_of)) = role_of {
-            edges.program_order(checked.graph(), groups, experts, roles, role_of);
+        if let Some(role_of) = role_of {
+            edges.program_order(checked.graph(), groups, experts, role_of);
         }
         edges.finish(groups.len(), first_order)
     }
@@ -84,16 +84,10 @@ impl Edges {
         }
     }
 
-    fn program_order(
-        &mut self,
-        graph: &TaskGraph,
-        groups: &Groups,
-        experts: usize,
-        roles: &Arena<RoleId, Role>,
-        role_of: &Arena<PhaseId, RoleId>,
-    ) {
+    fn program_order(&mut self, graph: &TaskGraph, groups: &Groups, experts: usize, role_of: &Arena<PhaseId, RoleId>) {
         let by_expert = |phase| graph.spaces[graph.phases[phase].space].kind != SpaceKind::Blocks;
-        for role in roles.ids() {
+        let roles: BTreeSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
+        for role in roles {
             for experts_only in [true, false] {
                 let phases =
                     graph.phases.ids().filter(|&phase| role_of[phase] == role && by_expert(phase) == experts_only);

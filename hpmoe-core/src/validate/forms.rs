@@ -1,0 +1,137 @@
+//! Which counters a tile can address, and where they lie.
+
+use super::Violation;
+use crate::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::PhaseId;
+use crate::schedule::Schedule;
+use hpmoe_kernels::op::Core;
+
+/// A signal or a wait names a counter that a tile of its phase can compute from its coordinates.
+pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let graph = checked.graph();
+    for phase in graph.phases.ids() {
+        for signal in &schedule.signals[phase] {
+            if !signal_fits(checked, phase, signal) {
+                found.push(Violation::Form { phase, counter: signal.counter });
+            }
+        }
+        for wait in &schedule.waits[phase] {
+            if !wait_fits(checked, phase, wait) {
+                found.push(Violation::Form { phase, counter: wait.counter });
+            }
+        }
+    }
+}
+
+fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool {
+    let graph = checked.graph();
+    let amount = match graph.tasks[graph.phases[phase].task].core {
+        Core::Cube => Amount::One,
+        Core::Vector | Core::Comm => Amount::Rows,
+    };
+    let Some(counter) = known(checked, signal.counter) else { return false };
+    signal.amount == amount
+        && addresses(graph, phase, counter, signal.index)
+        && home(graph, phase, signal.index, signal.remote).is_some()
+}
+
+fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
+    let graph = checked.graph();
+    let Some(counter) = known(checked, wait.counter) else { return false };
+    // A wait looks at one counter, on the own rank.
+    wait.index != Index::PieceBlocks
+        && addresses(graph, phase, counter, wait.index)
+        && home(graph, phase, wait.index, false).is_some()
+}
+
+fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<Grid> {
+    let counters = checked.counters();
+    ((counter.0 as usize) < counters.len()).then(|| counters[counter].grid)
+}
+
+/// Whether the index leads to one counter of the grid for each tile, or for pieces to those of its blocks.
+fn addresses(graph: &TaskGraph, phase: PhaseId, grid: Grid, index: Index) -> bool {
+    let space = graph.spaces[graph.phases[phase].space];
+    let received = space.kind != SpaceKind::Blocks;
+    match (grid, index) {
+        (Grid::RowTiles { space: tiles, columns }, Index::RowTile | Index::Tile) => {
+            let wanted = if index == Index::Tile { graph.phases[phase].columns() } else { 1 };
+            // An item lies in one row tile.
+            received && columns == wanted && graph.spaces[tiles].height.is_multiple_of(space.height)
+        }
+        (Grid::Experts, Index::Expert) => received,
+        (Grid::Blocks { height }, Index::Block) => !received && height.is_multiple_of(space.height),
+        (Grid::Blocks { .. }, Index::PieceBlocks) => matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals),
+        (Grid::Rank, Index::Rank) => true,
+        _ => false,
+    }
+}
+
+/// On which rank a counter lies, told by a row that the tile touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Home {
+    /// The rank that received the row.
+    Owner,
+    /// The rank whose token it is.
+    Source,
+}
+
+/// Where the counters lie that a tile of the phase addresses; nothing where a tile can't know of them.
+pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool) -> Option<Home> {
+    let here = match graph.spaces[graph.phases[phase].space].kind {
+        SpaceKind::RowTiles => (Home::Owner, None),
+        SpaceKind::Arrivals => (Home::Owner, Some(Home::Source)),
+        SpaceKind::Sends => (Home::Source, Some(Home::Owner)),
+        SpaceKind::Blocks => (Home::Source, None),
+    };
+    let home = if remote { here.1? } else { here.0 };
+    let fits = match index {
+        Index::RowTile | Index::Tile | Index::Expert => home == Home::Owner,
+        Index::Block | Index::PieceBlocks => home == Home::Source,
+        Index::Rank => true,
+    };
+    fits.then_some(home)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+    use crate::schedule::{Cores, schedule};
+
+    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        forms(&checked, &schedule, &mut found);
+        found
+    }
+
+    #[test]
+    fn a_right_schedule_passes() {
+        assert_eq!(broken(|_| ()), []);
+    }
+
+    #[test]
+    fn a_put_signals_the_row_tile_at_the_peer() {
+        let dispatch = PhaseId(0);
+        let found = broken(|schedule| schedule.signals[dispatch][0].remote = false);
+        assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == dispatch));
+    }
+
+    #[test]
+    fn matrix_cores_count_pieces() {
+        let up = PhaseId(2);
+        let found = broken(|schedule| schedule.signals[up][0].amount = Amount::Rows);
+        assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == up));
+    }
+
+    #[test]
+    fn a_wait_addresses_counters_of_its_grid() {
+        let back = PhaseId(5);
+        let found = broken(|schedule| schedule.waits[back][0].index = Index::Expert);
+        assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == back));
+    }
+}

@@ -1,0 +1,18 @@
+//! Is this schedule right? Code of its own, which knows nothing of how schedules are made.
+
+mod budgets;
+mod coverage;
+mod footprint;
+mod forms;
+mod same_core;
+mod structure;
+mod thresholds;
+mod total_order;
+#[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
+mod validate;
+mod violation;
+mod words;
+
+pub use footprint::{Footprint, footprint, lossless_rows};
+pub use validate::{ValidSchedule, validate};
+pub use violation::Violation;
