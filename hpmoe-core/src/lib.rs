@@ -9,6 +9,7 @@ pub mod fingerprint;
 pub mod graph;
 pub mod ids;
 pub mod lower;
+pub mod plan;
 pub mod schedule;
 pub mod syntax;
 pub mod units;

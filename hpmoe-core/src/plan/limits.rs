@@ -1,0 +1,52 @@
+//! Sizes of on-chip memories and what the device library keeps of them: the numbers of `include/hpmoe/memory.h`.
+
+use crate::units::Bytes;
+
+/// UB that tasks own: below the scratch of the headers and the library's signal lines.
+pub(super) const UB_TASKS: Bytes = Bytes(184 * 1024 - 256 - 4 * 32);
+/// One half of UB during a put.
+pub(super) const UB_HALF: Bytes = Bytes::kib(88);
+/// The rows' (token, k) during a put.
+pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
+/// L1 of a mixed kernel.
+pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
+/// The library's constant lines in L1.
+pub(super) const L1_LINES: Bytes = Bytes(2 * 32);
+/// One of two stages of both operands.
+pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / 2 / 512 * 512);
+/// L0A, and L0B.
+pub(super) const L0: Bytes = Bytes::kib(64);
+/// One of two stages of an operand.
+pub(super) const L0_STAGE: Bytes = Bytes::kib(32);
+/// The accumulator.
+pub(super) const L0C: Bytes = Bytes::kib(128);
+/// Most blocks of one `DataCopyPad`, most fractals of one `LoadData`.
+pub(super) const COPY_BLOCKS: u64 = 4095;
+/// Most repeats of one `LoadData`.
+pub(super) const LOAD_REPEATS: u64 = 255;
+/// Rows of values in UB start on this many elements.
+pub(super) const ROW_ALIGN: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_device_library_has_the_same_numbers() {
+        let header = include_str!("../../../kernels/include/hpmoe/memory.h");
+        for line in [
+            "UB_LINES = 4;",
+            "UB_END = 184 * 1024 - 256;",
+            "UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES;",
+            "UB_HALF = 88 * 1024;",
+            "UB_ORIGINS = 2 * UB_HALF;",
+            "L1_END = 512 * 1024 - 256;",
+            "L1_ONES = L1_END - 2 * BLOCK_BYTES;",
+            "L1_STAGE = L1_ONES / 2 / 512 * 512;",
+            "L0_STAGE = 32 * 1024;",
+            "L0C_BYTES = 128 * 1024;",
+        ] {
+            assert!(header.contains(&format!("constexpr uint32_t {line}")), "memory.h no longer says `{line}`");
+        }
+        let base = include_str!("../../../kernels/include/hpmoe/base.h");
+        assert!(base.contains("constexpr uint32_t ROW_ALIGN = 16;"), "base.h no longer says what a row is aligned to");
+    }
+}

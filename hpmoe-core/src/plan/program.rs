@@ -1,0 +1,265 @@
+//! The body of a vector task as a sequence of vector calls on buffers.
+
+use crate::graph::{Step, Task};
+use crate::ids::{Arena, Id, ValueId};
+use hpmoe_kernels::op::{Device, ElementType, Shape, Slot, VectorCall};
+
+/// A buffer of a program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BufferId(pub u32);
+
+impl Id for BufferId {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a body has fewer than 2^32 values"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a buffer holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// Rows of the parameter with that number on their way in, in two stages.
+    Input(usize),
+    /// Rows of that parameter on their way out, in two stages.
+    Output(usize),
+    /// A value or scratch.
+    Value,
+}
+
+/// A place in UB.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// Its name in the generated code.
+    pub name: String,
+    /// What it holds.
+    pub holds: Holds,
+    /// Element type.
+    pub element: ElementType,
+    /// Rows of it for one row of a piece.
+    pub rows: u32,
+    /// Most columns.
+    pub cols: u32,
+    /// The parameter whose run-time columns it has.
+    pub like: usize,
+}
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Instruction {
+    /// To f32, exactly.
+    Widen,
+    /// From f32, to nearest, ties to even.
+    Narrow,
+    /// Bits as they are.
+    Copy,
+    /// `Name(dst, a, b, count)`.
+    Binary(&'static str),
+    /// `Name(dst, a, scalar, count)`.
+    Scalar(&'static str, f32),
+    /// `Name(dst, a, count)`.
+    Unary(&'static str),
+    /// A routine of the device library; its scratch follows its operands.
+    Routine(&'static str),
+}
+
+/// One call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// What it does.
+    pub instruction: Instruction,
+    /// The buffer that it writes.
+    pub to: BufferId,
+    /// The buffers that it reads.
+    pub from: Vec<BufferId>,
+    /// Buffers that a routine overwrites besides.
+    pub scratch: Vec<BufferId>,
+    /// Number of the step that it belongs to.
+    pub step: usize,
+}
+
+/// A vector task's body.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// Buffers in order of first use.
+    pub buffers: Arena<BufferId, Buffer>,
+    /// Calls in order.
+    pub calls: Vec<Call>,
+    /// Rows of the task's smallest parameter: a piece is so many of them or fewer.
+    pub rows: u32,
+    /// A parameter with as many rows, written where there is one that is.
+    pub leader: usize,
+}
+
+impl Program {
+    /// Flattens a body.
+    #[must_use]
+    pub fn new(task: &Task) -> Self {
+        let rows = task.params.iter().map(|param| param.shape.rows).min().unwrap_or(1);
+        let has_rows = |wanted: bool| task.params.iter().position(|p| p.shape.rows == rows && (p.write || !wanted));
+        let leader = has_rows(true).or_else(|| has_rows(false)).unwrap_or_default();
+        let mut builder = Builder {
+            task,
+            program: Self { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
+            place: vec![None; task.params.len() + task.body.steps.len()],
+            like: (0..task.params.len()).collect(),
+        };
+        for (number, step) in task.body.steps.iter().enumerate() {
+            builder.step(number, step);
+        }
+        builder.program
+    }
+}
+
+struct Builder<'a> {
+    task: &'a Task,
+    program: Program,
+    /// Where each value lies; parameters lie in their input stage.
+    place: Vec<Option<BufferId>>,
+    /// The parameter whose columns each value has.
+    like: Vec<usize>,
+}
+
+impl Builder<'_> {
+    fn step(&mut self, number: usize, step: &Step) {
+        let from: Vec<BufferId> = match step.operation.device {
+            Device::Load | Device::Store => Vec::new(),
+            _ => step.operands.iter().map(|value| self.value(*value)).collect(),
+        };
+        let columns = match step.operation.device {
+            Device::Store => step.operands[1],
+            _ => step.operands[0],
+        };
+        let like = self.like[columns.index()];
+        self.like.push(like);
+        let name = step.name.clone().unwrap_or_else(|| format!("{}_{number}", plain(&step.operation.name())));
+        let place = match step.operation.device {
+            Device::Load => self.load(number, step.operands[0].index(), name),
+            Device::Store => {
+                self.store(number, step.operands[0].index(), step.operands[1]);
+                return;
+            }
+            Device::Cast => self.cast(number, from[0], step, name),
+            Device::Vector { scratch, calls } => {
+                let scratch = self.scratch(scratch, &name, &step.result, like);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, like);
+                for call in calls {
+                    self.vector_call(number, call, to, &from, &scratch);
+                }
+                to
+            }
+            Device::Routine { name: routine, scratch } => {
+                let scratch = self.scratch(scratch, &name, &step.result, like);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, like);
+                let instruction = Instruction::Routine(routine);
+                self.program.calls.push(Call { instruction, to, from, scratch, step: number });
+                to
+            }
+            Device::Matmul | Device::Put => unreachable!("the front end keeps {} off vector cores", step.operation.name()),
+        };
+        self.place[self.task.params.len() + number] = Some(place);
+    }
+
+    fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
+        let shape = self.task.params[param].shape;
+        let input = match self.place[param] {
+            Some(input) => input,
+            None => {
+                let name = format!("{}_in", self.task.params[param].name);
+                let input = self.buffer(name, Holds::Input(param), shape.element, &shape, param);
+                self.place[param] = Some(input);
+                input
+            }
+        };
+        if shape.element == ElementType::f32 {
+            return input;
+        }
+        // A `let` may have the name of the tile that it loads.
+        let taken = self.task.params.iter().any(|other| other.name == name);
+        let name = if taken { format!("{name}_value") } else { name };
+        let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, param);
+        self.call(step, Instruction::Widen, to, &[input]);
+        to
+    }
+
+    fn store(&mut self, step: usize, param: usize, value: ValueId) {
+        let shape = self.task.params[param].shape;
+        let from = self.value(value);
+        let name = format!("{}_out", self.task.params[param].name);
+        let to = self.buffer(name, Holds::Output(param), shape.element, &shape, param);
+        let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Narrow };
+        self.call(step, instruction, to, &[from]);
+    }
+
+    fn cast(&mut self, step: usize, from: BufferId, to: &Step, name: String) -> BufferId {
+        let element = to.element.unwrap_or(ElementType::f32);
+        if element == ElementType::f32 {
+            return from;
+        }
+        let like = self.program.buffers[from].like;
+        let narrow = self.buffer(format!("{name}_{element}"), Holds::Value, element, &to.result, like);
+        let wide = self.buffer(name, Holds::Value, ElementType::f32, &to.result, like);
+        self.call(step, Instruction::Narrow, narrow, &[from]);
+        self.call(step, Instruction::Widen, wide, &[narrow]);
+        wide
+    }
+
+    fn vector_call(&mut self, step: usize, call: &VectorCall, out: BufferId, from: &[BufferId], scratch: &[BufferId]) {
+        let of = |slot: Slot| match slot {
+            Slot::Out => out,
+            Slot::In(operand) => from[operand],
+            Slot::Scratch(number) => scratch[number],
+        };
+        match *call {
+            VectorCall::Binary(name, to, a, b) => self.call(step, Instruction::Binary(name), of(to), &[of(a), of(b)]),
+            VectorCall::Scalar(name, to, a, scalar) => {
+                self.call(step, Instruction::Scalar(name, scalar), of(to), &[of(a)]);
+            }
+            VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), of(to), &[of(a)]),
+        }
+    }
+
+    fn call(&mut self, step: usize, instruction: Instruction, to: BufferId, from: &[BufferId]) {
+        self.program.calls.push(Call { instruction, to, from: from.to_vec(), scratch: Vec::new(), step });
+    }
+
+    fn scratch(&mut self, count: usize, name: &str, shape: &Shape, like: usize) -> Vec<BufferId> {
+        let name = |number: usize| match count {
+            1 => format!("{name}_scratch"),
+            _ => format!("{name}_scratch_{number}"),
+        };
+        (0..count).map(|number| self.buffer(name(number), Holds::Value, ElementType::f32, shape, like)).collect()
+    }
+
+    fn buffer(&mut self, name: String, holds: Holds, element: ElementType, shape: &Shape, like: usize) -> BufferId {
+        let rows = (shape.rows as u32).div_ceil(self.program.rows);
+        let name = self.unused(name);
+        self.program.buffers.push(Buffer { name, holds, element, rows, cols: shape.cols as u32, like })
+    }
+
+    /// A name that no other buffer has: shadowing `let`s are told apart by a number.
+    fn unused(&self, name: String) -> String {
+        let taken = |name: &str| {
+            self.program.buffers.iter().any(|(_, other)| other.name == name)
+                || self.task.params.iter().any(|param| param.name == name)
+        };
+        let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}_{number}") };
+        (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
+    }
+
+    fn value(&self, value: ValueId) -> BufferId {
+        self.place[value.index()].expect("the front end lets a body name only values that it has made")
+    }
+}
+
+/// The name of an operation as part of an identifier.
+fn plain(name: &str) -> &str {
+    match name {
+        "*" => "product",
+        "+" => "sum",
+        "-" => "difference",
+        "/" => "quotient",
+        other => other,
+    }
+}

@@ -1,0 +1,122 @@
+use super::vector::clashing;
+use super::*;
+use crate::graph::TaskGraph;
+use crate::schedule::fixture::{Layer, moe_ffn};
+
+fn plan_of(graph: &TaskGraph, task: &str) -> Result<Plan, Overflow> {
+    let (_, task) = graph.tasks.iter().find(|(_, each)| each.label.starts_with(task)).expect("the kernel has it");
+    plan(task)
+}
+
+fn vector_plan(graph: &TaskGraph, task: &str) -> VectorPlan {
+    match plan_of(graph, task) {
+        Ok(Plan::Vector(plan)) => plan,
+        other => panic!("`{task}` runs on vector cores, but its plan is {other:?}"),
+    }
+}
+
+fn products(graph: &TaskGraph) -> Vec<Product> {
+    let cubes = graph.tasks.iter().filter(|(_, task)| task.core == Core::Cube);
+    cubes
+        .flat_map(|(_, task)| match plan(task) {
+            Ok(Plan::Cube(plan)) => plan.products,
+            other => panic!("`{}` runs on matrix cores, but its plan is {other:?}", task.label),
+        })
+        .collect()
+}
+
+fn deepseek() -> TaskGraph {
+    moe_ffn(&Layer::DEEPSEEK).graph().clone()
+}
+
+#[test]
+fn tiles_of_the_large_layer_fill_l0_and_use_long_rows_of_l1() {
+    let products = products(&deepseek());
+    assert_eq!(products.len(), 2, "K = 7168 and K = 2048");
+    for product in products {
+        assert_eq!((product.rows, product.cols, product.k_block, product.k_step), (128, 256, 256, 64));
+    }
+    let used = plan_of(&deepseek(), "project").unwrap().used();
+    let l0c = used.iter().find(|(memory, ..)| *memory == Memory::L0C).unwrap();
+    assert_eq!((l0c.1, l0c.2), (Bytes::kib(128), Bytes::kib(128)));
+    assert!(used.iter().all(|(_, used, capacity)| used <= capacity));
+}
+
+#[test]
+fn a_short_contraction_is_one_block() {
+    let products = products(moe_ffn(&Layer::SMALL).graph());
+    let depths: Vec<_> = products.iter().map(|product| (product.rows, product.k_block, product.k_step)).collect();
+    assert_eq!(depths, [(32, 128, 128), (32, 64, 64)]);
+}
+
+#[test]
+fn tall_tiles_are_cut_by_rows_of_the_accumulator() {
+    let layer = Layer { tile_m: 512, ..Layer::DEEPSEEK };
+    let product = products(moe_ffn(&layer).graph())[0];
+    assert_eq!((product.rows, product.cols), (128, 256));
+}
+
+#[test]
+fn swiglu_keeps_two_stages_of_each_tile_and_shares_dead_values() {
+    let plan = vector_plan(&deepseek(), "swiglu");
+    // Of a row of 256: six bf16 stages and two f32. The gate's place becomes silu's and the product's, that of silu's
+    // scratch becomes up's.
+    assert_eq!(plan.used, Bytes((6 * 512 + 2 * 1024) * u64::from(plan.rows)));
+    assert_eq!(plan.rows, 32, "128 rows in four pieces");
+    assert_eq!(clashing(&plan), None);
+    let overlapping = plan.program.buffers.ids().any(|a| plan.program.buffers.ids().any(|b| a < b && plan.offsets[a] == plan.offsets[b]));
+    assert!(overlapping, "values that are never alive together share UB");
+}
+
+#[test]
+fn the_sum_over_k_takes_whole_tokens() {
+    let plan = vector_plan(&deepseek(), "combine");
+    assert_eq!(plan.program.rows, 16, "tokens, not slots");
+    // A token of 1024 columns: 2 x 8 rows of bf16, 2 x 8 weights padded to 16, 2 rows of bf16 out, 8 + 1 + 1 rows of f32.
+    assert_eq!(plan.used, Bytes((2 * 8 * 2048 + 2 * 64 + 2 * 2048 + 10 * 4096) * u64::from(plan.rows)));
+    assert_eq!(plan.rows, 2);
+    assert_eq!(clashing(&plan), None);
+}
+
+#[test]
+fn a_put_fills_two_halves() {
+    let Ok(Plan::Put(plan)) = plan_of(&deepseek(), "dispatch") else { panic!("dispatch is a put") };
+    assert_eq!((plan.to, plan.from, plan.rows), (1, 0, 6));
+    assert_eq!(plan.used, Bytes(2 * 6 * 14336 + 64));
+}
+
+#[test]
+fn a_token_that_does_not_fit_is_told_with_its_parts() {
+    let layer = Layer { columns: 7168, ..Layer::DEEPSEEK };
+    let overflow = plan_of(moe_ffn(&layer).graph(), "combine").unwrap_err();
+    assert_eq!(overflow.memory, Memory::Ub);
+    assert_eq!(overflow.piece, "one row of `y`, Tile<bf16, 16, 7168>");
+    assert_eq!(overflow.needed, Bytes(2 * 8 * 14336 + 2 * 64 + 2 * 14336 + 10 * 28672));
+    let parts: Bytes = overflow.contributors.iter().map(|(_, bytes)| *bytes).sum();
+    assert_eq!(parts, overflow.needed);
+    assert_eq!(overflow.contributors[0].0, "`slots_in`: two stages of 8 rows x 7168 bf16");
+}
+
+#[test]
+fn a_product_too_wide_for_l0_is_told() {
+    let layer = Layer { tile_n: 2048, ..Layer::DEEPSEEK };
+    let overflow = plan_of(moe_ffn(&layer).graph(), "project").unwrap_err();
+    assert_eq!((overflow.memory, overflow.needed, overflow.capacity), (Memory::L0B, Bytes::kib(64), Bytes::kib(32)));
+}
+
+#[test]
+fn a_row_too_long_for_a_put_is_told() {
+    let layer = Layer { hidden: 65536, ..Layer::DEEPSEEK };
+    let overflow = plan_of(moe_ffn(&layer).graph(), "dispatch").unwrap_err();
+    assert_eq!((overflow.needed, overflow.capacity), (Bytes::kib(128), Bytes::kib(88)));
+}
+
+#[test]
+fn every_plan_of_every_layer_fits() {
+    for layer in [Layer::SMALL, Layer::DEEPSEEK, Layer::TINY] {
+        for (_, task) in moe_ffn(&layer).graph().tasks.iter() {
+            let plan = plan(task).unwrap();
+            assert!(plan.used().iter().all(|(_, used, capacity)| used <= capacity), "{}: {plan:?}", task.label);
+        }
+    }
+}

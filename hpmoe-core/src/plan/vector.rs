@@ -1,0 +1,172 @@
+//! Vector tasks: pieces of rows, two stages of each tile, values that share UB once they are dead.
+
+use super::limits::{COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
+use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
+use super::{Memory, Overflow, by_size};
+use crate::graph::Task;
+use crate::ids::{Arena, Id};
+use crate::units::Bytes;
+
+/// How a vector task uses UB.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VectorPlan {
+    /// Its calls.
+    pub program: Program,
+    /// Rows of a piece, counted in rows of the leader.
+    pub rows: u32,
+    /// Where each buffer starts; the second stage of a tile follows the first.
+    pub offsets: Arena<BufferId, Bytes>,
+    /// High-water mark of UB.
+    pub used: Bytes,
+}
+
+impl VectorPlan {
+    /// Bytes of a buffer for a whole piece, in one stage.
+    #[must_use]
+    pub fn bytes(&self, buffer: BufferId) -> Bytes {
+        row_bytes(&self.program.buffers[buffer]) * u64::from(self.rows)
+    }
+}
+
+/// Everything in UB grows with the rows of a piece, so buffers are placed for one row, and offsets multiplied.
+pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
+    let program = Program::new(task);
+    let lives = lives(&program);
+    let (offsets, row) = place(&program, &lives);
+    if row > UB_TASKS {
+        return Err(overflow(task, &program, &lives, row));
+    }
+    let most_rows = program.buffers.iter().map(|(_, buffer)| u64::from(buffer.rows)).max().unwrap_or(1);
+    let most = (UB_TASKS.0 / row.0.max(1)).min(COPY_BLOCKS / most_rows).max(1) as u32;
+    // As many pieces as it takes, and all about equal.
+    let rows = program.rows.div_ceil(program.rows.div_ceil(most));
+    let offsets = offsets.iter().map(|(_, offset)| *offset * u64::from(rows)).collect();
+    Ok(VectorPlan { program, rows, offsets, used: row * u64::from(rows) })
+}
+
+/// Bytes for one row of a piece, in one stage.
+fn row_bytes(buffer: &Buffer) -> Bytes {
+    let pitch = u64::from(buffer.cols).next_multiple_of(ROW_ALIGN);
+    Bytes(pitch * buffer.element.bytes() as u64 * u64::from(buffer.rows))
+}
+
+/// First and last call that touch a value. Stages of tiles are never shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Life {
+    first: usize,
+    last: usize,
+    /// The call that makes it can work in place of an operand that dies there.
+    in_place: bool,
+}
+
+impl Life {
+    fn clashes(self, other: Self) -> bool {
+        let (early, late) = if self.first <= other.first { (self, other) } else { (other, self) };
+        late.first < early.last || late.first == early.last && !late.in_place || late.first == early.first
+    }
+}
+
+fn lives(program: &Program) -> Arena<BufferId, Life> {
+    let touches = |call: &Call, id: BufferId| call.to == id || call.from.contains(&id) || call.scratch.contains(&id);
+    let life = |id: BufferId| {
+        let mut calls = (0..program.calls.len()).filter(|&call| touches(&program.calls[call], id));
+        let first = calls.next().unwrap_or_default();
+        let maker = program.calls.get(first).map(|call| call.instruction);
+        let in_place = matches!(maker, Some(Instruction::Binary(_) | Instruction::Scalar(..) | Instruction::Unary(_)));
+        Life { first, last: calls.last().unwrap_or(first), in_place }
+    };
+    program.buffers.ids().map(life).collect()
+}
+
+/// Offsets for one row, and their end: stages first, then every value at the lowest place that is free while it lives.
+fn place(program: &Program, lives: &Arena<BufferId, Life>) -> (Arena<BufferId, Bytes>, Bytes) {
+    let mut offsets: Arena<BufferId, Bytes> = program.buffers.ids().map(|_| Bytes(0)).collect();
+    let mut end = Bytes(0);
+    for (id, buffer) in program.buffers.iter().filter(|(_, buffer)| buffer.holds != Holds::Value) {
+        offsets[id] = end;
+        end += row_bytes(buffer) * 2;
+    }
+    let values = end;
+    let mut placed: Vec<BufferId> = Vec::new();
+    for (id, buffer) in program.buffers.iter().filter(|(_, buffer)| buffer.holds == Holds::Value) {
+        let bytes = row_bytes(buffer);
+        let range = |other: BufferId| (offsets[other], offsets[other] + row_bytes(&program.buffers[other]));
+        let others: Vec<BufferId> = placed.iter().copied().filter(|&other| overlap(lives[id], lives[other])).collect();
+        // Work in place needs both to lie at the same place in full.
+        let dying = others.iter().find(|&&dying| {
+            let in_the_way = |&&other: &&BufferId| other != dying && meet(range(dying), range(other));
+            !lives[id].clashes(lives[dying])
+                && row_bytes(&program.buffers[dying]) == bytes
+                && !others.iter().any(|other| in_the_way(&other))
+        });
+        let at = match dying {
+            Some(&dying) => offsets[dying],
+            None => lowest(values, bytes, others.iter().map(|&other| range(other)).collect()),
+        };
+        offsets[id] = at;
+        end = end.max(at + bytes);
+        placed.push(id);
+    }
+    (offsets, end)
+}
+
+/// The lowest start from `from` on with `bytes` that none of the ranges meets.
+fn lowest(from: Bytes, bytes: Bytes, mut taken: Vec<(Bytes, Bytes)>) -> Bytes {
+    taken.sort_unstable();
+    let mut at = from;
+    for (start, end) in taken {
+        if at + bytes <= start {
+            break;
+        }
+        at = at.max(end);
+    }
+    at
+}
+
+fn meet(a: (Bytes, Bytes), b: (Bytes, Bytes)) -> bool {
+    a.0 < b.1 && b.0 < a.1
+}
+
+fn overlap(a: Life, b: Life) -> bool {
+    a.first <= b.last && b.first <= a.last
+}
+
+fn overflow(task: &Task, program: &Program, lives: &Arena<BufferId, Life>, needed: Bytes) -> Overflow {
+    let leader = &task.params[program.leader];
+    let live = |call: usize| {
+        program.buffers.iter().filter(move |(id, buffer)| {
+            buffer.holds != Holds::Value || lives[*id].first <= call && call <= lives[*id].last
+        })
+    };
+    let bytes = |buffer: &Buffer| row_bytes(buffer) * if buffer.holds == Holds::Value { 1 } else { 2 };
+    let fullest = (0..program.calls.len())
+        .max_by_key(|&call| (live(call).map(|(_, b)| bytes(b)).sum::<Bytes>(), std::cmp::Reverse(call)))
+        .unwrap_or_default();
+    let label = |buffer: &Buffer| {
+        let stages = if buffer.holds == Holds::Value { "" } else { "two stages of " };
+        let rows = if buffer.rows == 1 { "1 row".to_owned() } else { format!("{} rows", buffer.rows) };
+        (format!("`{}`: {stages}{rows} x {} {}", buffer.name, buffer.cols, buffer.element), bytes(buffer))
+    };
+    Overflow {
+        memory: Memory::Ub,
+        capacity: UB_TASKS,
+        needed,
+        piece: format!("one row of `{}`, {}", leader.name, leader.shape),
+        contributors: by_size(live(fullest).map(|(_, buffer)| label(buffer)).collect()),
+        help: "declare tiles with fewer columns, and loop over `.cols(n)` of them in the taskflow".to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(super) fn clashing(plan: &VectorPlan) -> Option<(BufferId, BufferId)> {
+    let lives = lives(&plan.program);
+    let ids: Vec<BufferId> = plan.program.buffers.ids().collect();
+    let range = |id: BufferId| {
+        let stages = if plan.program.buffers[id].holds == Holds::Value { 1 } else { 2 };
+        (plan.offsets[id], plan.offsets[id] + plan.bytes(id) * stages)
+    };
+    let always = |id: BufferId| plan.program.buffers[id].holds != Holds::Value;
+    ids.iter().flat_map(|&a| ids.iter().map(move |&b| (a, b))).filter(|(a, b)| a.index() < b.index()).find(|&(a, b)| {
+        meet(range(a), range(b)) && (always(a) || always(b) || lives[a].clashes(lives[b]))
+    })
+}
