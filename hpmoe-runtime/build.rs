@@ -17,7 +17,6 @@ fn main() {
         .flag("-ffp-contract=off")
         .flag("-pthread")
         .include(host)
-        .include(hpmoe_kernels::INCLUDE_DIR)
         .files(sources)
         .try_compile("hpmoe_host");
     if let Err(error) = result {

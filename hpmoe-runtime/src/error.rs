@@ -139,7 +139,7 @@ pub enum LaunchError {
     Rule {
         /// Core, call and rule.
         message: String,
-        /// `task at file:line` of the tile that the core was in, where it was in one.
+        /// Task, source line and call of the last tile that the core recorded, if it did.
         source_line: Option<String>,
     },
 }

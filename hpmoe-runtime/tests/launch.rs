@@ -182,3 +182,24 @@ fn arguments_that_do_not_fit_leave_the_group_sound() {
     let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Capacity { .. }), "{error}");
 }
+
+#[test]
+fn a_kernel_that_does_nothing_is_reported_core_by_core() {
+    extern "C" fn nothing(_: *mut u8) {}
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1));
+    let error = launch(&group, &tables("nothing", nothing), &mut outputs()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "nothing made no progress for 1s; every core, when it was given up:\n  rank 0 AIC 0-1: did not start\n  \
+         rank 0 AIV 0-3: did not start\n  rank 1 AIC 0-1: did not start\n  rank 1 AIV 0-3: did not start"
+    );
+}
+
+#[test]
+fn a_broken_rule_comes_back_as_the_host_says_it() {
+    let tables = KernelTables { aiv: 5, ..tables("uneven", checking) };
+    let group = Group::new(2).threads(1);
+    let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::Rule { source_line: None, .. }), "{error}");
+    assert_eq!(error.to_string(), "rank 0: aiv must be a multiple of aic");
+}

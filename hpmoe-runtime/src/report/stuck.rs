@@ -51,8 +51,11 @@ impl StuckReport {
     }
 }
 
-/// `task at file:line` of the tile that a core is in or waits for.
+/// Task, source line and call of the tile that a core's record names, if it has begun one.
 pub(crate) fn source_line(tables: &KernelTables, record: &HpmoeRecord) -> Option<String> {
+    if matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED) {
+        return None;
+    }
     let phase = tables.phases.get(record.phase as usize)?;
     Some(format!("`{}` at {}:{}, {}", phase.task, tables.file, phase.line, phase.source))
 }
