@@ -119,7 +119,9 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
             errors.push(phase.span, finding);
             return;
         }
-        let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second);
+        // A reader before the first writer is a fault of its own.
+        let written_by = |reader: PhaseId| writers[..index].iter().any(|(writer, ..)| *writer < reader);
+        let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second && written_by(*reader));
         if let Some((_, reader, _)) = read_before {
             errors.push(phase.span, Finding::WriteAfterRead { tensor: tensor.name.clone(), reader: reader.span });
             return;

@@ -7,9 +7,10 @@ mod readiness;
 
 pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 
-use crate::finding::Errors;
+use crate::finding::{Errors, Finding};
 use crate::graph::TaskGraph;
-use crate::ids::{Arena, CounterId};
+use crate::ids::{Arena, CounterId, TaskId};
+use crate::plan::{Plan, plan};
 
 /// A task graph whose every access is ordered. Only `analyze` makes one.
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ pub struct CheckedGraph {
     graph: TaskGraph,
     counters: Arena<CounterId, Counter>,
     dependencies: Vec<Dependency>,
+    plans: Arena<TaskId, Plan>,
 }
 
 impl CheckedGraph {
@@ -27,7 +29,8 @@ impl CheckedGraph {
         counters: Arena<CounterId, Counter>,
         dependencies: Vec<Dependency>,
     ) -> Self {
-        Self { graph, counters, dependencies }
+        let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
+        Self { graph, counters, dependencies, plans }
     }
     /// The graph.
     #[must_use]
@@ -44,6 +47,11 @@ impl CheckedGraph {
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
+    /// How each task uses the memories of its core.
+    #[must_use]
+    pub fn plans(&self) -> &Arena<TaskId, Plan> {
+        &self.plans
+    }
 }
 
 /// Checks a graph and finds what orders its phases.
@@ -51,10 +59,22 @@ pub fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);
     errors.within(None);
+    let plans = plans(&graph, errors);
     if !errors.is_empty() {
         return None;
     }
     let (counters, mut dependencies) = dependencies::dependencies(&mut graph);
     paths::paths(&graph, &counters, &mut dependencies);
-    Some(CheckedGraph { graph, counters, dependencies })
+    Some(CheckedGraph { graph, counters, dependencies, plans })
+}
+
+fn plans(graph: &TaskGraph, errors: &mut Errors) -> Arena<TaskId, Plan> {
+    let planned = graph.tasks.iter().filter_map(|(_, task)| match plan(task) {
+        Ok(plan) => Some(plan),
+        Err(overflow) => {
+            errors.push(task.span, Finding::Overflow { task: task.name.clone(), overflow });
+            None
+        }
+    });
+    planned.collect()
 }

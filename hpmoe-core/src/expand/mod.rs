@@ -30,7 +30,10 @@ pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) 
     let module: ItemMod = match syn::parse2(item.clone()) {
         Ok(module) => module,
         Err(_) => {
-            return fault(Span::call_site(), "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`");
+            return fault(
+                Span::call_site(),
+                "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`",
+            );
         }
     };
     let hash = of_module(&module);
@@ -59,7 +62,7 @@ pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) 
 /// Expands a marker that stands outside of a kernel module.
 pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
     let text = format!(
-        "`#[{name}]` stands outside of a kernel module\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
+        "`#[{name}]` stands outside of a kernel module [HP18]\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
     );
     let span = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let mut tokens = item;
@@ -75,7 +78,8 @@ struct Built {
 impl Built {
     fn find(module: &ItemMod, hash: Fingerprint, environment: &Environment, read: Read<'_>) -> Result<Self, String> {
         let name = module.ident.to_string();
-        let help = "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";
+        let help =
+            "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";
         let Some(out_dir) = &environment.out_dir else {
             return Err(format!("kernel `{name}` has no build script [HP17]\n{help}"));
         };

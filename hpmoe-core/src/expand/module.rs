@@ -27,7 +27,8 @@ pub(super) fn with_launch(
                 let literal = proc_macro2::Literal::usize_unsuffixed(*value);
                 constant.expr = syn::parse_quote!(#literal);
             } else if let Some(value) = front.kernel.constants.get(&name) {
-                let (ident, text) = (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
+                let (ident, text) =
+                    (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
                 added.push(quote_spanned!(ident.span()=> const _: () = ::core::assert!(#ident == #value, #text);));
             }
         }
@@ -47,16 +48,17 @@ pub(super) fn with_launch(
     module.into_token_stream()
 }
 
-/// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions have no
-/// body of which rustc would say the same again.
+/// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions, and the
+/// taskflows that call them, have no body of which rustc would say the same again.
 pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
-    let mut marked = Vec::new();
+    let (mut marked, mut taskflows) = (Vec::new(), Vec::new());
     if let Some((_, items)) = &module.content {
         for item in items {
             if let Item::Fn(function) = item
                 && is_marked(&function.attrs, "taskflow")
             {
                 marked.push(launch::stand_in(function));
+                taskflows.push(function.sig.ident.clone());
             }
         }
     }
@@ -64,7 +66,7 @@ pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
     let Some((_, items)) = &mut module.content else { return module };
     for item in items.iter_mut() {
         if let Item::Fn(function) = item
-            && faulty.contains(&function.sig.ident.to_string().as_str())
+            && (taskflows.contains(&function.sig.ident) || faulty.contains(&function.sig.ident.to_string().as_str()))
         {
             function.attrs.push(syn::parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
             function.block = Box::new(syn::parse_quote!({ ::core::unreachable!() }));

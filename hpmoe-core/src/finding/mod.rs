@@ -5,7 +5,7 @@ mod words;
 
 pub use errors::{Checkpoint, Errors};
 
-use crate::units::Bytes;
+use crate::plan::Overflow;
 use hpmoe_kernels::op::{Core, Misfit};
 use proc_macro2::Span;
 
@@ -155,18 +155,8 @@ pub enum Finding {
     Overflow {
         /// The task.
         task: String,
-        /// Which memory.
-        memory: &'static str,
-        /// What it holds.
-        capacity: Bytes,
-        /// What the piece needs.
-        needed: Bytes,
-        /// What the piece is.
-        piece: String,
-        /// Who needs how much.
-        contributors: Vec<(String, Bytes)>,
-        /// The way out.
-        help: String,
+        /// Which memory, and who needs how much of it.
+        overflow: Overflow,
     },
     /// A task without effect.
     NoEffect {

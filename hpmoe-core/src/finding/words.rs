@@ -1,6 +1,7 @@
 //! The words of every finding, each with a code and a way out.
 
 use super::{Diagnostic, Finding, Words};
+use crate::plan::Overflow;
 use hpmoe_kernels::op::Core;
 use std::fmt::Write as _;
 
@@ -16,7 +17,8 @@ impl Diagnostic {
     #[must_use]
     pub fn text(&self) -> String {
         let words = self.words();
-        format!("{} [{}]\nhelp: {}", words.message, words.code, words.help)
+        let (first, rest) = words.message.split_at(words.message.find('\n').unwrap_or(words.message.len()));
+        format!("{first} [{}]{rest}\nhelp: {}", words.code, words.help)
     }
 }
 
@@ -48,11 +50,9 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             problem.clone(),
             "constants are literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module".into(),
         ),
-        Finding::Misfit { operation, misfit } => (
-            if misfit.types { "HP06" } else { "HP05" },
-            format!("`{operation}`: {}", misfit.problem),
-            misfit.help.clone(),
-        ),
+        Finding::Misfit { misfit, .. } => {
+            (if misfit.types { "HP06" } else { "HP05" }, misfit.problem.clone(), misfit.help.clone())
+        }
         Finding::WrongCore { operation, core, cores } => (
             "HP07",
             format!("{} have no `{operation}`", plural(*core)),
@@ -126,7 +126,8 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!("`{tensor}` is written here after an earlier call reads it"),
             "a tensor is written before it is read, once a launch: write to a tensor of its own".into(),
         ),
-        Finding::Overflow { task, memory, capacity, needed, piece, contributors, help } => {
+        Finding::Overflow { task, overflow } => {
+            let Overflow { memory, capacity, needed, piece, contributors, help } = overflow;
             let mut message = format!("`{task}`: {piece} needs {needed} of {memory}, which has {capacity}");
             for (name, bytes) in contributors {
                 let _ = write!(message, "\n  {bytes:>14}  {name}", bytes = bytes.to_string());

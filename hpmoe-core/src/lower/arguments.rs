@@ -54,7 +54,7 @@ pub(super) fn place(
             name: argument.tensor.clone(),
             nearest: nearest(&argument.tensor, names),
         };
-        errors.push(argument.tensor_span, finding);
+        errors.push(argument.span, finding);
         return None;
     };
     let Some(side) = nest.side(&argument.rank) else {

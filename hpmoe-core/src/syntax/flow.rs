@@ -136,13 +136,11 @@ pub struct Argument {
     pub write: bool,
     /// Tensor name.
     pub tensor: String,
-    /// Where that name stands.
-    pub tensor_span: Span,
     /// Whose part.
     pub rank: Rank,
     /// What follows.
     pub accessors: Vec<(Accessor, Span)>,
-    /// The whole argument.
+    /// Where that name stands.
     pub span: Span,
 }
 
@@ -473,10 +471,9 @@ fn argument(expr: &Expr) -> Result<Argument, Fault> {
     Ok(Argument {
         write: reference.mutability.is_some(),
         tensor: ident(&index.expr).ok_or_else(bad)?,
-        tensor_span: index.expr.span(),
         rank,
         accessors,
-        span: expr.span(),
+        span: index.expr.span(),
     })
 }
 
