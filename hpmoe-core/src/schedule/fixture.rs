@@ -99,6 +99,28 @@ pub(crate) fn gated(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
+/// The same with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
+pub(crate) fn prepared(layer: &Layer) -> CheckedGraph {
+    let task = "#[aiv_task]
+        pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
+            let x = x.load();
+            z.store(x.silu() * x);
+        }
+        #[taskflow]";
+    let blocks = "for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                square(&x[r].rows(t), &mut z[r].rows(t));
+            }
+        }
+        for src in ep {";
+    let source = EXAMPLE
+        .replace("#[taskflow]", task)
+        .replace("y: &mut PerRank<", "z: &mut PerRank<Tensor<bf16, HIDDEN>>, y: &mut PerRank<")
+        .replacen("for src in ep {", blocks, 1)
+        .replace("dispatch(&x[", "dispatch(&z[");
+    read(&source, layer)
+}
+
 /// The phases of the layer that run on one kind of core, without dependencies.
 pub(crate) fn only(layer: &Layer, core: Core) -> CheckedGraph {
     let mut graph = moe_ffn(layer).graph().clone();

@@ -2,6 +2,8 @@
 
 mod budgets;
 mod coverage;
+#[cfg(test)]
+mod execute;
 mod footprint;
 mod forms;
 mod same_core;

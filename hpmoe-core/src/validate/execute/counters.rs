@@ -1,0 +1,97 @@
+//! Counters of all ranks.
+
+use super::{Routing, Tile};
+use crate::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
+use crate::graph::Extent;
+use crate::ids::CounterId;
+use std::collections::BTreeMap;
+
+/// (rank, array, expert or block, row tile, column).
+type Place = (usize, CounterId, usize, usize, usize);
+
+pub(super) struct Counters<'a> {
+    checked: &'a CheckedGraph,
+    routing: &'a Routing,
+    values: BTreeMap<Place, u64>,
+    /// What was waited for, by counter.
+    needs: BTreeMap<Place, u64>,
+}
+
+impl<'a> Counters<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, routing: &'a Routing) -> Self {
+        Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new() }
+    }
+
+    pub(super) fn signal(&mut self, tile: &Tile, signal: &Signal) {
+        let rank = if signal.remote { tile.item.peer } else { tile.item.rank };
+        let rows = if tile.item.tokens.is_empty() { tile.item.rows.len() } else { tile.item.tokens.len() };
+        if signal.index == Index::PieceBlocks {
+            let height = self.height(signal.counter);
+            for slot in &tile.item.slots {
+                let block = slot / self.routing.top_k / height;
+                *self.values.entry((rank, signal.counter, block, 0, 0)).or_default() += 1;
+            }
+            return;
+        }
+        let amount = match signal.amount {
+            Amount::Rows => rows as u64,
+            Amount::One => 1,
+        };
+        let place = self.place(rank, tile, signal.counter, signal.index);
+        *self.values.entry(place).or_default() += amount;
+    }
+
+    pub(super) fn holds(&mut self, tile: &Tile, wait: &Wait) -> bool {
+        let place = self.place(tile.item.rank, tile, wait.counter, wait.index);
+        let need = wait.need.at(self.rows(place) as u64);
+        self.needs.insert(place, need);
+        self.values.get(&place).copied().unwrap_or(0) >= need
+    }
+
+    /// Whether each counter that was touched holds what was waited for, no more and no less.
+    pub(super) fn exact(&self) -> bool {
+        let value = |place| self.values.get(place).copied().unwrap_or(0);
+        self.needs.iter().all(|(place, &need)| value(place) == need)
+            && self.values.keys().all(|place| self.needs.contains_key(place))
+    }
+
+    fn place(&self, rank: usize, tile: &Tile, counter: CounterId, index: Index) -> Place {
+        let item = &tile.item;
+        let row_tile = || {
+            let height = self.height(counter);
+            assert_eq!(item.rows.start / height, (item.rows.end - 1) / height, "an item lies in one row tile");
+            item.rows.start / height
+        };
+        match index {
+            Index::RowTile => (rank, counter, item.expert, row_tile(), 0),
+            Index::Tile => (rank, counter, item.expert, row_tile(), tile.column),
+            Index::Expert => (rank, counter, item.expert, 0, 0),
+            Index::Block => (rank, counter, item.tokens.start / self.height(counter), 0, 0),
+            Index::PieceBlocks => unreachable!("a wait looks at one counter"),
+            Index::Rank => (rank, counter, 0, 0, 0),
+        }
+    }
+
+    fn height(&self, counter: CounterId) -> usize {
+        match self.checked.counters()[counter].grid {
+            Grid::RowTiles { space, .. } => self.checked.graph().spaces[space].height as usize,
+            Grid::Blocks { height } => height as usize,
+            Grid::Experts | Grid::Rank => usize::MAX,
+        }
+    }
+
+    /// Rows that a counter stands for.
+    fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
+        let height = self.height(counter);
+        let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
+        match self.checked.counters()[counter].grid {
+            Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
+            Grid::Experts => of_expert(group),
+            Grid::Blocks { .. } => height.min(self.routing.tokens[rank] - group * height),
+            Grid::Rank => match self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent {
+                Extent::Received | Extent::Expert { .. } => self.routing.received(rank),
+                Extent::Token | Extent::Slot => self.routing.tokens[rank],
+            },
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The tiles of an entry: which rows they are about, and which core makes them.
+
+use super::Routing;
+use crate::analyze::CheckedGraph;
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::PhaseId;
+use crate::schedule::{Entry, Schedule, Swizzle};
+use std::ops::Range;
+
+/// Consecutive rows or tokens.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Item {
+    /// Which rank runs it.
+    pub(super) rank: usize,
+    /// Sends and arrivals: the other rank; else the same.
+    pub(super) peer: usize,
+    /// The rank that received the rows, and the expert there.
+    pub(super) owner: usize,
+    pub(super) expert: usize,
+    /// Rows among those of the expert.
+    pub(super) rows: Range<usize>,
+    /// The first of them among all of the owner.
+    pub(super) first: usize,
+    /// The rank whose tokens they are, and their slots there.
+    pub(super) source: usize,
+    pub(super) slots: Vec<usize>,
+    /// Blocks: the tokens.
+    pub(super) tokens: Range<usize>,
+}
+
+/// One tile of one phase.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Tile {
+    pub(super) phase: PhaseId,
+    pub(super) item: Item,
+    /// Counts the ranges, outermost first.
+    pub(super) column: usize,
+}
+
+/// The tiles of an entry on a rank that a core of its role makes, in order.
+pub(super) fn tiles_of_core(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    rank: usize,
+    entry: Entry,
+    core: usize,
+) -> Vec<Tile> {
+    let graph = checked.graph();
+    let phase = &graph.phases[entry.phase];
+    let columns = phase.columns() as usize;
+    let cores = schedule.roles[schedule.role_of[entry.phase]].count as usize;
+    let all = groups(graph, routing, entry.phase, rank);
+    let number = number(graph, routing, entry, rank);
+    let before: usize = all[..number].iter().map(Vec::len).sum();
+    let items = &all[number];
+    let swizzle =
+        Swizzle { items: items.len() as u64, columns: columns as u64, band: schedule.band_of[entry.phase].into() };
+    let mine = (0..swizzle.tiles()).filter(|&tile| (before * columns + tile as usize) % cores == core);
+    let tile = |tile| {
+        let (item, column) = swizzle.place(tile);
+        Tile { phase: entry.phase, item: items[item as usize].clone(), column: column as usize }
+    };
+    mine.map(tile).collect()
+}
+
+/// All tiles of a phase on a rank, group by group.
+pub(super) fn tiles_of_phase(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Tile> {
+    let columns = graph.phases[phase].columns() as usize;
+    let items = groups(graph, routing, phase, rank).into_iter().flatten();
+    items.flat_map(|item| (0..columns).map(move |column| Tile { phase, item: item.clone(), column })).collect()
+}
+
+/// Items of a phase on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
+fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Vec<Item>> {
+    let space = graph.spaces[graph.phases[phase].space];
+    let height = space.height as usize;
+    let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
+    match space.kind {
+        SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),
+        SpaceKind::Sends => pairs.map(|(owner, expert)| pieces(routing, rank, (rank, owner, expert), height)).collect(),
+        SpaceKind::Arrivals => {
+            pairs.map(|(source, expert)| pieces(routing, rank, (source, rank, expert), height)).collect()
+        }
+        SpaceKind::Blocks => vec![blocks(routing, rank, height)],
+    }
+}
+
+fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> usize {
+    let expert = entry.expert as usize;
+    match graph.spaces[graph.phases[entry.phase].space].kind {
+        SpaceKind::RowTiles => expert,
+        SpaceKind::Sends | SpaceKind::Arrivals => {
+            (rank + entry.peer_offset as usize) % routing.ranks * routing.local + expert
+        }
+        SpaceKind::Blocks => 0,
+    }
+}
+
+fn row_tiles(routing: &Routing, rank: usize, expert: usize, height: usize) -> Vec<Item> {
+    let of_group = rank * routing.local + expert;
+    let rows = routing.expert_rows(of_group);
+    let cut = (0..rows.div_ceil(height)).map(|tile| tile * height..rows.min((tile + 1) * height));
+    let item = |rows: Range<usize>| Item {
+        rank,
+        peer: rank,
+        owner: rank,
+        expert,
+        first: routing.base(of_group) + rows.start,
+        rows,
+        source: rank,
+        slots: Vec::new(),
+        tokens: 0..0,
+    };
+    cut.map(item).collect()
+}
+
+/// Rows of a source for an expert of an owner, cut where the expert's rows are cut.
+fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<Item> {
+    let (source, owner, expert) = pair;
+    let of_group = owner * routing.local + expert;
+    let slots = &routing.slots[source][of_group];
+    let at = routing.at(source, of_group);
+    let mut items = Vec::new();
+    let mut done = 0;
+    while done < slots.len() {
+        let start = at + done;
+        let end = (at + slots.len()).min((start / height + 1) * height);
+        items.push(Item {
+            rank,
+            peer: if rank == source { owner } else { source },
+            owner,
+            expert,
+            rows: start..end,
+            first: routing.base(of_group) + start,
+            source,
+            slots: slots[done..end - at].to_vec(),
+            tokens: 0..0,
+        });
+        done = end - at;
+    }
+    items
+}
+
+fn blocks(routing: &Routing, rank: usize, height: usize) -> Vec<Item> {
+    let tokens = routing.tokens[rank];
+    let cut = (0..tokens.div_ceil(height)).map(|block| block * height..tokens.min((block + 1) * height));
+    let item = |tokens| Item {
+        rank,
+        peer: rank,
+        owner: rank,
+        expert: 0,
+        rows: 0..0,
+        first: 0,
+        source: rank,
+        slots: Vec::new(),
+        tokens,
+    };
+    cut.map(item).collect()
+}

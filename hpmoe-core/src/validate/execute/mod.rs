@@ -1,0 +1,17 @@
+//! Runs schedules tile by tile, with random routings and random interleavings of all cores.
+//!
+//! What a tile depends on is not taken from the analysis: phases are run one after the other first, and each tile
+//! remembers which version of each element it met. Any other order must show it the same.
+
+mod counters;
+mod groups;
+mod memory;
+mod random;
+mod routing;
+mod run;
+mod tests;
+
+use groups::Tile;
+use random::Random;
+use routing::Routing;
+use run::{Failure, run};

@@ -1,0 +1,105 @@
+//! One run of all cores of all ranks.
+
+use super::counters::Counters;
+use super::memory::{Memory, Met};
+use super::{Random, Routing, Tile, groups};
+use crate::analyze::CheckedGraph;
+use crate::ids::PhaseId;
+use crate::schedule::Schedule;
+use std::collections::HashMap;
+
+/// How a run went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Failure {
+    /// A tile began before what it depends on was done.
+    TooEarly(PhaseId),
+    /// Nothing could go on.
+    Deadlock,
+    /// Not every tile was made once.
+    Tiles,
+    /// A counter did not end at what was waited for.
+    Inexact,
+}
+
+/// A core: its tiles in order, and how far it is.
+struct Core {
+    tiles: Vec<Tile>,
+    next: usize,
+    running: bool,
+    /// The higher, the sooner it goes on when speed decides.
+    speed: usize,
+}
+
+/// Runs a schedule with one interleaving, chosen by `random`.
+pub(super) fn run(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    random: &mut Random,
+) -> Result<(), Failure> {
+    let (mut memory, met) = Memory::reference(checked.graph(), routing);
+    let met: HashMap<Tile, Met> = met.into_iter().collect();
+    let mut cores = cores(checked, schedule, routing, random);
+    let planned: usize = cores.iter().map(|core| core.tiles.len()).sum();
+    if planned != met.len() {
+        return Err(Failure::Tiles);
+    }
+    let mut counters = Counters::new(checked, routing);
+    let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].tiles.is_empty()).collect();
+    let mut blocked: Vec<usize> = Vec::new();
+    while !open.is_empty() || !blocked.is_empty() {
+        if open.is_empty() {
+            return Err(Failure::Deadlock);
+        }
+        // By chance, or the fastest as far as it gets.
+        let at = match random.below(2) {
+            0 => random.below(open.len()),
+            _ => (0..open.len()).max_by_key(|&at| cores[open[at]].speed).unwrap_or(0),
+        };
+        let core = &mut cores[open[at]];
+        let tile = &core.tiles[core.next];
+        let met = met.get(tile).ok_or(Failure::Tiles)?;
+        if core.running {
+            memory.end(met);
+            for signal in &schedule.signals[tile.phase] {
+                counters.signal(tile, signal);
+            }
+            core.running = false;
+            core.next += 1;
+            if core.next == core.tiles.len() {
+                open.swap_remove(at);
+            }
+            open.append(&mut blocked);
+        } else if schedule.waits[tile.phase].iter().all(|wait| counters.holds(tile, wait)) {
+            memory.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
+            core.running = true;
+        } else {
+            blocked.push(open.swap_remove(at));
+        }
+    }
+    if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
+}
+
+/// Every core of every rank.
+fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random: &mut Random) -> Vec<Core> {
+    let order = schedule.orders.iter().find(|order| order.ranks as usize == routing.ranks);
+    let order = order.expect("the ranks divide the experts");
+    let mut cores = Vec::new();
+    for rank in 0..routing.ranks {
+        for (role, queue) in order.queues.iter() {
+            for core in 0..schedule.roles[role].count as usize {
+                let entries = queue.iter();
+                let tiles = entries
+                    .flat_map(|&entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, core))
+                    .collect();
+                cores.push(Core { tiles, next: 0, running: false, speed: 0 });
+            }
+        }
+    }
+    let mut speeds: Vec<usize> = (0..cores.len()).collect();
+    random.shuffle(&mut speeds);
+    for (core, speed) in cores.iter_mut().zip(speeds) {
+        core.speed = speed;
+    }
+    cores
+}

@@ -1,0 +1,181 @@
+//! Right schedules run; broken ones are refused or fail.
+
+use super::*;
+use crate::analyze::CheckedGraph;
+use crate::ids::Id;
+use crate::schedule::fixture::{Layer, gated, moe_ffn, prepared};
+use crate::schedule::{Cores, Schedule, schedule};
+use crate::validate::validate;
+use proptest::prelude::*;
+
+const CORES: Cores = Cores { aic: 3, aiv: 5 };
+
+fn ranks(sizes: &crate::graph::Sizes, random: &mut Random) -> usize {
+    let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts.is_multiple_of(ranks)).collect();
+    divisors[random.below(divisors.len())]
+}
+
+/// Runs with routings and interleavings from `seeds` until one fails.
+fn runs(checked: &CheckedGraph, schedule: &Schedule, seeds: std::ops::Range<u64>) -> Result<(), Failure> {
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let sizes = &checked.graph().sizes;
+        let ranks = ranks(sizes, &mut random);
+        let routing = Routing::random(sizes, ranks, &mut random);
+        run(checked, schedule, &routing, &mut random)?;
+    }
+    Ok(())
+}
+
+fn layers() -> impl Strategy<Value = Layer> {
+    let tiles = (0usize..3, 0usize..3, 1usize..4, prop::sample::select(vec![16usize, 32]));
+    let group = (prop::sample::select(vec![4usize, 6, 8]), 1usize..4, 1usize..12);
+    let widths = (1usize..4, 1usize..4, prop::sample::select(vec![16usize, 32, 64]));
+    (tiles, group, widths).prop_map(|(tiles, group, widths)| Layer {
+        put: 1 << tiles.0,
+        tile_m: 1 << (tiles.0 + tiles.1),
+        block: tiles.2,
+        tile_n: tiles.3,
+        experts: group.0,
+        top_k: group.1,
+        tokens: group.2,
+        hidden: 16 * widths.0,
+        inter: 16 * widths.1,
+        columns: widths.2,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..3, seed: u64) {
+        let checked = [moe_ffn, gated, prepared][variant](&layer);
+        let schedule = schedule(&checked, Cores { aic, aiv });
+        let valid = validate(&checked, schedule);
+        let words = |found: Vec<crate::validate::Violation>| found.iter().map(|f| f.text(&checked)).collect::<Vec<_>>();
+        let valid = valid.map_err(words).unwrap();
+        let seed = seed >> 8;
+        prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
+    }
+
+    /// What validation lets pass runs, even when it is not what the scheduler made.
+    #[test]
+    fn what_validation_lets_pass_runs(swaps in prop::collection::vec((0usize..3, any::<usize>(), any::<usize>()), 1..3),
+                                      seed in 0u64..1 << 40) {
+        let checked = moe_ffn(&Layer::TINY);
+        let mut schedule = schedule(&checked, CORES);
+        for order in &mut schedule.orders {
+            for &(role, a, b) in &swaps {
+                let queue = &mut order.queues[crate::ids::RoleId::new(role)];
+                let (a, b) = (a % queue.len(), b % queue.len());
+                queue.swap(a, b);
+            }
+        }
+        if let Ok(valid) = validate(&checked, schedule) {
+            prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
+        }
+    }
+}
+
+/// Breaks the schedule in one way; both validation and some run must see it.
+fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl FnOnce(&mut Schedule)) {
+    let mut broken = whole.clone();
+    break_it(&mut broken);
+    assert!(validate(checked, broken.clone()).is_err(), "validation does not see: {what}");
+    assert!(runs(checked, &broken, 0..200).is_err(), "no run sees: {what}");
+}
+
+#[test]
+fn every_wait_is_needed() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    for (phase, waits) in whole.waits.iter() {
+        for wait in 0..waits.len() {
+            caught(&checked, &whole, &format!("no wait {wait} of phase {}", phase.0), |schedule| {
+                schedule.waits[phase].remove(wait);
+            });
+        }
+    }
+}
+
+#[test]
+fn every_signal_is_needed() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    for (phase, signals) in whole.signals.iter() {
+        for signal in 0..signals.len() {
+            caught(&checked, &whole, &format!("no signal {signal} of phase {}", phase.0), |schedule| {
+                schedule.signals[phase].remove(signal);
+            });
+        }
+    }
+}
+
+#[test]
+fn every_need_is_exact() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    for (phase, waits) in whole.waits.iter() {
+        for wait in 0..waits.len() {
+            caught(&checked, &whole, &format!("more for wait {wait} of phase {}", phase.0), |schedule| {
+                schedule.waits[phase][wait].need.per_row += 1;
+            });
+            caught(&checked, &whole, &format!("less for wait {wait} of phase {}", phase.0), |schedule| {
+                let need = &mut schedule.waits[phase][wait].need;
+                match need.pieces.first_mut() {
+                    Some(piece) => piece.1 -= 1,
+                    None => need.per_row -= 1,
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_consumer_before_its_producer_never_ends() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "down before gate", |schedule| {
+        for order in &mut schedule.orders {
+            let queue = &mut order.queues[crate::ids::RoleId(0)];
+            let down = queue.iter().position(|entry| entry.phase.0 == 4).unwrap();
+            let entry = queue.remove(down);
+            queue.insert(0, entry);
+        }
+    });
+}
+
+#[test]
+fn two_phases_in_another_order_speak_for_nobody() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "up before gate", |schedule| {
+        for order in &mut schedule.orders {
+            for entry in &mut order.queues[crate::ids::RoleId(0)] {
+                entry.phase.0 = [0, 2, 1, 3, 4][entry.phase.0 as usize];
+            }
+        }
+    });
+}
+
+#[test]
+fn another_band_makes_other_cores() {
+    let layer = Layer { inter: 64, ..Layer::TINY };
+    let checked = moe_ffn(&layer);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "gate's tiles on other cores than up's", |schedule| {
+        schedule.band_of[crate::ids::PhaseId(1)] = 2;
+    });
+}
+
+#[test]
+fn an_entry_left_out_is_seen() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "no last sum", |schedule| {
+        for order in &mut schedule.orders {
+            order.queues[crate::ids::RoleId(2)].pop();
+        }
+    });
+}
