@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod artifacts;
 pub mod compile;
+pub mod emit;
 pub mod expand;
 pub mod finding;
 pub mod fingerprint;

@@ -71,7 +71,14 @@ fn block(task: &Task, x: usize, w: usize, y: usize) -> Result<Product, Overflow>
     let [m, n, k] = [task.params[x].shape.rows, task.params[w].shape.rows, task.params[x].shape.cols]
         .map(|extent| (extent as u64).next_multiple_of(16));
     fits(task, w, Memory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
-    fits(task, w, Memory::L0B, L0_STAGE, n * 16 * BF16, &format!("16 columns of {n} rows, in one of two halves of L0B"))?;
+    fits(
+        task,
+        w,
+        Memory::L0B,
+        L0_STAGE,
+        n * 16 * BF16,
+        &format!("16 columns of {n} rows, in one of two halves of L0B"),
+    )?;
     let rows = m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16));
     let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
     let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);

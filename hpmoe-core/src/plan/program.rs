@@ -104,11 +104,12 @@ impl Program {
             program: Self { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
             place: vec![None; task.params.len() + task.body.steps.len()],
             like: (0..task.params.len()).collect(),
+            same: (0..task.params.len()).collect(),
         };
         for (number, step) in task.body.steps.iter().enumerate() {
             builder.step(number, step);
         }
-        builder.program
+        builder.finish()
     }
 }
 
@@ -117,8 +118,10 @@ struct Builder<'a> {
     program: Program,
     /// Where each value lies; parameters lie in their input stage.
     place: Vec<Option<BufferId>>,
-    /// The parameter whose columns each value has.
+    /// A parameter whose columns each value has.
     like: Vec<usize>,
+    /// For each parameter one that has as many columns at run time: itself, or one that it is computed with.
+    same: Vec<usize>,
 }
 
 impl Builder<'_> {
@@ -127,13 +130,16 @@ impl Builder<'_> {
             Device::Load | Device::Store => Vec::new(),
             _ => step.operands.iter().map(|value| self.value(*value)).collect(),
         };
-        let columns = match step.operation.device {
-            Device::Store => step.operands[1],
-            _ => step.operands[0],
-        };
-        let like = self.like[columns.index()];
+        let like = self.like[step.operands[0].index()];
         self.like.push(like);
-        let name = step.name.clone().unwrap_or_else(|| format!("{}_{number}", plain(&step.operation.name())));
+        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. });
+        for other in step.operands.iter().skip(1).filter(|_| alike) {
+            self.join(like, self.like[other.index()]);
+        }
+        let name = step.name.clone().unwrap_or_else(|| match step.operation.device {
+            Device::Load => self.task.params[step.operands[0].index()].name.clone(),
+            _ => plain(&step.operation.name()).to_owned(),
+        });
         let place = match step.operation.device {
             Device::Load => self.load(number, step.operands[0].index(), name),
             Device::Store => {
@@ -156,7 +162,9 @@ impl Builder<'_> {
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
-            Device::Matmul | Device::Put => unreachable!("the front end keeps {} off vector cores", step.operation.name()),
+            Device::Matmul | Device::Put => {
+                unreachable!("the front end keeps {} off vector cores", step.operation.name())
+            }
         };
         self.place[self.task.params.len() + number] = Some(place);
     }
@@ -246,6 +254,22 @@ impl Builder<'_> {
         };
         let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}_{number}") };
         (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
+    }
+
+    /// Two parameters have as many columns.
+    fn join(&mut self, a: usize, b: usize) {
+        let (from, to) = (self.same[a], self.same[b]);
+        // The leader, where it is one of them: its columns are in every loop anyway.
+        let (from, to) = if from == self.program.leader { (to, from) } else { (from, to) };
+        self.same.iter_mut().filter(|same| **same == from).for_each(|same| *same = to);
+    }
+
+    fn finish(mut self) -> Program {
+        for id in self.program.buffers.ids() {
+            let like = self.program.buffers[id].like;
+            self.program.buffers[id].like = self.same[like];
+        }
+        self.program
     }
 
     fn value(&self, value: ValueId) -> BufferId {

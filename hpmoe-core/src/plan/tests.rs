@@ -64,7 +64,11 @@ fn swiglu_keeps_two_stages_of_each_tile_and_shares_dead_values() {
     assert_eq!(plan.used, Bytes((6 * 512 + 2 * 1024) * u64::from(plan.rows)));
     assert_eq!(plan.rows, 32, "128 rows in four pieces");
     assert_eq!(clashing(&plan), None);
-    let overlapping = plan.program.buffers.ids().any(|a| plan.program.buffers.ids().any(|b| a < b && plan.offsets[a] == plan.offsets[b]));
+    let overlapping = plan
+        .program
+        .buffers
+        .ids()
+        .any(|a| plan.program.buffers.ids().any(|b| a < b && plan.offsets[a] == plan.offsets[b]));
     assert!(overlapping, "values that are never alive together share UB");
 }
 

@@ -4,7 +4,7 @@ use super::limits::{COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
 use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
 use super::{Memory, Overflow, by_size};
 use crate::graph::Task;
-use crate::ids::{Arena, Id};
+use crate::ids::Arena;
 use crate::units::Bytes;
 
 /// How a vector task uses UB.
@@ -73,7 +73,7 @@ fn lives(program: &Program) -> Arena<BufferId, Life> {
         let first = calls.next().unwrap_or_default();
         let maker = program.calls.get(first).map(|call| call.instruction);
         let in_place = matches!(maker, Some(Instruction::Binary(_) | Instruction::Scalar(..) | Instruction::Unary(_)));
-        Life { first, last: calls.last().unwrap_or(first), in_place }
+        Life { first, last: calls.next_back().unwrap_or(first), in_place }
     };
     program.buffers.ids().map(life).collect()
 }
@@ -166,7 +166,8 @@ pub(super) fn clashing(plan: &VectorPlan) -> Option<(BufferId, BufferId)> {
         (plan.offsets[id], plan.offsets[id] + plan.bytes(id) * stages)
     };
     let always = |id: BufferId| plan.program.buffers[id].holds != Holds::Value;
-    ids.iter().flat_map(|&a| ids.iter().map(move |&b| (a, b))).filter(|(a, b)| a.index() < b.index()).find(|&(a, b)| {
-        meet(range(a), range(b)) && (always(a) || always(b) || lives[a].clashes(lives[b]))
-    })
+    ids.iter()
+        .flat_map(|&a| ids.iter().map(move |&b| (a, b)))
+        .filter(|(a, b)| a < b)
+        .find(|&(a, b)| meet(range(a), range(b)) && (always(a) || always(b) || lives[a].clashes(lives[b])))
 }

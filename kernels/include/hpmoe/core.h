@@ -74,6 +74,9 @@ struct Core {
         const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8) + 1);
         return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
     }
+    // All row tiles of a space on this rank.
+    __aicore__ inline uint32_t RowTiles(uint32_t space) const { return FirstTile(space, launch.local_experts); }
+
     __aicore__ inline int32_t Order(uint32_t place) const { return Word<int32_t>(launch.order, place); }
 
     __aicore__ inline uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {

@@ -9,7 +9,18 @@
 
 namespace hpmoe {
 
+// Two stages of a tile's rows in UB, one behind the other: one is filled or drained while the other is computed with.
+template <typename T> struct Stages {
+    uint32_t offset;
+    uint32_t bytes; // of one stage
+
+    __aicore__ inline LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(offset + stage * bytes, bytes); }
+};
+
 __aicore__ inline uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
+
+// Elements that a call in count form runs over for so many rows.
+__aicore__ inline int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
 // Blocks of 32 bytes between rows of UB: a copy alone would align f32 rows to eight elements.
 template <typename T> __aicore__ inline uint32_t UbGap(uint32_t cols) {

@@ -1,0 +1,13 @@
+//! A small tree of C++ and its printer. What is emitted is built here, and becomes text in one place.
+
+mod expr;
+mod item;
+mod names;
+mod print;
+mod stmt;
+
+pub(super) use expr::{Expr, braces, float, int, name};
+pub(super) use item::{Function, Item};
+pub(super) use names::{Names, identifier};
+pub(super) use print::print;
+pub(super) use stmt::{Case, Stmt};

@@ -1,0 +1,107 @@
+//! Queues and descriptors as the device reads them.
+
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::Id as _;
+use crate::schedule::{Entry, Order, Role, Schedule, Unit};
+
+/// Bytes of `HpmoeDescriptor`.
+pub(super) const DESCRIPTOR_BYTES: usize = 64;
+
+/// What one order becomes.
+pub(super) struct Encoded {
+    /// `(first, count)` for each core, matrix cores first.
+    pub(super) queues: Vec<(u32, u32)>,
+    /// Descriptors, little endian.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Encodes the queues of one number of ranks. Cores of a role share one.
+pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> Encoded {
+    let mut queues = vec![(0, 0); (schedule.aic + schedule.aiv) as usize];
+    let mut bytes = Vec::new();
+    for (role, queue) in order.queues.iter() {
+        let role = &schedule.roles[role];
+        let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
+        for entry in queue {
+            bytes.extend(descriptor(graph, schedule, role, entry));
+        }
+        let offset = match role.unit {
+            Unit::Aic => 0,
+            Unit::Aiv => schedule.aic,
+        };
+        for core in role.first..role.first + role.count {
+            queues[(offset + core) as usize] = (first, queue.len() as u32);
+        }
+    }
+    Encoded { queues, bytes }
+}
+
+/// `HpmoeSpaceKind` of the ABI.
+pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
+    match kind {
+        SpaceKind::RowTiles => 0,
+        SpaceKind::Sends => 1,
+        SpaceKind::Arrivals => 2,
+        SpaceKind::Blocks => 3,
+    }
+}
+
+/// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.
+fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entry: &Entry) -> [u8; DESCRIPTOR_BYTES] {
+    let phase = &graph.phases[entry.phase];
+    let mut bytes = [0; DESCRIPTOR_BYTES];
+    let mut at = 0;
+    let mut put = |field: &[u8]| {
+        bytes[at..at + field.len()].copy_from_slice(field);
+        at += field.len();
+    };
+    put(&(entry.phase.index() as u16).to_le_bytes());
+    put(&(phase.space.index() as u16).to_le_bytes());
+    put(&space_kind(graph.spaces[phase.space].kind).to_le_bytes());
+    put(&(schedule.band_of[entry.phase].max(1) as u16).to_le_bytes());
+    put(&phase.columns().to_le_bytes());
+    put(&entry.expert.to_le_bytes());
+    put(&entry.peer_offset.to_le_bytes());
+    put(&(role.first as u16).to_le_bytes());
+    put(&(role.count as u16).to_le_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+    use crate::schedule::{Cores, schedule};
+
+    #[test]
+    fn every_core_has_the_queue_of_its_role() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let order = &schedule.orders[1];
+        let encoded = encode(checked.graph(), &schedule, order);
+        let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
+        assert_eq!(encoded.bytes.len(), entries * DESCRIPTOR_BYTES);
+        assert_eq!(encoded.queues.len(), 72);
+        for (id, queue) in order.queues.iter() {
+            let role = &schedule.roles[id];
+            let core = if role.unit == Unit::Aic { role.first } else { 24 + role.first };
+            assert_eq!(encoded.queues[core as usize].1 as usize, queue.len());
+        }
+    }
+
+    #[test]
+    fn fields_lie_where_the_abi_has_them() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let role = Role { name: "vector", unit: Unit::Aiv, first: 16, count: 32 };
+        let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
+        let entry = Entry { phase, expert: 5, peer_offset: 2 };
+        let bytes = descriptor(checked.graph(), &schedule, &role, &entry);
+        let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        assert_eq!((short(0), short(4)), (3, 0));
+        assert_eq!((word(8), word(12), word(16)), (2, 5, 2));
+        assert_eq!((short(20), short(22)), (16, 32));
+        assert!(bytes[24..].iter().all(|&byte| byte == 0));
+    }
+}

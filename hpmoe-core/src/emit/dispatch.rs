@@ -1,0 +1,68 @@
+//! What a core does for a tile: the case of its phase.
+
+use super::context::{Context, number};
+use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};
+use super::readiness::{signals, waits};
+use super::views::{view, whole};
+use crate::graph::{Rows, SpaceKind};
+use crate::ids::{Id as _, PhaseId};
+use crate::schedule::Unit;
+use hpmoe_kernels::op::Core;
+
+/// The structure that the worker calls for each tile.
+pub(super) fn program(context: &Context<'_>) -> Item {
+    Item::Struct("Program".to_owned(), vec![run(context, Unit::Aic), Item::Blank, run(context, Unit::Aiv)])
+}
+
+/// The dispatch of one kind of core.
+pub(super) fn run(context: &Context<'_>, unit: Unit) -> Item {
+    let core = match unit {
+        Unit::Aic => "CubeCore &",
+        Unit::Aiv => "VectorCore &",
+    };
+    let cases: Vec<Case> =
+        context.graph.phases.ids().filter(|&phase| context.unit(phase) == unit).map(|id| case(context, id)).collect();
+    let unnamed = cases.is_empty();
+    let mut body = Vec::new();
+    if !unnamed {
+        body.push(Stmt::Switch(name("tile").dot("phase"), cases));
+    }
+    body.push(Stmt::Return(name("false")));
+    let param = |ty: &str, name: &str| (ty.to_owned(), if unnamed { String::new() } else { name.to_owned() });
+    Item::Function(Function {
+        head: "static __aicore__ inline bool".to_owned(),
+        name: "Run".to_owned(),
+        params: vec![param(core, "core"), param("const Tile &", "tile")],
+        body,
+    })
+}
+
+fn case(context: &Context<'_>, id: PhaseId) -> Case {
+    let phase = &context.graph.phases[id];
+    let mut body = waits(context, id);
+    body.push(task_call(context, id));
+    body.extend(signals(context, id));
+    body.push(Stmt::Return(name("true")));
+    Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }
+}
+
+fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
+    let phase = &context.graph.phases[id];
+    let mut arguments: Vec<Expr> = vec![name("core")];
+    let put = context.graph.tasks[phase.task].core == Core::Comm;
+    if put {
+        arguments.push(name("tile"));
+    }
+    arguments.extend(phase.accesses.iter().map(|access| view(context, phase, access)));
+    if put {
+        let origins = phase.origins.expect("every put there is goes through the route");
+        let rows = vec![name("tile").dot("first"), name("tile").dot("rows")];
+        arguments.push(whole(context, origins.tensor, origins.write).method("Rows", rows));
+        if context.graph.spaces[phase.space].kind == SpaceKind::Sends {
+            let gathers = phase.accesses.iter().any(|access| access.region.rows == Rows::Gather);
+            arguments.push(int(if gathers { context.graph.sizes.top_k as u64 } else { 1 }));
+        }
+    }
+    debug_assert!(phase.task.index() < context.task_names.len());
+    Stmt::call(format!("task::{}", context.task_names[phase.task]), arguments)
+}

@@ -1,0 +1,169 @@
+//! Waits before a task and signals after it.
+
+use super::context::{Context, number};
+use super::cpp::{Expr, Stmt, int, name};
+use crate::analyze::{Amount, Grid, Index, Need, Signal, Wait};
+use crate::graph::{Extent, Phase, SpaceKind};
+use crate::ids::{CounterId, PhaseId};
+use crate::schedule::Unit;
+
+fn tile(member: &str) -> Expr {
+    name("tile").dot(member)
+}
+
+fn core(member: &str, arguments: Vec<Expr>) -> Expr {
+    name("core").method(member, arguments)
+}
+
+/// `if (!…) { return false; }`: the launch is given up.
+fn or_leave(wait: Expr) -> Stmt {
+    Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
+}
+
+/// What a tile waits for: its counters and, before a put, the peer.
+pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let phase = &context.graph.phases[id];
+    let mut all = Vec::new();
+    if phase.accesses.iter().any(|access| access.remote) {
+        all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
+    }
+    all.extend(context.schedule.waits[id].iter().map(|wait| {
+        let counter = counter(context, wait.counter);
+        let index = index(context, phase, wait.counter, wait.index);
+        or_leave(core("Await", vec![counter, index, need(context, phase, wait)]))
+    }));
+    all
+}
+
+/// What a tile signals, behind one fence.
+pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let phase = &context.graph.phases[id];
+    let signals = &context.schedule.signals[id];
+    if signals.is_empty() {
+        return Vec::new();
+    }
+    let fence = if signals.iter().any(|signal| signal.remote) { "FencePeer" } else { "Fence" };
+    let mut all = vec![Stmt::Expr(core(fence, Vec::new()))];
+    all.extend(signals.iter().map(|made| signal(context, id, phase, made)));
+    all
+}
+
+fn signal(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> Stmt {
+    let counter = counter(context, signal.counter);
+    if signal.index == Index::PieceBlocks {
+        let Grid::Blocks { height } = context.counters[signal.counter].grid else {
+            unreachable!("only blocks of tokens have counters by piece")
+        };
+        let slots = u64::from(height) * context.graph.sizes.top_k as u64;
+        return Stmt::call("SignalBlocks", vec![name("core"), name("tile"), counter, int(slots)]);
+    }
+    let index = index(context, phase, signal.counter, signal.index);
+    let amount = match signal.amount {
+        Amount::Rows => tile("rows"),
+        Amount::One => int(1u64),
+    };
+    Stmt::Expr(match (context.unit(id), signal.remote) {
+        (Unit::Aic, _) => core("Signal", vec![counter, index]),
+        (Unit::Aiv, false) => core("Signal", vec![counter, index, amount]),
+        (Unit::Aiv, true) => core("SignalPeer", vec![tile("peer"), counter, index, amount]),
+    })
+}
+
+fn counter(context: &Context<'_>, counter: CounterId) -> Expr {
+    name(format!("counter::{}", context.used_counters.name(counter)))
+}
+
+/// Which counter of an array.
+fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index) -> Expr {
+    match index {
+        Index::RowTile => row_tile(context, phase, counter),
+        Index::Tile => {
+            let columns = match context.counters[counter].grid {
+                Grid::RowTiles { columns, .. } => columns,
+                _ => 1,
+            };
+            row_tile(context, phase, counter) * int(columns) + tile("column")
+        }
+        Index::Expert => tile("expert"),
+        Index::Block | Index::PieceBlocks => match context.counters[counter].grid {
+            Grid::Blocks { height } if height != context.graph.spaces[phase.space].height => {
+                tile("first") / int(height)
+            }
+            _ => tile("number"),
+        },
+        Index::Rank => int(0u64),
+    }
+}
+
+/// The row tile of the counter's grid that holds the tile's rows: its own, or one to be looked up.
+fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let Some(space) = context.looked_up(phase, counter, Index::RowTile) else { return tile("number") };
+    let named = name(format!("space::{}", context.space_name(space)));
+    let first = match context.graph.spaces[phase.space].kind {
+        SpaceKind::Sends => core("FirstTileAt", vec![named, tile("peer"), tile("expert")]),
+        _ => core("FirstTile", vec![named, tile("expert")]),
+    };
+    first + tile("at") / int(context.graph.spaces[space].height)
+}
+
+/// How much is enough: what the producers of the counter's rows add together.
+fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
+    let Need { per_row, pieces } = &wait.need;
+    let rows = || rows(context, phase, wait.counter);
+    let mut total = int(0u64);
+    if *per_row > 0 {
+        total = total + rows() * int(*per_row);
+    }
+    for &(height, count) in pieces {
+        let started = match context.counters[wait.counter].grid {
+            // One piece holds all rows that the counter speaks of.
+            Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
+            // The rows of a rank are cut for each expert anew.
+            Grid::Rank => match context.row_tiles(height) {
+                Some(space) => core("RowTiles", vec![name(format!("space::{}", context.space_name(space)))]),
+                None => divided(rows(), height),
+            },
+            _ => divided(rows(), height),
+        };
+        total = total + started * int(count);
+    }
+    total
+}
+
+fn divided(rows: Expr, height: u32) -> Expr {
+    name("CeilDiv").call(vec![rows, int(height)])
+}
+
+/// Rows that a counter stands for; tokens, where it stands for tokens.
+fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let space = &context.graph.spaces[phase.space];
+    let array = &context.counters[counter];
+    match array.grid {
+        Grid::RowTiles { space: of, .. } if of == phase.space => tile("rows"),
+        Grid::RowTiles { space: of, .. } => {
+            let height = context.graph.spaces[of].height;
+            core("TileRows", vec![tile("expert"), tile("at"), int(height)])
+        }
+        Grid::Experts => core("ExpertRows", vec![tile("expert")]),
+        Grid::Blocks { height } if height == space.height => tile("rows"),
+        Grid::Blocks { height } => core("BlockTokens", vec![tile("first") / int(height), int(height)]),
+        Grid::Rank => match context.graph.tensors[array.tensor].extent {
+            Extent::Received => core("ReceivedRows", Vec::new()),
+            _ => name("core").dot("launch").dot("tokens"),
+        },
+    }
+}
+
+/// The declaration of a counter array.
+pub(super) fn numbered(context: &Context<'_>) -> Vec<(String, u64, String)> {
+    let described = |(place, (id, name)): (usize, (CounterId, &str))| {
+        let meaning = super::context::UsedCounters::meaning(context.graph, &context.counters[id]);
+        (name.to_owned(), place as u64, meaning)
+    };
+    context.used_counters.iter().enumerate().map(described).collect()
+}
+
+/// The declaration of a space that is looked up.
+pub(super) fn looked_up(context: &Context<'_>) -> Vec<(String, u64)> {
+    context.looked_up_spaces().into_iter().map(|space| (context.space_name(space), number(space))).collect()
+}

@@ -1,0 +1,279 @@
+//! Functions of vector tasks: pieces of rows, loaded one ahead of those that are computed.
+
+use super::cpp::{Expr, Function, Names, Stmt, braces, float, int, name};
+use crate::graph::Task;
+use crate::ids::Arena;
+use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
+use crate::units::Bytes;
+
+/// Names that the function has for itself.
+const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage", "count"];
+
+/// The function; `layout` tells its use of UB from that of other tasks.
+pub(super) fn vector(
+    task: &Task,
+    function: &str,
+    plan: &VectorPlan,
+    layout: u64,
+    place: &dyn Fn(usize) -> String,
+) -> Function {
+    let mut scope = Names::with(OWN);
+    let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
+    let buffers = plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
+    let emitter = Emitter { task, plan, params, buffers, place };
+    let views = task
+        .params
+        .iter()
+        .zip(&emitter.params)
+        .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone()));
+    Function {
+        head: "__aicore__ inline void".to_owned(),
+        name: function.to_owned(),
+        params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).collect(),
+        body: emitter.body(layout),
+    }
+}
+
+struct Emitter<'a> {
+    task: &'a Task,
+    plan: &'a VectorPlan,
+    params: Vec<String>,
+    buffers: Arena<BufferId, String>,
+    place: &'a dyn Fn(usize) -> String,
+}
+
+impl Emitter<'_> {
+    fn body(&self, layout: u64) -> Vec<Stmt> {
+        let leader = &self.params[self.plan.program.leader];
+        let mut body = vec![Stmt::constexpr("uint32_t", "ROWS", int(self.plan.rows))];
+        body.extend(self.stages());
+        body.push(Stmt::call("core.Use", vec![int(layout)]));
+        let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
+        body.push(Stmt::constant("uint32_t", "pieces", all));
+        let load = self.load();
+        let mut compute = self.piece(name("piece") - int(1u64));
+        compute.extend(self.compute());
+        let mut turns = Vec::new();
+        if !load.is_empty() {
+            let mut loaded = self.piece(name("piece"));
+            loaded.extend(load);
+            turns.push(Stmt::If(name("piece").binary("<", name("pieces")), loaded));
+        }
+        turns.push(Stmt::If(name("piece").binary(">", int(0u64)), compute));
+        body.push(Stmt::for_up_to("piece", name("pieces"), turns));
+        body
+    }
+
+    /// Where and how long a piece is, and which stage it takes.
+    fn piece(&self, number: Expr) -> Vec<Stmt> {
+        let left = name(&self.params[self.plan.program.leader]).dot("rows") - name("first");
+        vec![
+            Stmt::constant("uint32_t", "first", number.clone() * name("ROWS")),
+            Stmt::constant("uint32_t", "rows", name("Min").call(vec![name("ROWS"), left])),
+            Stmt::constant("uint32_t", "stage", number % int(2u64)),
+        ]
+    }
+
+    fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.plan.program.buffers[id]
+    }
+
+    /// Offsets and sizes of the tiles' stages.
+    fn stages(&self) -> Vec<Stmt> {
+        let staged = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds != Holds::Value);
+        staged
+            .map(|(id, buffer)| {
+                let place = braces("", vec![int(self.plan.offsets[id].0), int(self.plan.bytes(id).0)]);
+                Stmt::constexpr(format!("Stages<{}>", buffer.element.ascendc()), &self.buffers[id], place)
+            })
+            .collect()
+    }
+
+    /// A buffer as an operand.
+    fn operand(&self, id: BufferId) -> Expr {
+        let named = name(&self.buffers[id]);
+        if self.buffer(id).holds == Holds::Value { named } else { named.at(name("stage")) }
+    }
+
+    fn load(&self) -> Vec<Stmt> {
+        let inputs = self.plan.program.buffers.iter().filter_map(|(id, buffer)| match buffer.holds {
+            Holds::Input(param) => Some((id, buffer, param)),
+            _ => None,
+        });
+        let loads: Vec<Stmt> = inputs
+            .map(|(id, buffer, param)| {
+                let rows = |of: &str| name(of) * int(buffer.rows);
+                let from = name(&self.params[param]);
+                Stmt::call("LoadRows", vec![self.operand(id), from, rows("first"), rows("rows")])
+            })
+            .collect();
+        if loads.is_empty() {
+            return loads;
+        }
+        let mut all = vec![Stmt::wait_flag("V_MTE2", name("stage"))];
+        all.extend(loads);
+        all.push(Stmt::set_flag("MTE2_V", name("stage")));
+        all
+    }
+
+    fn compute(&self) -> Vec<Stmt> {
+        let program = &self.plan.program;
+        let mut body = self.values();
+        body.extend(self.counts());
+        let reads_input = |call: &Call| call.from.iter().any(|&id| matches!(self.buffer(id).holds, Holds::Input(_)));
+        let writes_output = |call: &Call| matches!(self.buffer(call.to).holds, Holds::Output(_));
+        let last_read = program.calls.iter().rposition(reads_input);
+        let first_write = program.calls.iter().position(writes_output);
+        if last_read.is_some() {
+            body.push(Stmt::wait_flag("MTE2_V", name("stage")));
+        }
+        let barriers = barriers(self.plan);
+        let mut step = None;
+        for (number, call) in program.calls.iter().enumerate() {
+            if step != Some(call.step) {
+                step = Some(call.step);
+                body.push(self.step_comment(call.step));
+            }
+            if barriers[number] {
+                body.push(Stmt::call("PipeBarrier<PIPE_V>", Vec::new()));
+            }
+            if first_write == Some(number) {
+                body.push(Stmt::wait_flag("MTE3_V", name("stage")));
+            }
+            body.push(self.call(call));
+            if last_read == Some(number) {
+                body.push(Stmt::set_flag("V_MTE2", name("stage")));
+            }
+        }
+        body.extend(self.store());
+        body
+    }
+
+    fn step_comment(&self, step: usize) -> Stmt {
+        let step = &self.task.body.steps[step];
+        Stmt::Comment(format!("{}  {}", step.operation.name(), (self.place)(step.line)))
+    }
+
+    fn values(&self) -> Vec<Stmt> {
+        let values = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds == Holds::Value);
+        values
+            .map(|(id, buffer)| {
+                let ty = buffer.element.ascendc();
+                let place = vec![int(self.plan.offsets[id].0), int(self.plan.bytes(id).0)];
+                let made = name(format!("Ub<{ty}>")).call(place);
+                Stmt::constant(format!("LocalTensor<{ty}>"), &self.buffers[id], made)
+            })
+            .collect()
+    }
+
+    /// The different numbers of elements that calls run over, each with the rows for one row of the piece and the
+    /// parameter that has its columns.
+    fn extents(&self) -> Vec<(u32, usize)> {
+        let mut extents = Vec::new();
+        let counted =
+            self.plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine(_)));
+        for call in counted {
+            let extent = self.extent(call);
+            if !extents.contains(&extent) {
+                extents.push(extent);
+            }
+        }
+        extents
+    }
+
+    fn extent(&self, call: &Call) -> (u32, usize) {
+        let buffer = self.buffer(call.to);
+        (buffer.rows, buffer.like)
+    }
+
+    fn counts(&self) -> Vec<Stmt> {
+        let value = |&(rows, like): &(u32, usize)| {
+            let cols = name(&self.params[like]).dot("cols");
+            let value = name("UbCount").call(vec![name("rows") * int(rows), cols]);
+            Stmt::constant("int32_t", self.count_name((rows, like)), value)
+        };
+        self.extents().iter().map(value).collect()
+    }
+
+    /// `count`, with the parameter and the rows where those tell it from others.
+    fn count_name(&self, (rows, like): (u32, usize)) -> String {
+        let all = self.extents();
+        let of =
+            if all.iter().all(|&(_, other)| other == like) { String::new() } else { format!("_{}", self.params[like]) };
+        let times = if rows == 1 { String::new() } else { format!("_{rows}") };
+        format!("count{of}{times}")
+    }
+
+    fn call(&self, call: &Call) -> Stmt {
+        let mut arguments = vec![self.operand(call.to)];
+        arguments.extend(call.from.iter().map(|&id| self.operand(id)));
+        let function = match call.instruction {
+            Instruction::Routine(routine) => {
+                let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
+                arguments.extend(call.scratch.iter().map(|&id| self.operand(id)));
+                arguments.push(name("rows") * int(to.rows));
+                arguments.push(name(&self.params[to.like]).dot("cols"));
+                arguments.push(int(values.rows / to.rows));
+                return Stmt::call(routine, arguments);
+            }
+            Instruction::Widen => {
+                arguments.push(name("RoundMode::CAST_NONE"));
+                "Cast"
+            }
+            Instruction::Narrow => {
+                arguments.push(name("RoundMode::CAST_RINT"));
+                "Cast"
+            }
+            Instruction::Copy => "DataCopy",
+            Instruction::Scalar(function, scalar) => {
+                arguments.push(float(scalar));
+                function
+            }
+            Instruction::Binary(function) | Instruction::Unary(function) => function,
+        };
+        arguments.push(name(self.count_name(self.extent(call))));
+        Stmt::call(function, arguments)
+    }
+
+    fn store(&self) -> Vec<Stmt> {
+        let outputs = self.plan.program.buffers.iter().filter_map(|(id, buffer)| match buffer.holds {
+            Holds::Output(param) => Some((id, buffer, param)),
+            _ => None,
+        });
+        let mut all = vec![Stmt::set_flag("V_MTE3", name("stage")), Stmt::wait_flag("V_MTE3", name("stage"))];
+        all.extend(outputs.map(|(id, buffer, param)| {
+            let rows = |of: &str| name(of) * int(buffer.rows);
+            let to = name(&self.params[param]);
+            Stmt::call("StoreRows", vec![to, rows("first"), rows("rows"), self.operand(id)])
+        }));
+        all.push(Stmt::set_flag("MTE3_V", name("stage")));
+        all
+    }
+}
+
+/// Before which calls the vector pipe must be done with what it wrote: where a call reads or overwrites that. The body
+/// is a loop, so what is left open at its end counts at its start. Output stages are kept apart by flags.
+fn barriers(plan: &VectorPlan) -> Vec<bool> {
+    let program = &plan.program;
+    let range = |id: BufferId| (plan.offsets[id], plan.offsets[id] + plan.bytes(id));
+    let meets = |id: BufferId, open: &[(Bytes, Bytes)]| {
+        let (from, to) = range(id);
+        open.iter().any(|&(start, end)| from < end && start < to)
+    };
+    let mut open: Vec<(Bytes, Bytes)> = Vec::new();
+    let mut found = Vec::new();
+    for _turn in 0..2 {
+        found.clear();
+        for call in &program.calls {
+            let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
+            let needed = touched.copied().any(|id| meets(id, &open));
+            if needed {
+                open.clear();
+            }
+            found.push(needed);
+            let written = call.scratch.iter().chain(std::iter::once(&call.to));
+            open.extend(written.filter(|&&id| program.buffers[id].holds == Holds::Value).map(|&id| range(id)));
+        }
+    }
+    found
+}

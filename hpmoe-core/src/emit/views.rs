@@ -1,0 +1,86 @@
+//! Arguments of a call as views of tensors.
+
+use super::context::Context;
+use super::cpp::{Expr, int, name};
+use crate::graph::{Access, Columns, Extent, Memory, Phase, Rows};
+use crate::ids::TensorId;
+
+/// The part of a tensor that an argument names, in terms of `tile`.
+pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Expr {
+    let whole = whole(context, access.tensor, access.remote);
+    let (first, count) = (name("tile").dot("first"), name("tile").dot("rows"));
+    let rows = match access.region.rows {
+        Rows::Tile | Rows::Piece | Rows::Block => whole.method("Rows", vec![first, count]),
+        Rows::BlockSlots => {
+            let slots = context.graph.sizes.top_k as u64;
+            whole.method("Rows", vec![first * int(slots), count * int(slots)])
+        }
+        // The put looks up each row.
+        Rows::Gather | Rows::Scatter => whole,
+        Rows::Expert { range, index, height } => {
+            let Extent::Expert { rows } = context.graph.tensors[access.tensor].extent else {
+                unreachable!("the front end takes rows of an expert only of such a tensor")
+            };
+            let expert = whole.method("Rows", vec![name("tile").dot("expert") * int(rows), int(rows)]);
+            if height >= rows {
+                expert
+            } else {
+                expert.method("Rows", vec![iteration(phase, range, index) * int(height), int(height)])
+            }
+        }
+    };
+    match access.region.columns {
+        Columns::All => rows,
+        Columns::Tile { range, index, width } => {
+            rows.method("Cols", vec![iteration(phase, range, index) * int(width), int(width)])
+        }
+    }
+}
+
+/// All of a tensor: of this rank, or of the tile's peer.
+pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Expr {
+    let named = name(format!("tensor::{}", context.tensor_names[tensor]));
+    if remote {
+        name("core").method("OfPeer", vec![named, name("tile").dot("peer")])
+    } else {
+        name("core").method("Of", vec![named])
+    }
+}
+
+/// How a tensor's type is spelled where it is declared.
+pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
+    let tensor = &context.graph.tensors[tensor];
+    let kind = if tensor.memory == Memory::Symmetric { "Symmetric" } else { "Private" };
+    format!("{kind}<{}>", tensor.element.ascendc())
+}
+
+/// The value of a loop over a constant range; columns count the ranges around a call, the innermost fastest.
+fn iteration(phase: &Phase, range: Option<u32>, index: u32) -> Expr {
+    let Some(range) = range else { return int(index) };
+    let extent = phase.ranges[range as usize];
+    if extent == 1 {
+        return int(0u64);
+    }
+    let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
+    let outer: u32 = phase.ranges[..range as usize].iter().product();
+    let value = name("tile").dot("column") / int(inner);
+    if outer == 1 { value } else { value % int(extent) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn columns_count_the_innermost_range_fastest() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut phase = checked.graph().phases.iter().next().unwrap().1.clone();
+        phase.ranges = vec![3, 5, 1];
+        let column = || name("tile").dot("column");
+        assert_eq!(iteration(&phase, Some(0), 0), column() / int(5u64));
+        assert_eq!(iteration(&phase, Some(1), 0), column() % int(5u64));
+        assert_eq!(iteration(&phase, Some(2), 0), int(0u64));
+        assert_eq!(iteration(&phase, None, 7), int(7u64));
+    }
+}
