@@ -1,0 +1,15 @@
+//! Graphs and schedules for people: texts that are the same for the same program, and pictures.
+
+mod graph_text;
+mod mermaid;
+mod names;
+mod runs;
+mod schedule_svg;
+mod schedule_text;
+mod totals;
+
+pub use graph_text::graph_text;
+pub use mermaid::mermaid;
+pub use schedule_svg::schedule_svg;
+pub use schedule_text::schedule_text;
+pub use totals::{Totals, totals};
