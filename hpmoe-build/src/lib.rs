@@ -16,8 +16,9 @@ mod cxx;
 mod files;
 
 use hpmoe_core::artifacts::{self, Artifact, FOLDER};
-use hpmoe_core::compile::{Front, Program, back, front, modules};
+use hpmoe_core::compile::{Front, back, front, modules};
 use hpmoe_core::fingerprint::{of_flow, of_module};
+use hpmoe_core::program::Program;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use std::path::{Path, PathBuf};
 

@@ -29,6 +29,18 @@ impl Artifact {
             stem: format!("{kernel}_{taskflow}_{fingerprint}"),
         }
     }
+
+    /// A file of this taskflow: its name below [`FOLDER`].
+    #[must_use]
+    pub fn file(&self, ending: &str) -> String {
+        format!("{}.{ending}", self.stem)
+    }
+
+    /// The same, below `OUT_DIR`, with a leading slash.
+    #[must_use]
+    pub fn below_out_dir(&self, ending: &str) -> String {
+        format!("/{FOLDER}/{}", self.file(ending))
+    }
 }
 
 /// The file that says that a module has been built, and with which constants.
@@ -49,7 +61,8 @@ pub fn write_resolved(source: &str, overrides: &Overrides) -> String {
 pub fn read_resolved(text: &str) -> Option<(String, Overrides)> {
     let mut lines = text.lines();
     let source = lines.next()?.to_owned();
-    let overrides = lines.map(|line| line.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?))));
+    let overrides =
+        lines.map(|line| line.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?))));
     Some((source, overrides.collect::<Option<_>>()?))
 }
 

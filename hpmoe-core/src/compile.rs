@@ -1,9 +1,14 @@
 //! The pipeline on one screen.
 
 use crate::analyze::{CheckedGraph, analyze};
+use crate::artifacts::Artifact;
+use crate::emit::{Names, Paths, ascendc, tables};
 use crate::finding::{Diagnostic, Errors};
 use crate::lower::lower;
+use crate::program::{Program, program};
+use crate::schedule::{Cores, schedule};
 use crate::syntax::{Kernel, Overrides, parse};
+use crate::validate::{Violation, validate};
 use syn::{Item, ItemMod};
 
 /// A kernel module with its checked taskflows.
@@ -55,4 +60,24 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
             collect(items, found);
         }
     }
+}
+
+/// The back end: schedules a checked graph and writes everything that a build leaves behind.
+///
+/// # Errors
+///
+/// A text for the user where a schedule fails its validation, which is a fault of this compiler.
+pub fn back(checked: &CheckedGraph, file: &str, artifact: &Artifact, fingerprint: &str) -> Result<Program, String> {
+    let proposed = schedule(checked, Cores::ASCEND_A3);
+    let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
+    let names = Names { file, symbol: &artifact.symbol };
+    let kernel = ascendc(checked, checked.plans(), valid.schedule(), &names);
+    let descriptors = artifact.below_out_dir("descriptors");
+    let tables = tables(checked, valid.schedule(), &names, &Paths { fingerprint, descriptors: &descriptors });
+    Ok(program(checked, &valid, artifact, &kernel, tables, fingerprint))
+}
+
+fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
+    let lines: String = violations.iter().map(|violation| format!("\n  {}", violation.text(checked))).collect();
+    format!("the schedule of this taskflow fails its validation, which is a fault of hpmoe [HP90]{lines}")
 }

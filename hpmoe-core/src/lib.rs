@@ -11,6 +11,7 @@ pub mod graph;
 pub mod ids;
 pub mod lower;
 pub mod plan;
+pub mod program;
 pub mod report;
 pub mod schedule;
 pub mod syntax;

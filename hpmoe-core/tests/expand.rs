@@ -63,7 +63,10 @@ fn a_stale_kernel_is_refused() {
     let edited = EXAMPLE.replace("gate.silu() * up.load()", "up.load() * gate.silu()");
     assert_ne!(edited, EXAMPLE);
     let text = expand(&edited, Some("out"), &built(EXAMPLE, &Overrides::new()));
-    assert!(text.contains("kernel `moe_ffn` is stale: what was built from `src/moe.rs` is not this module [HP17]"), "{text}");
+    assert!(
+        text.contains("kernel `moe_ffn` is stale: what was built from `src/moe.rs` is not this module [HP17]"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -137,9 +137,9 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String>
         by_columns || by_rows
     };
     if let Some(range) = (0..phase.ranges.len()).find(|range| phase.ranges[*range] > 1 && !chosen(*range)) {
-        return Some(format!("iteration of range {} of {}", range + 1, phase.ranges.len()));
+        return Some(phase.range_names[range].clone());
     }
     let by_expert = matches!(graph.tensors[access.tensor].extent, Extent::Expert { .. });
     let many_items = graph.spaces[phase.space].kind != SpaceKind::Blocks;
-    (by_expert && many_items).then(|| "row tile of an expert".to_owned())
+    (by_expert && many_items).then(|| "row tile".to_owned())
 }

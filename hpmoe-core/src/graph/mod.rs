@@ -43,6 +43,8 @@ pub struct Phase {
     pub space: SpaceId,
     /// Extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
     pub ranges: Vec<u32>,
+    /// Their loop variables, outermost first.
+    pub range_names: Vec<String>,
     /// One per argument, in order.
     pub accesses: Vec<Access>,
     /// For puts through the route: where the rows' (token, k) lie beside them.

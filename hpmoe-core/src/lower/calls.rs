@@ -258,6 +258,7 @@ impl Lowering<'_> {
             task,
             space,
             ranges: nest.ranges.iter().map(|(_, extent)| *extent).collect(),
+            range_names: nest.ranges.iter().map(|(name, _)| name.clone()).collect(),
             accesses,
             origins,
             source: call.source.to_owned(),
