@@ -1,6 +1,6 @@
 //! Checked graphs of the example kernel and of variants of it, for tests.
 
-use crate::analyze::CheckedGraph;
+use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
 use crate::compile::{front, modules};
 use crate::finding::Diagnostic;
 use crate::ids::{Arena, PhaseId};
@@ -127,6 +127,21 @@ pub(crate) fn only(layer: &Layer, core: Core) -> CheckedGraph {
     let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
     graph.phases = phases.map(|(_, phase)| phase.clone()).collect::<Arena<PhaseId, _>>();
     CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
+}
+
+/// The layer with one dependency more, which no order can keep: a phase before one that it depends on.
+pub(crate) fn circular(layer: &Layer) -> CheckedGraph {
+    let checked = moe_ffn(layer);
+    let mut counters = checked.counters().clone();
+    let mut dependencies = checked.dependencies().to_vec();
+    // The down projection, which reads what the activation writes, is to come before it.
+    let mut back = dependencies[4].clone();
+    std::mem::swap(&mut back.before, &mut back.after);
+    let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts });
+    back.signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
+    back.wait = Wait { counter, index: Index::Expert, need: Need { per_row: 0, pieces: vec![(32, 4)] } };
+    dependencies.push(back);
+    CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies)
 }
 
 fn read(source: &str, layer: &Layer) -> CheckedGraph {

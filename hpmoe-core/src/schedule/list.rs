@@ -148,8 +148,9 @@ impl Lists<'_> {
 mod tests {
     use super::*;
     use crate::ids::Id;
-    use crate::schedule::fixture::{Layer, moe_ffn};
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::fixture::{Layer, circular, moe_ffn};
+    use crate::schedule::{Cores, schedule, timeline};
+    use crate::validate::{Violation, validate};
 
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
         let schedule = schedule(&moe_ffn(layer), Cores::ASCEND_A3);
@@ -181,5 +182,19 @@ mod tests {
     fn the_sum_comes_last() {
         let vector = queue(&Layer::DEEPSEEK, 8, 2);
         assert_eq!(vector[8], (6, 0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
+        let checked = circular(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let bars: usize = timeline(&checked, &schedule, 4).unwrap().lanes.iter().map(|(_, lane)| lane.len()).sum();
+        let entries: usize = schedule.orders[2].queues.iter().map(|(_, queue)| queue.len()).sum();
+        assert_eq!(entries, 49);
+        assert!(bars < entries, "a replay stops where entries wait for one another");
+        let found = validate(&checked, schedule).unwrap_err();
+        let text: String = found.iter().map(|violation| violation.text(&checked) + "\n").collect();
+        assert!(found.iter().all(|violation| matches!(violation, Violation::Cycle { .. })), "{text}");
+        assert!(text.contains("swiglu (phase 3) of expert") && text.contains("project (phase 4)"), "{text}");
     }
 }
