@@ -6,6 +6,7 @@ use crate::analyze::{Amount, Grid, Index, Need, Signal, Wait};
 use crate::graph::{Extent, Phase, SpaceKind};
 use crate::ids::{CounterId, PhaseId};
 use crate::schedule::Unit;
+use hpmoe_kernels::op::Core;
 
 fn tile(member: &str) -> Expr {
     name("tile").dot(member)
@@ -35,14 +36,15 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// What a tile signals, behind one fence.
+/// What a tile signals, behind one fence. A put has its fence even if nobody waits for it: its buffers rely on that.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.signals[id];
-    if signals.is_empty() {
+    let put = context.graph.tasks[phase.task].core == Core::Comm;
+    if signals.is_empty() && !put {
         return Vec::new();
     }
-    let fence = if signals.iter().any(|signal| signal.remote) { "FencePeer" } else { "Fence" };
+    let fence = if put { "FencePeer" } else { "Fence" };
     let mut all = vec![Stmt::Expr(core(fence, Vec::new()))];
     all.extend(signals.iter().map(|made| signal(context, id, phase, made)));
     all

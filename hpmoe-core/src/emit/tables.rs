@@ -22,7 +22,7 @@ pub struct Paths<'a> {
 /// The tables of one taskflow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tables {
-    /// Items: the kernel's declaration and `pub static KERNEL`.
+    /// Items: the kernel's declaration and `KERNEL`.
     pub rust: String,
     /// The file of descriptors: those of all numbers of ranks, one after another.
     pub descriptors: Vec<u8>,
@@ -99,7 +99,7 @@ fn kernel(
         quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space })
     });
     quote! {
-        pub static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
+        static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
             use ::hpmoe_runtime::op::ElementType;
             use ::hpmoe_runtime::tables::*;
             KernelTables {

@@ -6,6 +6,9 @@ use crate::ids::Arena;
 use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
 use crate::units::Bytes;
 
+/// Routines of the library that begin by waiting for the vector unit, because the scalar unit reads operands.
+const WAITING_ROUTINES: &[&str] = &["WeightedSum"];
+
 /// Names that the function has for itself.
 const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage", "count"];
 
@@ -266,8 +269,9 @@ fn barriers(plan: &VectorPlan) -> Vec<bool> {
         found.clear();
         for call in &program.calls {
             let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
-            let needed = touched.copied().any(|id| meets(id, &open));
-            if needed {
+            let waits = matches!(call.instruction, Instruction::Routine(name) if WAITING_ROUTINES.contains(&name));
+            let needed = !waits && touched.copied().any(|id| meets(id, &open));
+            if needed || waits {
                 open.clear();
             }
             found.push(needed);

@@ -2,6 +2,7 @@ use super::vector::clashing;
 use super::*;
 use crate::graph::TaskGraph;
 use crate::schedule::fixture::{Layer, moe_ffn};
+use hpmoe_kernels::op::Shape;
 
 fn plan_of(graph: &TaskGraph, task: &str) -> Result<Plan, Overflow> {
     let (_, task) = graph.tasks.iter().find(|(_, each)| each.label.starts_with(task)).expect("the kernel has it");
@@ -89,10 +90,28 @@ fn a_put_fills_two_halves() {
     assert_eq!(plan.used, Bytes(2 * 6 * 14336 + 64));
 }
 
+/// The fault of a task of the large layer when one extent of its tiles and values is another. (The kernel itself would be
+/// refused before.)
+fn fault(task: &str, edit: impl Fn(&mut Shape)) -> Overflow {
+    let graph = deepseek();
+    let (_, task) = graph.tasks.iter().find(|(_, each)| each.label.starts_with(task)).expect("the kernel has it");
+    let mut task = task.clone();
+    let params = task.params.iter_mut().map(|param| &mut param.shape);
+    params.chain(task.body.steps.iter_mut().map(|step| &mut step.result)).for_each(edit);
+    plan(&task).unwrap_err()
+}
+
+fn columns(from: usize, to: usize) -> impl Fn(&mut Shape) {
+    move |shape| {
+        if shape.cols == from {
+            shape.cols = to;
+        }
+    }
+}
+
 #[test]
 fn a_token_that_does_not_fit_is_told_with_its_parts() {
-    let layer = Layer { columns: 7168, ..Layer::DEEPSEEK };
-    let overflow = plan_of(moe_ffn(&layer).graph(), "combine").unwrap_err();
+    let overflow = fault("combine", columns(1024, 7168));
     assert_eq!(overflow.memory, Memory::Ub);
     assert_eq!(overflow.piece, "one row of `y`, Tile<bf16, 16, 7168>");
     assert_eq!(overflow.needed, Bytes(2 * 8 * 14336 + 2 * 64 + 2 * 14336 + 10 * 28672));
@@ -103,15 +122,23 @@ fn a_token_that_does_not_fit_is_told_with_its_parts() {
 
 #[test]
 fn a_product_too_wide_for_l0_is_told() {
-    let layer = Layer { tile_n: 2048, ..Layer::DEEPSEEK };
-    let overflow = plan_of(moe_ffn(&layer).graph(), "project").unwrap_err();
+    let overflow = fault("project", |shape| {
+        if shape.rows == 256 {
+            shape.rows = 2048;
+        }
+    });
     assert_eq!((overflow.memory, overflow.needed, overflow.capacity), (Memory::L0B, Bytes::kib(64), Bytes::kib(32)));
 }
 
 #[test]
+fn a_contraction_too_long_for_a_copy_is_told() {
+    let overflow = fault("project_k7168", columns(7168, 65_536));
+    assert_eq!((overflow.memory, overflow.needed), (Memory::L1, Bytes::kib(128)));
+}
+
+#[test]
 fn a_row_too_long_for_a_put_is_told() {
-    let layer = Layer { hidden: 65536, ..Layer::DEEPSEEK };
-    let overflow = plan_of(moe_ffn(&layer).graph(), "dispatch").unwrap_err();
+    let overflow = fault("dispatch", columns(7168, 65_536));
     assert_eq!((overflow.needed, overflow.capacity), (Bytes::kib(128), Bytes::kib(88)));
 }
 

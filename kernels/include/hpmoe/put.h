@@ -40,13 +40,9 @@ __aicore__ inline int32_t Origin(uint32_t row) {
     return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row);
 }
 
-// The (token, k) of `rows` rows to UB, once the scalar unit and MTE3 have read the last ones.
+// The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put.
 __aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
-    const ByteRows list = {from, rows * 4, rows * 4};
-    SetFlag<HardEvent::S_MTE2>(0);
-    WaitFlag<HardEvent::S_MTE2>(0);
-    WaitFlag<HardEvent::MTE3_MTE2>(2);
-    RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), list, 0, 1);
+    RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
 }
 
 // Sends rows `order[i] / per_row` of `from` to the consecutive rows of `to` at the peer, and their (token, k) to
@@ -59,7 +55,6 @@ HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRo
     WaitFlag<HardEvent::MTE2_MTE3>(2);
     RowsOut(ByteRows{origins.address, piece.rows * 4, piece.rows * 4}, 0, 1,
             Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
-    SetFlag<HardEvent::MTE3_MTE2>(2);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
         const int32_t id = static_cast<int32_t>(core.half);
@@ -101,7 +96,6 @@ HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteR
         SetFlag<HardEvent::MTE3_MTE2>(id);
         core.half ^= 1;
     }
-    SetFlag<HardEvent::MTE3_MTE2>(2);
 }
 
 // After a scattering put: to each block of `height` tokens at the peer as many as the piece had rows for it. Rows of

@@ -52,7 +52,8 @@ HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<
     const uint32_t pitch = UbPitch(cols);
     const uint32_t weights_pitch = UbPitch(terms);
     const int32_t row_count = static_cast<int32_t>(pitch);
-    // The scalar unit reads the weights, and is done with them before the vector unit gives their buffer back.
+    // The scalar unit reads the weights, once the vector unit has come here: callers need no barrier for what it wrote.
+    // A weight has been read when the call that takes it is issued, so nothing need tell that the buffer is free.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t k = 0; k < terms; ++k) {
@@ -66,8 +67,6 @@ HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<
             Add(out, out, product, static_cast<int32_t>(rows * pitch));
         }
     }
-    SetFlag<HardEvent::S_V>(0);
-    WaitFlag<HardEvent::S_V>(0);
 }
 
 } // namespace hpmoe

@@ -8,8 +8,7 @@ namespace hpmoe {
 
 // Between tiles these flags are set, and say that a buffer may be overwritten:
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
-//   MTE3_MTE2 0, 1    a half of a put                     MTE3_MTE2 2  the (token, k) of a put
-//   MTE3_S 0 .. 3     a signal line
+//   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
     uint64_t ready;  // bit p: peer p is known to be ready for this launch
     uint32_t layout; // whose buffers are in UB
@@ -31,9 +30,7 @@ struct VectorCore : Core {
         for (int32_t stage = 0; stage < 2; ++stage) {
             SetFlag<HardEvent::V_MTE2>(stage);
             SetFlag<HardEvent::MTE3_V>(stage);
-        }
-        for (int32_t buffer = 0; buffer < 3; ++buffer) {
-            SetFlag<HardEvent::MTE3_MTE2>(buffer);
+            SetFlag<HardEvent::MTE3_MTE2>(stage);
         }
         for (uint32_t i = 0; i < UB_LINES; ++i) {
             SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
@@ -56,7 +53,7 @@ struct VectorCore : Core {
 
     // What this core wrote on its own rank is in global memory before the signals that follow.
     __aicore__ inline void Fence() { PipeBarrier<PIPE_MTE3>(); }
-    // The same for what it put to a peer.
+    // The same for what it put to a peer. Follows every put, so that all its buffers are free for the next one.
     __aicore__ inline void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
     __aicore__ inline void Signal(uint32_t array, uint32_t index, uint32_t amount) {
@@ -94,9 +91,7 @@ struct VectorCore : Core {
         for (int32_t stage = 0; stage < 2; ++stage) {
             WaitFlag<HardEvent::V_MTE2>(stage);
             WaitFlag<HardEvent::MTE3_V>(stage);
-        }
-        for (int32_t buffer = 0; buffer < 3; ++buffer) {
-            WaitFlag<HardEvent::MTE3_MTE2>(buffer);
+            WaitFlag<HardEvent::MTE3_MTE2>(stage);
         }
         for (uint32_t i = 0; i < UB_LINES; ++i) {
             WaitFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
