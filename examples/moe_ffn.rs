@@ -149,7 +149,7 @@ fn run(options: &Options) -> Result<bool, String> {
         None => Layer::parse(include_bytes!("data/deepseek_skewed.safetensors"))?,
     };
     let tensors = Tensors::of(&layer, Ranks::new(options.ranks))?;
-    println!("{}", moe_ffn::forward::SUMMARY);
+    println!("{}\n", moe_ffn::forward::summary(options.ranks).unwrap_or_default());
     write_pictures(options)?;
 
     let started = Instant::now();

@@ -3,6 +3,7 @@
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::emit::{Ascendc, Tables};
+use crate::report::{graph_text, mermaid, schedule_svg, schedule_text, summary};
 use crate::validate::ValidSchedule;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -34,26 +35,50 @@ pub(crate) fn program(
 ) -> Program {
     let schedule = valid.schedule();
     let texts = [
-        Text { name: "GRAPH", ending: "graph.txt", doc: "The task graph.", text: String::new() },
-        Text { name: "GRAPH_MERMAID", ending: "graph.mmd", doc: "The task graph as a Mermaid flowchart.", text: String::new() },
-        Text { name: "SCHEDULE", ending: "schedule.txt", doc: "The schedule, for every number of ranks.", text: String::new() },
+        Text { name: "GRAPH", ending: "graph.txt", doc: "The task graph.", text: graph_text(checked, schedule) },
+        Text {
+            name: "GRAPH_MERMAID",
+            ending: "graph.mmd",
+            doc: "The task graph as a Mermaid flowchart.",
+            text: mermaid(checked, schedule),
+        },
+        Text {
+            name: "SCHEDULE",
+            ending: "schedule.txt",
+            doc: "The schedule, for every number of ranks.",
+            text: schedule_text(checked, schedule),
+        },
         Text { name: "ASCENDC", ending: "cpp", doc: "The generated AscendC.", text: kernel.text.clone() },
-        Text { name: "SUMMARY", ending: "summary.txt", doc: "Graph and schedule in numbers.", text: String::new() },
     ];
-    let _ = checked;
-    let pictures: Vec<(u32, String)> = schedule.orders.iter().map(|order| (order.ranks, String::new())).collect();
-    let constants: TokenStream = texts.iter().map(|text| text.constant(artifact)).collect();
-    let pictures_by_ranks = svg_function(artifact, &pictures);
-    let fingerprint = quote! {
+    let ranks: Vec<u32> = schedule.orders.iter().map(|order| order.ranks).collect();
+    let by_ranks = [
+        ByRanks {
+            name: "summary",
+            ending: "summary.txt",
+            doc: "Graph, schedule and memory in numbers, for a number of ranks that divides the experts.",
+            texts: ranks.iter().map(|&ranks| (ranks, summary(checked, schedule, kernel, ranks))).collect(),
+        },
+        ByRanks {
+            name: "schedule_svg",
+            ending: "schedule.svg",
+            doc: "The modelled schedule as a picture (SVG), for a number of ranks that divides the experts.",
+            texts: ranks.iter().filter_map(|&ranks| Some((ranks, schedule_svg(checked, schedule, ranks)?))).collect(),
+        },
+    ];
+    let constants = texts.iter().map(|text| text.constant(artifact));
+    let functions = by_ranks.iter().map(|text| text.function(artifact));
+    let items: TokenStream = constants.chain(functions).collect();
+    let rust = quote! {
+        #items
         /// Identifies source, constants and compiler.
         pub const FINGERPRINT: &str = #fingerprint;
     };
-    let rust = format!("{constants}\n{pictures_by_ranks}\n{fingerprint}\n{}", tables.rust);
-    let mut files: Vec<File> =
-        texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }).collect();
-    files.extend(pictures.into_iter().map(|(ranks, svg)| File { name: artifact.file(&svg_ending(ranks)), bytes: svg.into_bytes() }));
-    files.push(File { name: artifact.file("descriptors"), bytes: tables.descriptors });
-    files.push(File { name: artifact.file("rs"), bytes: rust.into_bytes() });
+    let mut files = vec![
+        File { name: artifact.file("rs"), bytes: format!("{rust}\n{}", tables.rust).into_bytes() },
+        File { name: artifact.file("descriptors"), bytes: tables.descriptors },
+    ];
+    files.extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
+    files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
     Program { files }
 }
 
@@ -67,32 +92,55 @@ struct Text {
 
 impl Text {
     fn constant(&self, artifact: &Artifact) -> TokenStream {
-        let (name, doc, path) = (format_ident!("{}", self.name), self.doc, artifact.below_out_dir(self.ending));
+        let (name, doc, text) = (format_ident!("{}", self.name), self.doc, included(artifact, self.ending));
         quote! {
             #[doc = #doc]
-            pub const #name: &str = ::core::include_str!(::core::concat!(::core::env!("OUT_DIR"), #path));
+            pub const #name: &str = #text;
         }
     }
 }
 
-fn svg_ending(ranks: u32) -> String {
-    format!("schedule_{ranks}.svg")
+/// A text for each number of ranks, which the user's crate gets by a function.
+struct ByRanks {
+    name: &'static str,
+    ending: &'static str,
+    doc: &'static str,
+    texts: Vec<(u32, String)>,
 }
 
-fn svg_function(artifact: &Artifact, pictures: &[(u32, String)]) -> TokenStream {
-    let arms = pictures.iter().map(|(ranks, _)| {
-        let (ranks, path) = (*ranks as usize, artifact.below_out_dir(&svg_ending(*ranks)));
+impl ByRanks {
+    fn function(&self, artifact: &Artifact) -> TokenStream {
+        let (name, doc) = (format_ident!("{}", self.name), self.doc);
+        let arms = self.texts.iter().map(|(ranks, _)| {
+            let text = included(artifact, &self.ending_for(*ranks));
+            let ranks = *ranks as usize;
+            quote!(#ranks => ::core::option::Option::Some(#text),)
+        });
         quote! {
-            #ranks => ::core::option::Option::Some(::core::include_str!(::core::concat!(::core::env!("OUT_DIR"), #path))),
-        }
-    });
-    quote! {
-        /// The schedule as a picture (SVG), for a number of ranks that divides the experts.
-        pub fn schedule_svg(ranks: usize) -> ::core::option::Option<&'static str> {
-            match ranks {
-                #(#arms)*
-                _ => ::core::option::Option::None,
+            #[doc = #doc]
+            pub fn #name(ranks: usize) -> ::core::option::Option<&'static str> {
+                match ranks {
+                    #(#arms)*
+                    _ => ::core::option::Option::None,
+                }
             }
         }
     }
+
+    fn files(self, artifact: &Artifact) -> Vec<File> {
+        let named = |(ranks, text): &(u32, String)| File {
+            name: artifact.file(&self.ending_for(*ranks)),
+            bytes: text.clone().into_bytes(),
+        };
+        self.texts.iter().map(named).collect()
+    }
+
+    fn ending_for(&self, ranks: u32) -> String {
+        format!("{ranks}.{}", self.ending)
+    }
+}
+
+fn included(artifact: &Artifact, ending: &str) -> TokenStream {
+    let path = artifact.below_out_dir(ending);
+    quote!(::core::include_str!(::core::concat!(::core::env!("OUT_DIR"), #path)))
 }

@@ -28,9 +28,9 @@ pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
         /// The kernel has faults.
         pub const GRAPH_MERMAID: &str = "";
         /// The kernel has faults.
-        pub const SUMMARY: &str = "";
-        /// The kernel has faults.
         pub const FINGERPRINT: &str = "";
+        /// The kernel has faults.
+        pub fn summary(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
         /// The kernel has faults.
         pub fn schedule_svg(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
     };

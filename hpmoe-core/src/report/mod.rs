@@ -6,10 +6,12 @@ mod names;
 mod runs;
 mod schedule_svg;
 mod schedule_text;
+mod summary;
 mod totals;
 
 pub use graph_text::graph_text;
 pub use mermaid::mermaid;
 pub use schedule_svg::schedule_svg;
 pub use schedule_text::schedule_text;
+pub use summary::summary;
 pub use totals::{Totals, totals};
