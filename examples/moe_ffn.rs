@@ -15,22 +15,28 @@ use support::options::Options;
 pub mod moe_ffn {
     use hpmoe_runtime::prelude::*;
 
+    /// Columns of a token.
     pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
+    /// Experts of a token.
     pub const TOP_K: usize = 4;
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 384;
 
-    /// Rows and columns of a GEMM tile.
-    pub const TILE_M: usize = 32;
-    pub const TILE_N: usize = 32;
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
     /// Most rows of one put.
-    pub const PUT: usize = 16;
-    /// Tokens and columns of one piece of the top-k sum.
-    pub const BLOCK: usize = 16;
-    pub const COLUMNS: usize = 1024;
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of the top-k sum.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// Sends routed tokens to the rank that owns their expert.
@@ -49,6 +55,7 @@ pub mod moe_ffn {
         y.store(x.matmul_t(w));
     }
 
+    /// The gated activation: `silu(gate) · up`.
     #[aiv_task]
     pub fn swiglu(
         gate: &Tile<bf16, TILE_M, TILE_N>,
@@ -75,6 +82,7 @@ pub mod moe_ffn {
         y.store(slots.load().weighted_sum(&weights.load()));
     }
 
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -191,7 +199,10 @@ impl Tensors {
             ));
         }
         if ep.count() == 0 || !EXPERTS.is_multiple_of(ep.count()) {
-            return Err(format!("{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors", ep.count()));
+            return Err(format!(
+                "{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors",
+                ep.count()
+            ));
         }
         let ids: PerRank<Tensor<i32, TOP_K>> = layer.by_tokens(ep, &layer.topk_ids);
         Ok(Self {
@@ -220,7 +231,14 @@ impl Tensors {
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
         let mut y = self.output();
         let report = moe_ffn::forward::launch(
-            group, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y,
+            group,
+            &self.route,
+            &self.x,
+            &self.weights,
+            &self.gate,
+            &self.up,
+            &self.down,
+            &mut y,
         )?;
         Ok((y.iter().flat_map(Tensor::to_f32).collect(), report))
     }
@@ -244,10 +262,16 @@ fn write_pictures(options: &Options) -> Result<(), String> {
 fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {
     println!("\n{report}");
     println!("\ncomparison");
-    println!("  with the oracle     relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
-        comparison.relative_l2, comparison.max_error, if comparison.is_good() { "good" } else { "BAD" });
-    println!("  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
-        if equal { "equal bit for bit" } else { "DIFFERENT" });
+    println!(
+        "  with the oracle     relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
+        comparison.relative_l2,
+        comparison.max_error,
+        if comparison.is_good() { "good" } else { "BAD" }
+    );
+    println!(
+        "  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
+        if equal { "equal bit for bit" } else { "DIFFERENT" }
+    );
 }
 
 fn json(report: &Report, comparison: &Comparison, equal: bool) -> serde_json::Value {

@@ -23,9 +23,9 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
         println!("cargo::rerun-if-changed={directory}");
         headers = hash_headers(headers, Path::new(directory))?;
     }
-    let compiler = compiler().try_get_compiler().map_err(|error| {
-        format!("no C++ compiler was found ({error}): install g++ or clang++, or name one in CXX")
-    })?;
+    let compiler = compiler()
+        .try_get_compiler()
+        .map_err(|error| format!("no C++ compiler was found ({error}): install g++ or clang++, or name one in CXX"))?;
     let named = headers.text(&compiler.path().to_string_lossy()).text(&version(compiler.path())?);
     let environment = compiler.args().iter().fold(named, |hash, argument| hash.text(&argument.to_string_lossy()));
     let next = AtomicUsize::new(0);
@@ -66,7 +66,8 @@ fn compiler() -> cc::Build {
 }
 
 fn compile_unit(unit: &Unit, compiler: &cc::Tool, environment: Fingerprint, folder: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(&unit.source).map_err(|e| format!("can't read `{}`: {e}", unit.source.display()))?;
+    let text =
+        std::fs::read_to_string(&unit.source).map_err(|e| format!("can't read `{}`: {e}", unit.source.display()))?;
     let object = folder.join(format!("{}.o", environment.text(&without_comments(&text)).hex()));
     if !object.exists() {
         // Written under another name first: an object that exists is whole.

@@ -96,12 +96,7 @@ fn read_sources(files: &[PathBuf]) -> Result<Vec<Source>, String> {
 }
 
 /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
-fn build_module(
-    source: &Source,
-    settings: &Overrides,
-    package: &str,
-    folder: &Path,
-) -> Result<Vec<cxx::Unit>, String> {
+fn build_module(source: &Source, settings: &Overrides, package: &str, folder: &Path) -> Result<Vec<cxx::Unit>, String> {
     let name = source.module.ident.to_string();
     let hash = of_module(&source.module);
     let own: Vec<String> = declared_constants(&source.module);

@@ -77,7 +77,8 @@ pub(crate) fn program(
         File { name: artifact.file("rs"), bytes: format!("{rust}\n{}", tables.rust).into_bytes() },
         File { name: artifact.file("descriptors"), bytes: tables.descriptors },
     ];
-    files.extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
+    files
+        .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
     Program { files }
 }

@@ -128,6 +128,8 @@ pub struct PhaseTable {
     pub line: u32,
     /// Number of its space.
     pub space: u32,
+    /// Its tiles are counted on from all tiles of these: space and columns of each.
+    pub starts: &'static [(u32, u32)],
 }
 
 /// The schedule for one number of ranks.

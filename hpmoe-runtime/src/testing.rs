@@ -42,8 +42,8 @@ pub(crate) const TABLES: KernelTables = KernelTables {
         CounterTable { name: "back", grid: Grid::Blocks { height: 4 } },
     ],
     phases: &[
-        PhaseTable { task: "project", source: "project(&recv[r].group(e, m), ..)", line: 41, space: 0 },
-        PhaseTable { task: "combine", source: "combine(&back[r].slots(t), ..)", line: 57, space: 1 },
+        PhaseTable { task: "project", source: "project(&recv[r].group(e, m), ..)", line: 41, space: 0, starts: &[] },
+        PhaseTable { task: "combine", source: "combine(&back[r].slots(t), ..)", line: 57, space: 1, starts: &[(0, 2)] },
     ],
     schedules: &[schedule(1), schedule(2)],
 };

@@ -21,11 +21,13 @@ fn or_leave(wait: Expr) -> Stmt {
     Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
 }
 
-/// What a tile waits for: its counters and, before a put, the peer.
+/// What a tile waits for: its counters and, where it sends, the peer. Rows go back only to a peer that they came from in
+/// this launch, so that one has started it.
 pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let mut all = Vec::new();
-    if phase.accesses.iter().any(|access| access.remote) {
+    let sends = context.graph.spaces[phase.space].kind == SpaceKind::Sends;
+    if sends && phase.accesses.iter().any(|access| access.remote) {
         all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
     }
     all.extend(context.schedule.waits[id].iter().map(|wait| {

@@ -93,13 +93,18 @@ fn kernel(
         let (name, grid) = (UsedCounters::meaning(graph, counter), grid(counter.grid));
         quote!(CounterTable { name: #name, grid: #grid })
     });
-    let phases = graph.phases.iter().map(|(_, phase)| {
+    let phases = graph.phases.iter().map(|(id, phase)| {
+        let starts = schedule.starts[id].iter().map(|(space, columns)| {
+            let space = space.index() as u32;
+            quote!((#space, #columns))
+        });
         let (task, source) = (&graph.tasks[phase.task].label, &phase.source);
         let (line, space) = (phase.line as u32, phase.space.index() as u32);
-        quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space })
+        quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
     });
     quote! {
-        static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
+        #[doc(hidden)]
+        pub static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
             use ::hpmoe_runtime::op::ElementType;
             use ::hpmoe_runtime::tables::*;
             KernelTables {

@@ -35,7 +35,7 @@ fn every_call_is_a_case_headed_by_its_source() {
          // src/moe.rs:"
     ));
     assert_eq!(count(&kernel.text, "        case "), 7);
-    assert_eq!(count(&kernel.text, "core.AwaitReady(tile.peer)"), 2, "only puts reach peers");
+    assert_eq!(count(&kernel.text, "core.AwaitReady(tile.peer)"), 1, "rows go back only to peers that have started");
 }
 
 #[test]

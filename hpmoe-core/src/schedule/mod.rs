@@ -14,6 +14,7 @@ mod queue;
 mod roles;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
 mod schedule;
+mod starts;
 mod swizzle;
 mod timeline;
 

@@ -1,7 +1,7 @@
 //! What a schedule is made of.
 
 use crate::analyze::{Signal, Wait};
-use crate::ids::{Arena, PhaseId, RoleId};
+use crate::ids::{Arena, PhaseId, RoleId, SpaceId};
 
 /// Matrix or vector cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -86,6 +86,9 @@ pub struct Schedule {
     pub role_of: Arena<PhaseId, RoleId>,
     /// Swizzle of a phase: rows of tiles that are walked together, column by column.
     pub band_of: Arena<PhaseId, u32>,
+    /// Where the count of a phase's tiles begins, so that phases of few tiles don't all fall on the first cores: behind all
+    /// tiles of the row, `(space, columns)` each.
+    pub starts: Arena<PhaseId, Vec<(SpaceId, u32)>>,
     /// What a tile of a phase waits for.
     pub waits: Arena<PhaseId, Vec<Wait>>,
     /// What a tile of a phase signals.

@@ -5,6 +5,7 @@ use super::cost::Costs;
 use super::elide::{Kept, Placed, elide};
 use super::list::list;
 use super::roles::roles;
+use super::starts::starts;
 use super::{Cores, Schedule};
 use crate::analyze::CheckedGraph;
 
@@ -22,9 +23,10 @@ pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
     let band_of = bands(checked);
     let orders: Vec<_> =
         ranks(checked.graph().sizes.experts).map(|ranks| list(checked, &costs, &roles, &role_of, ranks)).collect();
+    let starts = starts(checked.graph(), &role_of);
     let placed = Placed { role_of: &role_of, band_of: &band_of, orders: &orders };
     let Kept { waits, signals, elided } = elide(checked, &placed);
-    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, waits, signals, elided, orders }
+    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, starts, waits, signals, elided, orders }
 }
 
 /// Numbers of ranks that share the experts evenly.

@@ -49,4 +49,5 @@ fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (Ph
         && a.1.ranges == b.1.ranges
         && schedule.role_of[a.0] == schedule.role_of[b.0]
         && schedule.band_of[a.0] == schedule.band_of[b.0]
+        && schedule.starts[a.0] == schedule.starts[b.0]
 }

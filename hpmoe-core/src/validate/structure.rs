@@ -39,6 +39,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let tables = [
         ("role_of", schedule.role_of.len()),
         ("band_of", schedule.band_of.len()),
+        ("starts", schedule.starts.len()),
         ("waits", schedule.waits.len()),
         ("signals", schedule.signals.len()),
     ];

@@ -147,6 +147,7 @@ pub struct HpmoeLaunch {
     pub queues: u64,
     pub descriptors: u64,
     pub spaces: u64,
+    pub starts: u64,
     pub experts: u64,
     pub sends: u64,
     pub arrivals: u64,
@@ -165,7 +166,7 @@ pub struct HpmoeLaunch {
     pub tokens: u32,
     pub aic: u32,
     pub aiv: u32,
-    pub reserved: [u32; 10usize],
+    pub reserved: [u32; 8usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -187,62 +188,65 @@ const _: () = {
         "Offset of field: HpmoeLaunch::spaces",
     ][::core::mem::offset_of!(HpmoeLaunch, spaces) - 32usize];
     [
+        "Offset of field: HpmoeLaunch::starts",
+    ][::core::mem::offset_of!(HpmoeLaunch, starts) - 40usize];
+    [
         "Offset of field: HpmoeLaunch::experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, experts) - 40usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, experts) - 48usize];
     [
         "Offset of field: HpmoeLaunch::sends",
-    ][::core::mem::offset_of!(HpmoeLaunch, sends) - 48usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, sends) - 56usize];
     [
         "Offset of field: HpmoeLaunch::arrivals",
-    ][::core::mem::offset_of!(HpmoeLaunch, arrivals) - 56usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, arrivals) - 64usize];
     [
         "Offset of field: HpmoeLaunch::order",
-    ][::core::mem::offset_of!(HpmoeLaunch, order) - 64usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, order) - 72usize];
     [
         "Offset of field: HpmoeLaunch::counter_bases",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_bases) - 72usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_bases) - 80usize];
     [
         "Offset of field: HpmoeLaunch::counters",
-    ][::core::mem::offset_of!(HpmoeLaunch, counters) - 80usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counters) - 88usize];
     [
         "Offset of field: HpmoeLaunch::ready",
-    ][::core::mem::offset_of!(HpmoeLaunch, ready) - 88usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ready) - 96usize];
     [
         "Offset of field: HpmoeLaunch::abort",
-    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 96usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 104usize];
     [
         "Offset of field: HpmoeLaunch::records",
-    ][::core::mem::offset_of!(HpmoeLaunch, records) - 104usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, records) - 112usize];
     [
         "Offset of field: HpmoeLaunch::time_limit",
-    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 112usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 120usize];
     [
         "Offset of field: HpmoeLaunch::counter_count",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 120usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 128usize];
     [
         "Offset of field: HpmoeLaunch::launch",
-    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 124usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 132usize];
     [
         "Offset of field: HpmoeLaunch::rank",
-    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 128usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 136usize];
     [
         "Offset of field: HpmoeLaunch::ranks",
-    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 132usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 140usize];
     [
         "Offset of field: HpmoeLaunch::local_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 136usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 144usize];
     [
         "Offset of field: HpmoeLaunch::tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 140usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 148usize];
     [
         "Offset of field: HpmoeLaunch::aic",
-    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 144usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 152usize];
     [
         "Offset of field: HpmoeLaunch::aiv",
-    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 148usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 156usize];
     [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 152usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 160usize];
 };
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

@@ -48,6 +48,7 @@ impl RankTables {
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
+            starts: arenas.add("starts", &starts(tables, route, rank)),
             experts: arenas.add("experts", &routing::experts(route, rank)),
             sends: arenas.add("sends", &routing::sends(route, rank)),
             arrivals: arenas.add("arrivals", &routing::arrivals(route, rank)),
@@ -115,6 +116,16 @@ impl Arenas {
             height: space.height,
         }
     }
+}
+
+/// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
+fn starts(tables: &KernelTables, route: &Route, rank: Rank) -> Vec<u32> {
+    let items = |space: u32| {
+        let extents = spaces::extents(&tables.spaces[space as usize], route, rank);
+        extents.first_items.last().map_or(0, |&all| all.unsigned_abs())
+    };
+    let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);
+    tables.phases.iter().map(|phase| phase.starts.iter().map(start).fold(0, u32::wrapping_add)).collect()
 }
 
 /// Bytes of the records of a rank.

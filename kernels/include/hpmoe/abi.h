@@ -27,8 +27,8 @@ enum HpmoeSpaceKind {
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
  *
- * Tile t of the entry is (item, column) by the swizzle; with b = first_items[group] * columns, it belongs to the
- * core number (b + t) mod core_count of those that share the queue. One aligned line, eight 64-bit loads. */
+ * Tile t of the entry is (item, column) by the swizzle; with b = starts[phase] + first_items[group] * columns, it
+ * belongs to the core number (b + t) mod core_count of those that share the queue. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
     uint16_t phase;       /* which call of the taskflow: the case of the dispatch                                  */
     uint16_t space;       /* index into HpmoeLaunch.spaces                                                         */
@@ -77,6 +77,7 @@ struct HpmoeLaunch {
     uint64_t queues;       /* GM HpmoeQueue[aic + aiv], AICs first                                                    */
     uint64_t descriptors;  /* GM HpmoeDescriptor[]                                                                    */
     uint64_t spaces;       /* GM HpmoeSpace[spaces]                                                                   */
+    uint64_t starts;       /* GM uint32[phases]: where the count of a phase's tiles begins                            */
     uint64_t experts;      /* GM HpmoeExpert[local_experts]                                                           */
     uint64_t sends;        /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert)                       */
     uint64_t arrivals;     /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank                  */
@@ -95,7 +96,7 @@ struct HpmoeLaunch {
     uint32_t tokens;       /* of this rank                                                                            */
     uint32_t aic;          /* cores that the schedule was made for                                                    */
     uint32_t aiv;
-    uint32_t reserved[10];
+    uint32_t reserved[8];
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */

@@ -48,7 +48,8 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const uint32_t tiles = items * entry.columns;
     // Numbers go on across groups, so that work is even whatever the routing.
     const uint32_t core_number = core.number - entry.core_first;
-    const uint32_t base = first * entry.columns % entry.core_count;
+    const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
+    const uint32_t base = (start + first * entry.columns) % entry.core_count;
     uint32_t t = (core_number + entry.core_count - base) % entry.core_count;
     if (t >= tiles) {
         return true;

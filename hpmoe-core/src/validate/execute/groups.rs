@@ -56,7 +56,15 @@ pub(super) fn tiles_of_core(
     let items = &all[number];
     let swizzle =
         Swizzle { items: items.len() as u64, columns: columns as u64, band: schedule.band_of[entry.phase].into() };
-    let mine = (0..swizzle.tiles()).filter(|&tile| (before * columns + tile as usize) % cores == core);
+    let start: usize = schedule.starts[entry.phase]
+        .iter()
+        .map(|&(space, columns)| {
+            let phase =
+                graph.phases.ids().find(|&phase| graph.phases[phase].space == space).expect("a phase runs over it");
+            groups(graph, routing, phase, rank).iter().map(Vec::len).sum::<usize>() * columns as usize
+        })
+        .sum();
+    let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
     let tile = |tile| {
         let (item, column) = swizzle.place(tile);
         Tile { phase: entry.phase, item: items[item as usize].clone(), column: column as usize }

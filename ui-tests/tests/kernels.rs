@@ -1,0 +1,64 @@
+//! Small kernels on random routings: the megakernel gives the bits of the same function run sequentially.
+
+#[path = "../kernels/coarse.rs"]
+mod coarse_file;
+#[path = "../kernels/echo.rs"]
+mod echo_file;
+#[path = "../kernels/ffn.rs"]
+mod ffn_file;
+mod random;
+
+use coarse_file::coarse;
+use echo_file::echo;
+use ffn_file::ffn;
+use hpmoe_runtime::prelude::*;
+use proptest::prelude::*;
+use random::{Case, cases, experts, ids, numbers, weights};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_forward_layer_is_its_reference(case in cases(ffn::EXPERTS, ffn::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, ffn::EXPERTS, &ids::<{ ffn::TOP_K }>(&case, ffn::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let (gate, up, down) = (experts(&case, ffn::EXPERTS, 1), experts(&case, ffn::EXPERTS, 2), experts(&case, ffn::EXPERTS, 3));
+        let mut expected = case.zeros();
+        ffn::forward(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = ffn::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn tokens_come_back(case in cases(echo::EXPERTS, echo::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, echo::EXPERTS, &ids::<{ echo::TOP_K }>(&case, echo::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let mut expected = case.zeros();
+        echo::forward(ep, &route, &x, &w, &mut expected);
+        let mut found = case.zeros();
+        let report = echo::forward::launch(&case.group(), &route, &x, &w, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn tiles_that_do_not_nest_wait_for_whole_experts(case in cases(coarse::EXPERTS, coarse::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, coarse::EXPERTS, &ids::<{ coarse::TOP_K }>(&case, coarse::EXPERTS)).unwrap();
+        let (x, w, k) = (numbers(&case), experts(&case, coarse::EXPERTS, 1), weights(&case));
+        let mut expected = case.zeros();
+        coarse::forward(ep, &route, &x, &w, &k, &mut expected);
+        let mut found = case.zeros();
+        let report = coarse::forward::launch(&case.group(), &route, &x, &w, &k, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+}
+
+fn check(case: &Case, report: Result<Report, LaunchError>, equal: bool) -> Result<(), TestCaseError> {
+    let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+    prop_assert!(equal, "other bits than the reference: {case:?}");
+    prop_assert_eq!(report.empty_tasks, 0);
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Random groups, tokens and routings.
+
+use hpmoe_runtime::prelude::*;
+use proptest::prelude::*;
+use std::time::Duration;
+
+/// One run of a kernel.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Tokens of each rank, zero among them.
+    pub tokens: Vec<usize>,
+    /// How the router chooses.
+    pub routing: Routing,
+    /// Of the numbers and of the host's pipes.
+    pub seed: u64,
+    /// Which rank starts late, if any.
+    pub late: Option<usize>,
+}
+
+/// How the router chooses experts.
+#[derive(Clone, Copy, Debug)]
+pub enum Routing {
+    /// Any expert.
+    Uniform,
+    /// Everybody's first choice is this expert, the rest is any.
+    Favourite(usize),
+    /// Only the first few experts.
+    Few,
+}
+
+/// Runs on a number of ranks that divides the experts.
+pub fn cases(experts: usize, most_tokens: usize) -> impl Strategy<Value = Case> {
+    let divisors: Vec<usize> = (1..=8).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
+    let routing = prop_oneof![
+        3 => Just(Routing::Uniform),
+        1 => (0..experts).prop_map(Routing::Favourite),
+        1 => Just(Routing::Few),
+    ];
+    let tokens = prop_oneof![1 => Just(0), 1 => Just(1), 4 => 0..=most_tokens];
+    let ranks = prop::sample::select(divisors);
+    (ranks, routing, any::<u64>(), prop::option::of(0..8usize)).prop_flat_map(move |(ranks, routing, seed, late)| {
+        prop::collection::vec(tokens.clone(), ranks).prop_map(move |tokens| Case {
+            late: late.filter(|late| *late < tokens.len()),
+            tokens,
+            routing,
+            seed,
+        })
+    })
+}
+
+impl Case {
+    pub fn ep(&self) -> Ranks {
+        Ranks::new(self.tokens.len())
+    }
+
+    /// Two launches in a row, one rank late.
+    pub fn group(&self) -> Group {
+        let group = Group::new(self.tokens.len()).seed(self.seed).time_limit(Duration::from_secs(20)).repeat(2);
+        match self.late {
+            Some(rank) => group.delay(rank, Duration::from_millis(3)),
+            None => group,
+        }
+    }
+
+    pub fn zeros<T: Element, const C: usize>(&self) -> PerRank<Tensor<T, C>> {
+        PerRank::from_fn(self.ep(), |rank| Tensor::zeros(self.tokens[rank.id()]))
+    }
+}
+
+/// A small generator of numbers (SplitMix64), so that a case is told by its seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+    /// In [-1, 1).
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    }
+}
+
+pub fn ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K>> {
+    let mut numbers = Numbers(case.seed ^ 1);
+    PerRank::from_fn(case.ep(), |rank| {
+        let mut all = Vec::new();
+        for _ in 0..case.tokens[rank.id()] {
+            let mut chosen: Vec<usize> = match case.routing {
+                Routing::Favourite(expert) => vec![expert],
+                Routing::Uniform | Routing::Few => Vec::new(),
+            };
+            let among = if matches!(case.routing, Routing::Few) { K } else { experts };
+            while chosen.len() < K {
+                let expert = numbers.below(among);
+                if !chosen.contains(&expert) {
+                    chosen.push(expert);
+                }
+            }
+            all.extend(chosen.into_iter().map(|expert| expert as i32));
+        }
+        Tensor::from_vec(all)
+    })
+}
+
+pub fn numbers<const C: usize>(case: &Case) -> PerRank<Tensor<bf16, C>> {
+    let mut numbers = Numbers(case.seed ^ 2);
+    PerRank::from_fn(case.ep(), |rank| {
+        Tensor::from_vec((0..case.tokens[rank.id()] * C).map(|_| bf16::from_f32(numbers.unit())).collect())
+    })
+}
+
+pub fn weights<const K: usize>(case: &Case) -> PerRank<Tensor<f32, K>> {
+    let mut numbers = Numbers(case.seed ^ 3);
+    PerRank::from_fn(case.ep(), |rank| {
+        Tensor::from_vec((0..case.tokens[rank.id()] * K).map(|_| numbers.unit()).collect())
+    })
+}
+
+pub fn experts<const N: usize, const K: usize>(
+    case: &Case,
+    experts: usize,
+    which: u64,
+) -> PerRank<Experts<bf16, N, K>> {
+    let own = experts / case.ep().count();
+    PerRank::from_fn(case.ep(), |rank| {
+        let mut numbers = Numbers(case.seed ^ (which << 32) ^ (rank.id() as u64) << 40);
+        Experts::from_vec((0..own * N * K).map(|_| bf16::from_f32(numbers.unit() / 8.0)).collect())
+    })
+}
