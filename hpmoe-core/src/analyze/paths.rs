@@ -41,6 +41,11 @@ impl Edge {
     }
 }
 
+/// Whether tiles of one height lie inside tiles of the other; all lie inside an expert.
+fn nest(a: u32, b: u32) -> bool {
+    a.max(b) == u32::MAX || a.max(b).is_multiple_of(a.min(b))
+}
+
 /// A path of at least two counted steps from the dependency's first phase to its second.
 ///
 /// The tile that waits last waits for whole counters of the step before, whose tiles wait for whole counters of the step
@@ -53,7 +58,7 @@ fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: u32)
         for (index, edge) in edges.iter().enumerate() {
             let usable = index != wanted && edge.before == phase && matches!(dependencies[index].cover, Cover::Counter);
             let (true, Some(step)) = (usable, edge.height) else { continue };
-            let nested = covered == 0 || covered.max(step).is_multiple_of(covered.min(step)) || step == u32::MAX;
+            let nested = covered == 0 || nest(covered, step);
             if !nested || (phase == from && !edge.all_columns) {
                 continue;
             }
@@ -61,7 +66,7 @@ fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: u32)
             let mut path = path.clone();
             path.push(edge.after);
             if edge.after == to {
-                let holds = covered == u32::MAX || (covered >= height && covered.is_multiple_of(height));
+                let holds = covered >= height && nest(covered, height);
                 if path.len() > 2 && holds {
                     return Some(path);
                 }

@@ -5,7 +5,6 @@ use crate::graph::SpaceKind;
 use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::Core;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// What a program and its schedule amount to, for one rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,22 +87,6 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
         items * u64::from(phase.columns())
     };
     graph.phases.iter().map(|(_, phase)| of_phase(phase)).sum()
-}
-
-impl fmt::Display for Totals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { matrix_phases, vector_phases, put_phases, tiles, .. } = self;
-        writeln!(f, "phases        {matrix_phases} matrix, {vector_phases} vector, {put_phases} put")?;
-        writeln!(f, "tiles         {tiles} on each of {} ranks, with even routing", self.ranks)?;
-        writeln!(
-            f,
-            "dependencies  {}: {} kept, {} implied by paths, {} by the order of queues",
-            self.dependencies, self.kept, self.by_path, self.by_queue
-        )?;
-        writeln!(f, "counters      {} of {} arrays", self.counter_arrays_kept, self.counter_arrays)?;
-        writeln!(f, "entries       {} on each rank", self.entries)?;
-        write!(f, "cores         {} AIC and {} AIV on each rank", self.aic, self.aiv)
-    }
 }
 
 #[cfg(test)]
