@@ -68,19 +68,26 @@ pub(crate) fn program(
     let constants = texts.iter().map(|text| text.constant(artifact));
     let functions = by_ranks.iter().map(|text| text.function(artifact));
     let items: TokenStream = constants.chain(functions).collect();
+    let kernel_tables = tables.rust;
     let rust = quote! {
         #items
+        #kernel_tables
         /// Identifies source, constants and compiler.
         pub const FINGERPRINT: &str = #fingerprint;
     };
     let mut files = vec![
-        File { name: artifact.file("rs"), bytes: format!("{rust}\n{}", tables.rust).into_bytes() },
+        File { name: artifact.file("rs"), bytes: formatted(rust).into_bytes() },
         File { name: artifact.file("descriptors"), bytes: tables.descriptors },
     ];
     files
         .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
     Program { files }
+}
+
+/// As a person would read it, should one have to.
+fn formatted(rust: TokenStream) -> String {
+    prettyplease::unparse(&syn::parse2(rust).expect("the tables are Rust items"))
 }
 
 /// A text that the user's crate gets as a constant.

@@ -20,10 +20,10 @@ pub struct Paths<'a> {
 }
 
 /// The tables of one taskflow.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tables {
     /// Items: the kernel's declaration and `KERNEL`.
-    pub rust: String,
+    pub rust: TokenStream,
     /// The file of descriptors: those of all numbers of ranks, one after another.
     pub descriptors: Vec<u8>,
 }
@@ -47,7 +47,7 @@ pub fn tables(checked: &CheckedGraph, schedule: &Schedule, names: &Names<'_>, pa
     }
     let items =
         [declaration(names.symbol), bytes(paths.descriptors), kernel(checked, schedule, names, paths, &schedules)];
-    Tables { rust: items.map(|item| format!("{item}\n")).concat(), descriptors }
+    Tables { rust: items.into_iter().collect(), descriptors }
 }
 
 fn declaration(symbol: &str) -> TokenStream {

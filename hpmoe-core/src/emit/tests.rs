@@ -75,7 +75,7 @@ fn unused_counters_are_neither_declared_nor_allocated() {
         - count(&kernel.text, "constexpr uint32_t row_tiles_")
         - count(&kernel.text, "constexpr uint32_t ROWS");
     assert!(declared < checked.counters().len(), "the schedule elides some");
-    assert_eq!(count(&tables.rust, "CounterTable {"), declared);
+    assert_eq!(count(&tables.rust.to_string(), "CounterTable {"), declared);
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn tables_are_rust_and_name_what_they_need() {
     let checked = moe_ffn(&Layer::SMALL);
     let (_, schedule) = emitted(&checked);
     let tables = tables(&checked, &schedule, &NAMES, &PATHS);
-    let file: syn::File = syn::parse_str(&tables.rust).expect("tables are Rust");
+    let file: syn::File = syn::parse_str(&tables.rust.to_string()).expect("tables are Rust");
     assert_eq!(file.items.len(), 4, "a declaration, the descriptors and their cut, the kernel");
-    assert!(tables.rust.contains("\"/hpmoe/moe_ffn.descriptors\""));
+    assert!(tables.rust.to_string().contains("\"/hpmoe/moe_ffn.descriptors\""));
     let entries: usize =
         schedule.orders.iter().flat_map(|order| order.queues.iter()).map(|(_, queue)| queue.len()).sum();
     assert_eq!(tables.descriptors.len(), entries * 64);

@@ -42,6 +42,7 @@ fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], bo
     let doc = format!("The megakernel of [`{name}`](fn@{name}): its texts and its launch.");
     quote! {
         #[doc = #doc]
+        #[allow(dead_code, reason = "texts and tables are there for whoever wants them")]
         #visibility mod #name {
             #[allow(unused_imports, reason = "which names the parameters need is theirs to say")]
             use super::*;

@@ -1,0 +1,42 @@
+//! Part of the build script: the example's kernel once more for each bundled layer, with its sizes and a name of its own.
+//! Users would set the constants by `HPMOE_SET`; one test program needs them all at once.
+
+use std::path::PathBuf;
+
+/// Name, then HIDDEN, INTER, EXPERTS, TOP_K, TOKENS.
+const LAYERS: [(&str, [usize; 5]); 3] = [
+    ("deepseek_skewed", [128, 64, 16, 4, 384]),
+    ("qwen3_balanced", [128, 64, 8, 2, 256]),
+    ("qwen3_ragged", [96, 48, 12, 3, 200]),
+];
+const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
+
+/// Writes the modules, one file each, and names the files.
+pub fn write() -> Vec<PathBuf> {
+    const EXAMPLE: &str = "../examples/moe_ffn.rs";
+    println!("cargo::rerun-if-changed={EXAMPLE}");
+    println!("cargo::rerun-if-changed=layers.rs");
+    let source = std::fs::read_to_string(EXAMPLE).expect("the example is there");
+    let start = source.find("#[megakernel]").expect("the example has a kernel");
+    let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
+    let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    LAYERS
+        .iter()
+        .map(|(name, sizes)| {
+            let mut text = source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1);
+            for (constant, size) in SIZES.iter().zip(sizes) {
+                text = set(&text, constant, *size);
+            }
+            let path = out_dir.join(format!("{name}.rs"));
+            std::fs::write(&path, text).expect("OUT_DIR can be written");
+            path
+        })
+        .collect()
+}
+
+fn set(text: &str, constant: &str, value: usize) -> String {
+    let declared = format!("pub const {constant}: usize = ");
+    let start = text.find(&declared).expect("the kernel declares it") + declared.len();
+    let end = start + text[start..].find(';').expect("a constant ends");
+    format!("{}{value}{}", &text[..start], &text[end..])
+}

@@ -1,0 +1,111 @@
+//! The forward layer against layers computed by other software (fp32), for every number of ranks that divides the experts up
+//! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
+//! rank late.
+
+#[path = "../../examples/support/compare.rs"]
+mod compare;
+#[path = "../../examples/support/layer.rs"]
+mod layer;
+
+use compare::Comparison;
+use hpmoe_runtime::prelude::*;
+use layer::Layer;
+use std::time::Duration;
+
+/// Orders of the host's pipes that each layer runs with.
+const SEEDS: u64 = 50;
+
+macro_rules! layers {
+    ($($name:ident),*) => {$(
+        mod $name {
+            use super::{Comparison, Duration, Layer, SEEDS};
+            use hpmoe_runtime::prelude::*;
+
+            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
+            use self::$name as kernel;
+
+            struct Tensors {
+                ep: Ranks,
+                route: Route,
+                x: PerRank<Tensor<bf16, { kernel::HIDDEN }>>,
+                weights: PerRank<Tensor<f32, { kernel::TOP_K }>>,
+                gate: PerRank<Experts<bf16, { kernel::INTER }, { kernel::HIDDEN }>>,
+                up: PerRank<Experts<bf16, { kernel::INTER }, { kernel::HIDDEN }>>,
+                down: PerRank<Experts<bf16, { kernel::HIDDEN }, { kernel::INTER }>>,
+            }
+
+            impl Tensors {
+                fn of(layer: &Layer, ranks: usize) -> Self {
+                    let ep = Ranks::new(ranks);
+                    let ids: PerRank<Tensor<i32, { kernel::TOP_K }>> = layer.by_tokens(ep, &layer.topk_ids);
+                    Self {
+                        ep,
+                        route: Route::new(ep, kernel::EXPERTS, &ids).unwrap(),
+                        x: layer.by_tokens(ep, &layer.hidden_states),
+                        weights: layer.by_tokens(ep, &layer.topk_weights),
+                        gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * kernel::INTER, 0),
+                        up: layer.by_experts(ep, &layer.gate_up_proj, 2 * kernel::INTER, kernel::INTER),
+                        down: layer.by_experts(ep, &layer.down_proj, kernel::HIDDEN, 0),
+                    }
+                }
+
+                fn output(&self) -> PerRank<Tensor<bf16, { kernel::HIDDEN }>> {
+                    PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
+                }
+
+                fn reference(&self) -> Vec<f32> {
+                    let mut y = self.output();
+                    kernel::forward(
+                        self.ep, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y,
+                    );
+                    y.iter().flat_map(Tensor::to_f32).collect()
+                }
+
+                fn launch(&self, group: &Group) -> (Vec<f32>, Report) {
+                    let mut y = self.output();
+                    let report = kernel::forward::launch(
+                        group, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y,
+                    );
+                    let report = report.unwrap_or_else(|error| panic!("{error}"));
+                    (y.iter().flat_map(Tensor::to_f32).collect(), report)
+                }
+            }
+
+            fn layer() -> Layer {
+                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/", stringify!($name), ".safetensors");
+                Layer::read(path.as_ref()).unwrap()
+            }
+
+            #[test]
+            fn is_right_for_every_number_of_ranks() {
+                let layer = layer();
+                let expected = Tensors::of(&layer, 1).reference();
+                let comparison = Comparison::of(&expected, &layer.output);
+                assert!(comparison.is_good(), "{comparison:?}");
+                for ranks in (1..=8).filter(|ranks| kernel::EXPERTS.is_multiple_of(*ranks)) {
+                    let tensors = Tensors::of(&layer, ranks);
+                    assert!(tensors.reference() == expected, "the reference on {ranks} ranks");
+                    let (found, report) = tensors.launch(&Group::new(ranks));
+                    assert!(found == expected, "the megakernel on {ranks} ranks");
+                    assert_eq!((report.empty_tasks, report.descriptor_bytes), (0, 64));
+                    println!("{}: {ranks} ranks, {comparison:?}, {} AIC, {} AIV", stringify!($name),
+                        report.aic_cores_used, report.aiv_cores_used);
+                }
+            }
+
+            #[test]
+            fn has_the_same_bits_in_every_order() {
+                let layer = layer();
+                let tensors = Tensors::of(&layer, 4);
+                let expected = tensors.reference();
+                for seed in 0..SEEDS {
+                    let late = (seed % 4) as usize;
+                    let group = Group::new(4).seed(seed).repeat(2).delay(late, Duration::from_millis(2));
+                    assert!(tensors.launch(&group).0 == expected, "seed {seed}");
+                }
+            }
+        }
+    )*};
+}
+
+layers!(deepseek_skewed, qwen3_balanced, qwen3_ragged);
