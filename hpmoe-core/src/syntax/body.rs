@@ -23,9 +23,9 @@ pub enum BodyStmt {
         /// The loop variable.
         variable: String,
         /// First value.
-        from: Expr,
+        from: Box<Expr>,
         /// One behind the last value.
-        to: Expr,
+        to: Box<Expr>,
         /// The statements.
         body: Vec<BodyStmt>,
     },
@@ -82,8 +82,8 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             };
             Some(BodyStmt::For {
                 variable: variable.ident.to_string(),
-                from: (**from).clone(),
-                to: (**to).clone(),
+                from: from.clone(),
+                to: to.clone(),
                 body: statements(&each.body, errors),
             })
         }

@@ -1,10 +1,10 @@
 //! Taskflows as written: `let` tensors, loops, task calls.
 
-use super::tasks::{constant_argument, generic_tensor, tensor_type};
+use super::statements::Reader;
+use super::tasks::tensor_type;
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
-use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
 
@@ -16,7 +16,7 @@ pub enum TensorKind {
     /// `Experts<T, N, K>`: N rows for each expert.
     Experts {
         /// N.
-        rows: Expr,
+        rows: Box<Expr>,
     },
     /// `PerRank::symmetric`: a row per token received, in reach of peers.
     Symmetric,
@@ -210,7 +210,7 @@ impl Flow {
             match flow_param(input) {
                 Some(Input::Ranks(name)) => ranks = Some(name),
                 Some(Input::Route(name)) => route = Some(name),
-                Some(Input::Tensor(param)) => params.push(param),
+                Some(Input::Tensor(param)) => params.push(*param),
                 None => errors.push(
                     input.span(),
                     Finding::Syntax {
@@ -248,7 +248,7 @@ impl Flow {
 enum Input {
     Ranks(String),
     Route(String),
-    Tensor(FlowParam),
+    Tensor(Box<FlowParam>),
 }
 
 fn flow_param(input: &FnArg) -> Option<Input> {
@@ -271,248 +271,14 @@ fn flow_param(input: &FnArg) -> Option<Input> {
     } else {
         let (element, dimensions) = tensor_type(inner, "Experts", 2)?;
         let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
-        (TensorKind::Experts { rows }, element, columns)
+        (TensorKind::Experts { rows: Box::new(rows) }, element, columns)
     };
-    Some(Input::Tensor(FlowParam {
+    Some(Input::Tensor(Box::new(FlowParam {
         name: name.ident.to_string(),
         write: reference.mutability.is_some(),
         kind,
         element,
         columns,
         span: name.ident.span(),
-    }))
-}
-
-/// Reads statements; knows what the ranks and the route are called.
-struct Reader<'a> {
-    ranks: &'a str,
-    route: &'a str,
-}
-
-impl Reader<'_> {
-    fn statements(&self, statements: &[syn::Stmt], errors: &mut Errors) -> Vec<Stmt> {
-        let mut read = Vec::new();
-        for statement in statements {
-            match self.statement(statement, errors) {
-                Ok(statement) => read.push(statement),
-                Err(Some(fault)) => errors.push(fault.0, fault.1),
-                Err(None) => {}
-            }
-        }
-        read
-    }
-
-    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Stmt, Option<Fault>> {
-        match statement {
-            syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
-                fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged` or `PerRank::slots`",
-                    self.ranks, self.route
-                ))
-            }),
-            syn::Stmt::Expr(Expr::ForLoop(each), _) => {
-                let Pat::Ident(variable) = &*each.pat else {
-                    return Err(fault(&each.pat, "a loop in a taskflow has one variable", "name it"));
-                };
-                let over = self.over(&each.expr).ok_or_else(|| {
-                    fault(&each.expr, "a taskflow can't loop over this", &format!(
-                        "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
-                         `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)` or `0..N`",
-                        ranks = self.ranks,
-                        route = self.route
-                    ))
-                })?;
-                Ok(Stmt::For {
-                    variable: variable.ident.to_string(),
-                    span: variable.ident.span(),
-                    over,
-                    body: self.statements(&each.body.stmts, errors),
-                })
-            }
-            syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
-            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(
-                branch,
-                "a taskflow has no `if`: its order is fixed when it is built",
-                "let the route decide how many rows there are, and constants decide the rest",
-            )),
-            other => Err(fault(
-                other,
-                "a taskflow holds `let` tensors, loops and task calls",
-                "move this out of the taskflow",
-            )),
-        }
-    }
-
-    fn tensor(&self, local: &syn::Local) -> Option<Let> {
-        let Pat::Ident(name) = &local.pat else { return None };
-        let Expr::Call(call) = &*local.init.as_ref()?.expr else { return None };
-        let Expr::Path(path) = &*call.func else { return None };
-        let segments: Vec<_> = path.path.segments.iter().collect();
-        let [.., per_rank, constructor] = segments.as_slice() else { return None };
-        if per_rank.ident != "PerRank" {
-            return None;
-        }
-        let kind = match constructor.ident.to_string().as_str() {
-            "symmetric" => TensorKind::Symmetric,
-            "ragged" => TensorKind::Ragged,
-            "slots" => TensorKind::Slots,
-            _ => return None,
-        };
-        let PathArguments::AngleBracketed(arguments) = &constructor.arguments else { return None };
-        let (element, dimensions) = generic_tensor(arguments, 1)?;
-        let given: Vec<_> = call.args.iter().map(ident).collect::<Option<_>>()?;
-        (given == [self.ranks, self.route]).then_some(())?;
-        Some(Let {
-            name: name.ident.to_string(),
-            kind,
-            element,
-            columns: dimensions.into_iter().next()?,
-            span: name.ident.span(),
-        })
-    }
-
-    fn over(&self, expr: &Expr) -> Option<Over> {
-        match expr {
-            Expr::Path(_) => (ident(expr)? == self.ranks).then_some(Over::Ranks),
-            Expr::Range(range) => {
-                let zero = matches!(range.start.as_deref(), Some(Expr::Lit(lit))
-                    if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0"));
-                let open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
-                (zero && open).then_some(Over::Range { extent: (**range.end.as_ref()?).clone() })
-            }
-            Expr::MethodCall(call) => {
-                if ident(&call.receiver)? != self.route {
-                    return None;
-                }
-                let height = || {
-                    let arguments = &call.turbofish.as_ref()?.args;
-                    (arguments.len() == 1).then(|| constant_argument(&arguments[0]))?
-                };
-                let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
-                match (call.method.to_string().as_str(), names.as_slice()) {
-                    ("experts", []) => Some(Over::Experts),
-                    ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
-                    ("sends", [rank, expert]) => {
-                        Some(Over::Sends { height: height()?, rank: rank.clone(), expert: expert.clone() })
-                    }
-                    ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
-                    ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn call(call: &syn::ExprCall) -> Result<Stmt, Option<Fault>> {
-        let not_a_task = || fault(&call.func, "a taskflow calls tasks of its module", "call a task by its name");
-        let Expr::Path(path) = &*call.func else { return Err(not_a_task()) };
-        let [segment] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return Err(not_a_task()) };
-        let generics = match &segment.arguments {
-            PathArguments::None => Vec::new(),
-            PathArguments::AngleBracketed(arguments) => {
-                arguments.args.iter().map(constant_argument).collect::<Option<_>>().ok_or_else(not_a_task)?
-            }
-            PathArguments::Parenthesized(_) => return Err(not_a_task()),
-        };
-        let arguments = call.args.iter().map(argument).collect::<Result<_, _>>().map_err(Some)?;
-        Ok(Stmt::Call {
-            task: segment.ident.to_string(),
-            generics,
-            arguments,
-            source: one_line(call),
-            span: path.span(),
-        })
-    }
-}
-
-type Fault = (Span, Finding);
-
-fn fault(at: &impl syn::spanned::Spanned, problem: &str, help: &str) -> Option<Fault> {
-    Some((at.span(), Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() }))
-}
-
-fn ident(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
-        Expr::Reference(reference) => ident(&reference.expr),
-        Expr::Paren(paren) => ident(&paren.expr),
-        Expr::Group(group) => ident(&group.expr),
-        _ => None,
-    }
-}
-
-fn argument(expr: &Expr) -> Result<Argument, Fault> {
-    let bad = || {
-        (
-            expr.span(),
-            Finding::Syntax {
-                problem: "an argument is a tile of a tensor".into(),
-                help: "write `&tensor[rank].group(e, m)`, or `&mut` for what the task writes; see the tile accessors"
-                    .into(),
-            },
-        )
-    };
-    let Expr::Reference(reference) = expr else { return Err(bad()) };
-    let mut accessors = Vec::new();
-    let mut inner = &*reference.expr;
-    while let Expr::MethodCall(call) = inner {
-        accessors.push((accessor(call).ok_or_else(bad)?, call.method.span()));
-        inner = &call.receiver;
-    }
-    accessors.reverse();
-    let Expr::Index(index) = inner else { return Err(bad()) };
-    let rank = match &*index.index {
-        Expr::MethodCall(call) if call.method == "owner" && call.args.is_empty() => {
-            Rank::Owner(ident(&call.receiver).ok_or_else(bad)?)
-        }
-        other => Rank::Variable(ident(other).ok_or_else(bad)?),
-    };
-    Ok(Argument {
-        write: reference.mutability.is_some(),
-        tensor: ident(&index.expr).ok_or_else(bad)?,
-        rank,
-        accessors,
-        span: index.expr.span(),
-    })
-}
-
-fn accessor(call: &syn::ExprMethodCall) -> Option<Accessor> {
-    let arguments: Vec<_> = call.args.iter().collect();
-    Some(match (call.method.to_string().as_str(), arguments.as_slice()) {
-        ("gather", [send]) => Accessor::Gather(ident(send)?),
-        ("rows_of", [send]) => Accessor::RowsOf(ident(send)?),
-        ("scatter", [send]) => Accessor::Scatter(ident(send)?),
-        ("group", [expert, tile]) => Accessor::Group(ident(expert)?, ident(tile)?),
-        ("slots", [block]) => Accessor::Slots(ident(block)?),
-        ("rows", [block]) => Accessor::Rows(ident(block)?),
-        ("expert", [expert]) => Accessor::Expert(ident(expert)?),
-        ("tile", [index]) => Accessor::Tile((*index).clone()),
-        ("cols", [index]) => Accessor::Cols((*index).clone()),
-        _ => return None,
-    })
-}
-
-/// The call on one line, spaced as a person writes it.
-fn one_line(call: &syn::ExprCall) -> String {
-    let mut text = call.to_token_stream().to_string();
-    for (from, to) in [
-        (" . ", "."),
-        (" (", "("),
-        ("( ", "("),
-        (" )", ")"),
-        (" [", "["),
-        ("[ ", "["),
-        (" ]", "]"),
-        (" ,", ","),
-        ("& ", "&"),
-        (" :: ", "::"),
-        ("< ", "<"),
-        (" <", "<"),
-        (" >", ">"),
-        (",)", ")"),
-    ] {
-        text = text.replace(from, to);
-    }
-    text
+    })))
 }

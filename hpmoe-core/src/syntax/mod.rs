@@ -1,9 +1,11 @@
 //! From tokens to the syntax of a kernel: what the module says, before anything is known about it.
 
+mod arguments;
 mod body;
 mod constants;
 mod flow;
 mod kernel;
+mod statements;
 mod tasks;
 
 pub use body::{BodyExpr, BodyStmt};

@@ -1,0 +1,150 @@
+//! Statements of a taskflow as written.
+
+use super::arguments::{Fault, argument, fault, ident, one_line};
+use super::flow::{Let, Over, Stmt, TensorKind};
+use super::tasks::{constant_argument, generic_tensor};
+use crate::finding::Errors;
+use syn::spanned::Spanned as _;
+use syn::{Expr, Pat, PathArguments};
+
+/// Reads statements; knows what the ranks and the route are called.
+pub(super) struct Reader<'a> {
+    pub(super) ranks: &'a str,
+    pub(super) route: &'a str,
+}
+
+impl Reader<'_> {
+    pub(super) fn statements(&self, statements: &[syn::Stmt], errors: &mut Errors) -> Vec<Stmt> {
+        let mut read = Vec::new();
+        for statement in statements {
+            match self.statement(statement, errors) {
+                Ok(statement) => read.push(statement),
+                Err(fault) => errors.push(fault.0, fault.1),
+            }
+        }
+        read
+    }
+
+    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Stmt, Fault> {
+        match statement {
+            syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
+                fault(local, "a `let` in a taskflow makes a tensor", &format!(
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged` or `PerRank::slots`",
+                    self.ranks, self.route
+                ))
+            }),
+            syn::Stmt::Expr(Expr::ForLoop(each), _) => {
+                let Pat::Ident(variable) = &*each.pat else {
+                    return Err(fault(&each.pat, "a loop in a taskflow has one variable", "name it"));
+                };
+                let over = self.over(&each.expr).ok_or_else(|| {
+                    fault(&each.expr, "a taskflow can't loop over this", &format!(
+                        "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
+                         `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)` or `0..N`",
+                        ranks = self.ranks,
+                        route = self.route
+                    ))
+                })?;
+                Ok(Stmt::For {
+                    variable: variable.ident.to_string(),
+                    span: variable.ident.span(),
+                    over,
+                    body: self.statements(&each.body.stmts, errors),
+                })
+            }
+            syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
+            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(
+                branch,
+                "a taskflow has no `if`: its order is fixed when it is built",
+                "let the route decide how many rows there are, and constants decide the rest",
+            )),
+            other => Err(fault(
+                other,
+                "a taskflow holds `let` tensors, loops and task calls",
+                "move this out of the taskflow",
+            )),
+        }
+    }
+
+    fn tensor(&self, local: &syn::Local) -> Option<Let> {
+        let Pat::Ident(name) = &local.pat else { return None };
+        let Expr::Call(call) = &*local.init.as_ref()?.expr else { return None };
+        let Expr::Path(path) = &*call.func else { return None };
+        let segments: Vec<_> = path.path.segments.iter().collect();
+        let [.., per_rank, constructor] = segments.as_slice() else { return None };
+        if per_rank.ident != "PerRank" {
+            return None;
+        }
+        let kind = match constructor.ident.to_string().as_str() {
+            "symmetric" => TensorKind::Symmetric,
+            "ragged" => TensorKind::Ragged,
+            "slots" => TensorKind::Slots,
+            _ => return None,
+        };
+        let PathArguments::AngleBracketed(arguments) = &constructor.arguments else { return None };
+        let (element, dimensions) = generic_tensor(arguments, 1)?;
+        let given: Vec<_> = call.args.iter().map(ident).collect::<Option<_>>()?;
+        (given == [self.ranks, self.route]).then_some(())?;
+        Some(Let {
+            name: name.ident.to_string(),
+            kind,
+            element,
+            columns: dimensions.into_iter().next()?,
+            span: name.ident.span(),
+        })
+    }
+
+    fn over(&self, expr: &Expr) -> Option<Over> {
+        match expr {
+            Expr::Path(_) => (ident(expr)? == self.ranks).then_some(Over::Ranks),
+            Expr::Range(range) => {
+                let zero = matches!(range.start.as_deref(), Some(Expr::Lit(lit))
+                    if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0"));
+                let open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+                (zero && open).then_some(Over::Range { extent: (**range.end.as_ref()?).clone() })
+            }
+            Expr::MethodCall(call) => {
+                if ident(&call.receiver)? != self.route {
+                    return None;
+                }
+                let height = || {
+                    let arguments = &call.turbofish.as_ref()?.args;
+                    (arguments.len() == 1).then(|| constant_argument(&arguments[0]))?
+                };
+                let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
+                match (call.method.to_string().as_str(), names.as_slice()) {
+                    ("experts", []) => Some(Over::Experts),
+                    ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
+                    ("sends", [rank, expert]) => {
+                        Some(Over::Sends { height: height()?, rank: rank.clone(), expert: expert.clone() })
+                    }
+                    ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
+                    ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn call(call: &syn::ExprCall) -> Result<Stmt, Fault> {
+        let not_a_task = || fault(&call.func, "a taskflow calls tasks of its module", "call a task by its name");
+        let Expr::Path(path) = &*call.func else { return Err(not_a_task()) };
+        let [segment] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return Err(not_a_task()) };
+        let generics = match &segment.arguments {
+            PathArguments::None => Vec::new(),
+            PathArguments::AngleBracketed(arguments) => {
+                arguments.args.iter().map(constant_argument).collect::<Option<_>>().ok_or_else(not_a_task)?
+            }
+            PathArguments::Parenthesized(_) => return Err(not_a_task()),
+        };
+        let arguments = call.args.iter().map(argument).collect::<Result<_, _>>()?;
+        Ok(Stmt::Call {
+            task: segment.ident.to_string(),
+            generics,
+            arguments,
+            source: one_line(call),
+            span: path.span(),
+        })
+    }
+}
