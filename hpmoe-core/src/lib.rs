@@ -14,6 +14,8 @@ pub mod plan;
 pub mod program;
 pub mod report;
 pub mod schedule;
+pub mod simulate;
 pub mod syntax;
+pub mod target;
 pub mod units;
 pub mod validate;

@@ -1,0 +1,1 @@
+//! Targets: machines described by constants, each with its source.
