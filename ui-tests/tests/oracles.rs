@@ -8,7 +8,6 @@ mod compare;
 mod layer;
 
 use compare::Comparison;
-use hpmoe_runtime::prelude::*;
 use layer::Layer;
 use std::time::Duration;
 
@@ -16,8 +15,8 @@ use std::time::Duration;
 const SEEDS: u64 = 50;
 
 macro_rules! layers {
-    ($($name:ident),*) => {$(
-        mod $name {
+    ($($test:ident: $name:ident),*) => {$(
+        mod $test {
             use super::{Comparison, Duration, Layer, SEEDS};
             use hpmoe_runtime::prelude::*;
 
@@ -78,7 +77,10 @@ macro_rules! layers {
 
             #[test]
             fn is_right_for_every_number_of_ranks() {
+                use kernel::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
                 let layer = layer();
+                let built = format!("HIDDEN={HIDDEN},INTER={INTER},EXPERTS={EXPERTS},TOP_K={TOP_K},TOKENS={TOKENS}");
+                assert_eq!(layer.settings(), built);
                 let expected = Tensors::of(&layer, 1).reference();
                 let comparison = Comparison::of(&expected, &layer.output);
                 assert!(comparison.is_good(), "{comparison:?}");
@@ -108,4 +110,4 @@ macro_rules! layers {
     )*};
 }
 
-layers!(deepseek_skewed, qwen3_balanced, qwen3_ragged);
+layers!(skewed: deepseek_skewed, balanced: qwen3_balanced, ragged: qwen3_ragged);
