@@ -109,6 +109,12 @@ mod tests {
     }
 
     #[test]
+    fn symbols_name_the_abi_of_the_header() {
+        let header = include_str!("../../kernels/include/hpmoe/abi.h");
+        assert!(header.contains(&format!("#define HPMOE_ABI {ABI}\n")));
+    }
+
+    #[test]
     fn symbols_hold_no_odd_character() {
         let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
         assert_eq!(artifact.symbol, "hpmoe1_my_crate_moe_forward_cbf29ce484222325");

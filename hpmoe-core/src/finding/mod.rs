@@ -1,4 +1,4 @@
-//! Findings: what is wrong with a program, as data. The words are in [`words`].
+//! Findings: what is wrong with a program, as data. The words are in `words.rs`.
 
 mod errors;
 mod words;
