@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod artifacts;
+pub mod baseline;
 pub mod compile;
 pub mod emit;
 pub mod expand;

@@ -1,0 +1,48 @@
+//! What is real of a task when routing is balanced.
+
+use super::original::{CUBE_CORES, ROWS};
+use super::{Kind, Original, Task, Work};
+
+/// A core's share of a product.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Share {
+    /// Base tiles of the core.
+    pub tiles: u32,
+    /// Base tiles of the expert's product.
+    pub total: u32,
+    /// Multiplications and additions of the core, the product's by tiles.
+    pub flops: f64,
+}
+
+/// How many of the 128 rows from `first` are below `count`.
+#[must_use]
+pub fn rows_of(first: u32, count: u32) -> u32 {
+    count.saturating_sub(first).min(ROWS)
+}
+
+impl Original {
+    /// Rows of a task that are real under balanced routing; none for the last task.
+    #[must_use]
+    pub fn balanced_rows(&self, task: &Task) -> Option<u32> {
+        let from_each = self.shape().balanced_rows();
+        let (first, _) = task.work.rows()?;
+        Some(match task.work {
+            Work::Put { .. } => rows_of(first, from_each),
+            Work::Vector { .. } => rows_of(first, from_each * self.shape().ranks),
+            Work::Product { .. } => from_each * self.shape().ranks,
+            Work::Terminate => return None,
+        })
+    }
+    /// What a core does of an expert's product, when the expert received `rows`; none for other tasks.
+    #[must_use]
+    pub fn share(&self, task: &Task, rows: u32) -> Option<Share> {
+        let (Work::Product { core, .. }, Kind::Product(product)) = (task.work, task.operator.kind(self.shape())) else {
+            return None;
+        };
+        let total = product.base_tiles(rows);
+        let tiles = (total + CUBE_CORES - 1 - core) / CUBE_CORES;
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53 for every layer that fits a die")]
+        let flops = product.flops(rows) as f64 * f64::from(tiles) / f64::from(total.max(1));
+        Some(Share { tiles, total, flops })
+    }
+}

@@ -1,0 +1,22 @@
+//! What a kernel is compared with: the original system's program, and one operator after another.
+//!
+//! [`Original`] builds the tasks, counters and queues of HyperParallel-MoE (arXiv 2605.23764) from its published
+//! rules. Under balanced routing they equal the output of its own scheduler, task by task.
+
+mod balanced;
+mod counters;
+mod limits;
+mod operator;
+mod original;
+mod queues;
+mod shape;
+mod task;
+
+pub use balanced::{Share, rows_of};
+pub use counters::{Counter, Counters};
+pub use limits::Limit;
+pub use operator::{BASE_TILE, Core, Extent, Kind, Operator, Product};
+pub use original::{Listed, Original};
+pub use queues::Queues;
+pub use shape::{Direction, Shape};
+pub use task::{Task, Work};

@@ -1,0 +1,172 @@
+//! The operators of the original's two graphs.
+
+use super::{Direction, Shape};
+
+/// Rows and columns of the output tile and depth of the step in which the original's products run.
+pub const BASE_TILE: [u32; 3] = [128, 256, 64];
+
+/// An operator of the original's forward or backward graph, in the order in which it numbers their tasks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Operator {
+    /// Rows (or gradients of outputs) to the owners of their experts.
+    Dispatch,
+    /// Gate and up projection: `[rows, H] x [H, 2I]`.
+    UpProj,
+    /// `silu(gate) * up`.
+    SwiGlu,
+    /// `[rows, I] x [I, H]`.
+    DownProj,
+    /// Gradient of the activation: `[rows, H] x [H, I]`.
+    ActGrad,
+    /// Gradient of the down projection's weights: `[I, rows] x [rows, H]`.
+    W2Grad,
+    /// Gradient of the gate and the up projection's outputs.
+    SwiGluGrad,
+    /// Gradient of the rows: `[rows, 2I] x [2I, H]`.
+    GateGrad,
+    /// Results (or gradients of rows) back to the ranks of their tokens.
+    Combine,
+    /// Gradient of the gate and up projections' weights: `[H, rows] x [rows, 2I]`.
+    W1Grad,
+    /// Waits for everything that ends at this rank.
+    Terminate,
+}
+
+/// How an operator works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Rows from rank to rank.
+    Put,
+    /// A product for each expert.
+    Product(Product),
+    /// Row by row on one core.
+    Vector,
+    /// The last task of a rank.
+    Terminate,
+}
+
+/// A core kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Core {
+    /// Matrix core.
+    Aic,
+    /// Vector core.
+    Aiv,
+}
+
+/// `[m, k] x [k, n]` for the rows of one expert.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Product {
+    /// Rows of the output.
+    pub m: Extent,
+    /// Columns of the output.
+    pub n: Extent,
+    /// Terms of each sum.
+    pub k: Extent,
+}
+
+/// An extent of a product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// As many as the expert received rows.
+    Rows,
+    /// Known when the program is built.
+    Fixed(u32),
+}
+
+impl Operator {
+    /// The operators of one direction, in the order of their task numbers.
+    #[must_use]
+    pub const fn all(direction: Direction) -> &'static [Self] {
+        match direction {
+            Direction::Forward => &[Self::Dispatch, Self::UpProj, Self::SwiGlu, Self::DownProj, Self::Combine],
+            Direction::Backward => &[
+                Self::Dispatch,
+                Self::ActGrad,
+                Self::W2Grad,
+                Self::SwiGluGrad,
+                Self::GateGrad,
+                Self::Combine,
+                Self::W1Grad,
+            ],
+        }
+    }
+    /// The original's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::UpProj => "up_proj",
+            Self::SwiGlu => "swiglu",
+            Self::DownProj => "down_proj",
+            Self::ActGrad => "act_grad",
+            Self::W2Grad => "w2_grad",
+            Self::SwiGluGrad => "swiglu_grad",
+            Self::GateGrad => "gate_grad",
+            Self::Combine => "combine",
+            Self::W1Grad => "w1_grad",
+            Self::Terminate => "terminate",
+        }
+    }
+    /// How it works, with the extents of its product.
+    #[must_use]
+    pub const fn kind(self, shape: &Shape) -> Kind {
+        use Extent::{Fixed, Rows};
+        let (h, i) = (Fixed(shape.hidden), Fixed(shape.intermediate));
+        let both = Fixed(2 * shape.intermediate);
+        let (m, n, k) = match self {
+            Self::Dispatch | Self::Combine => return Kind::Put,
+            Self::SwiGlu | Self::SwiGluGrad => return Kind::Vector,
+            Self::Terminate => return Kind::Terminate,
+            Self::UpProj => (Rows, both, h),
+            Self::DownProj => (Rows, h, i),
+            Self::ActGrad => (Rows, i, h),
+            Self::W2Grad => (i, h, Rows),
+            Self::GateGrad => (Rows, h, both),
+            Self::W1Grad => (h, both, Rows),
+        };
+        Kind::Product(Product { m, n, k })
+    }
+    /// The kind of core that runs it.
+    #[must_use]
+    pub const fn core(self, shape: &Shape) -> Core {
+        match self.kind(shape) {
+            Kind::Product(_) => Core::Aic,
+            _ => Core::Aiv,
+        }
+    }
+    /// Bytes a row moves on an AIV, in bf16: what a put sends, what a vector operator reads and writes. Zero for others.
+    #[must_use]
+    pub const fn row_bytes(self, shape: &Shape) -> u32 {
+        match self {
+            Self::Dispatch | Self::Combine => 2 * shape.hidden,
+            Self::SwiGlu => 2 * (2 + 1) * shape.intermediate,
+            Self::SwiGluGrad => 2 * (2 + 1 + 2) * shape.intermediate,
+            _ => 0,
+        }
+    }
+}
+
+impl Extent {
+    /// Its value when the expert received `rows`.
+    #[must_use]
+    pub const fn at(self, rows: u32) -> u32 {
+        match self {
+            Self::Rows => rows,
+            Self::Fixed(value) => value,
+        }
+    }
+}
+
+impl Product {
+    /// Output tiles of [`BASE_TILE`] when the expert received `rows`.
+    #[must_use]
+    pub const fn base_tiles(&self, rows: u32) -> u32 {
+        self.m.at(rows).div_ceil(BASE_TILE[0]) * self.n.at(rows).div_ceil(BASE_TILE[1])
+    }
+    /// Multiplications and additions when the expert received `rows`.
+    #[must_use]
+    pub const fn flops(&self, rows: u32) -> u64 {
+        2 * self.m.at(rows) as u64 * self.n.at(rows) as u64 * self.k.at(rows) as u64
+    }
+}

@@ -1,0 +1,57 @@
+//! The order in which the original's workers take tasks.
+
+use super::original::CUBE_CORES;
+use super::{Direction, Listed, Operator, Original};
+
+/// Task numbers in order. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never one of another's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Queues {
+    /// Of the matrix cores; the same on all ranks.
+    pub aic: Vec<u32>,
+    /// Of the vector cores that take tasks.
+    pub aiv: Vec<u32>,
+}
+
+impl Queues {
+    pub(super) fn of(original: &Original, rank: u32) -> Self {
+        let listed = original.operators();
+        let find = |operator| *listed.iter().find(|l| l.operator == operator).expect("an operator of this direction");
+        let vector = match original.direction() {
+            Direction::Forward => Operator::SwiGlu,
+            Direction::Backward => Operator::SwiGluGrad,
+        };
+        let mut aiv = puts(original, &find(Operator::Dispatch), rank);
+        aiv.extend(all(&find(vector)));
+        aiv.extend(puts(original, &find(Operator::Combine), rank));
+        aiv.push(original.tasks_per_rank() - 1);
+        let aic = match original.direction() {
+            Direction::Forward => all(&find(Operator::UpProj)).chain(all(&find(Operator::DownProj))).collect(),
+            Direction::Backward => (0..original.shape().experts_per_rank())
+                .flat_map(|e| [Operator::W2Grad, Operator::ActGrad].map(|operator| (e, find(operator).first)))
+                .flat_map(|(e, first)| first + e * CUBE_CORES..first + (e + 1) * CUBE_CORES)
+                .chain(all(&find(Operator::GateGrad)))
+                .chain(all(&find(Operator::W1Grad)))
+                .collect(),
+        };
+        Self { aic, aiv }
+    }
+}
+
+fn all(listed: &Listed) -> std::ops::Range<u32> {
+    listed.first..listed.first + listed.tasks
+}
+
+/// Tile after tile goes to all peers in turn, every rank beginning with itself, so that no two ranks send to the same
+/// one at a time (RATR).
+fn puts(original: &Original, listed: &Listed, rank: u32) -> Vec<u32> {
+    let (ranks, experts) = (original.shape().ranks, original.shape().experts_per_rank());
+    let tiles = original.counters().tiles_per_source();
+    let number = |expert, tile, turn| {
+        let peer = (turn + rank) % ranks;
+        listed.first + (peer * experts + expert) * tiles + tile
+    };
+    (0..experts)
+        .flat_map(|e| (0..tiles).flat_map(move |k| (0..ranks).map(move |i| (e, k, i))))
+        .map(|(e, k, i)| number(e, k, i))
+        .collect()
+}

@@ -1,0 +1,56 @@
+//! The layer that is compared: sizes and direction.
+
+/// Sizes of one expert layer over a group of ranks. Every rank holds `experts / ranks` consecutive experts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// Ranks of the group (EP).
+    pub ranks: u32,
+    /// Tokens per rank.
+    pub tokens: u32,
+    /// Experts of the layer, over all ranks.
+    pub experts: u32,
+    /// Experts a token is sent to.
+    pub top_k: u32,
+    /// Columns of a token.
+    pub hidden: u32,
+    /// Columns of an expert's activation; its gate and up projections have twice as many together.
+    pub intermediate: u32,
+}
+
+/// Which pass of the layer runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// Tokens to outputs.
+    Forward,
+    /// Gradients of outputs to gradients of tokens and weights.
+    Backward,
+}
+
+impl Shape {
+    /// The DeepSeek-V3 layer of the published latencies: always 8 experts a rank.
+    #[must_use]
+    pub const fn deepseek_v3(ranks: u32) -> Self {
+        Self { ranks, tokens: 4096, experts: 8 * ranks, top_k: 8, hidden: 7168, intermediate: 2048 }
+    }
+    /// Experts a rank owns.
+    #[must_use]
+    pub const fn experts_per_rank(&self) -> u32 {
+        self.experts / self.ranks
+    }
+    /// Rows a rank sends to one expert when routing is balanced. What doesn't divide is left out, as in the original.
+    #[must_use]
+    pub const fn balanced_rows(&self) -> u32 {
+        self.tokens * self.top_k / self.experts
+    }
+}
+
+impl Direction {
+    /// Lower-case name, as on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The tasks of one rank.
+
+use super::original::{CUBE_CORES, ROWS};
+use super::{Counter, Counters, Direction, Kind, Operator, Shape};
+
+/// One task: waits for one counter, works, adds 1 to one counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// The operator it is a part of.
+    pub operator: Operator,
+    /// Its place among the tasks of its operator.
+    pub index: u32,
+    /// The counter it waits for, on its own rank.
+    pub waits: Counter,
+    /// The value at which the wait ends.
+    pub threshold: u32,
+    /// The counter it adds 1 to.
+    pub signals: Counter,
+    /// The rank whose counter that is.
+    pub signals_at: u32,
+    /// What it works on.
+    pub work: Work,
+}
+
+/// What a task works on. Row ranges are static: of [`Self::rows`] those below the count at run time are real.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// 128 rows of one expert to or from one peer.
+    Put {
+        /// The rank at the other end.
+        peer: u32,
+        /// The expert, among those of its owner.
+        expert: u32,
+        /// The expert, among all.
+        global: u32,
+        /// The tile, among those of this peer and expert.
+        tile: u32,
+    },
+    /// 128 rows of one of this rank's experts.
+    Vector {
+        /// The expert, among those of this rank.
+        expert: u32,
+        /// The tile, among those of this expert.
+        tile: u32,
+    },
+    /// A core's share of the product of one of this rank's experts: every 24th base tile.
+    Product {
+        /// The expert, among those of this rank.
+        expert: u32,
+        /// The core, which is also the first base tile of the share.
+        core: u32,
+    },
+    /// Nothing but the wait.
+    Terminate,
+}
+
+impl Work {
+    /// First row and the row after the last; the whole expert for a product.
+    #[must_use]
+    pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
+        match *self {
+            Self::Put { tile, .. } | Self::Vector { tile, .. } => Some((tile * ROWS, Some((tile + 1) * ROWS))),
+            Self::Product { .. } => Some((0, None)),
+            Self::Terminate => None,
+        }
+    }
+}
+
+/// Builds tasks of one rank.
+pub(super) struct Builder {
+    pub(super) shape: Shape,
+    pub(super) direction: Direction,
+    pub(super) counters: Counters,
+    pub(super) rank: u32,
+}
+
+impl Builder {
+    /// The task `index` of an operator.
+    pub(super) fn task(&self, operator: Operator, index: u32) -> Task {
+        let counters = &self.counters;
+        let work = self.work(operator, index);
+        let own = match work {
+            Work::Put { expert, .. } | Work::Vector { expert, .. } | Work::Product { expert, .. } => expert,
+            Work::Terminate => 0,
+        };
+        let arrived = counters.arrived(self.rank * self.shape.experts_per_rank() + own);
+        let (waits, threshold) = match operator {
+            Operator::Dispatch => (Counter::READY, 0),
+            Operator::UpProj | Operator::ActGrad | Operator::W2Grad => (arrived, counters.tiles()),
+            Operator::SwiGlu | Operator::SwiGluGrad => (counters.first_product(own), counters.cores()),
+            Operator::DownProj | Operator::GateGrad => (counters.vector(own), counters.tiles()),
+            Operator::Combine | Operator::W1Grad => (counters.last_product(own), counters.cores()),
+            Operator::Terminate => (counters.last(), counters.last_signals()),
+        };
+        let signals = match (operator, work) {
+            (Operator::Dispatch, Work::Put { global, .. }) => counters.arrived(global),
+            (Operator::UpProj | Operator::ActGrad, _) => counters.first_product(own),
+            (Operator::SwiGlu | Operator::SwiGluGrad, _) => counters.vector(own),
+            (Operator::DownProj | Operator::GateGrad, _) => counters.last_product(own),
+            (Operator::Terminate, _) => counters.terminated(),
+            _ => counters.last(),
+        };
+        let signals_at = if let Work::Put { peer, .. } = work { peer } else { self.rank };
+        Task { operator, index, waits, threshold, signals, signals_at, work }
+    }
+
+    fn work(&self, operator: Operator, index: u32) -> Work {
+        let own = self.shape.experts_per_rank();
+        match operator.kind(&self.shape) {
+            Kind::Put => {
+                let tiles = self.counters.tiles_per_source();
+                let (pair, tile) = (index / tiles, index % tiles);
+                let (peer, expert) = (pair / own, pair % own);
+                let owner = if operator == Operator::Dispatch { peer } else { self.rank };
+                Work::Put { peer, expert, global: owner * own + expert, tile }
+            }
+            Kind::Vector => {
+                let tiles = self.counters.tiles();
+                Work::Vector { expert: index / tiles, tile: index % tiles }
+            }
+            Kind::Product(_) => Work::Product { expert: index / CUBE_CORES, core: index % CUBE_CORES },
+            Kind::Terminate => Work::Terminate,
+        }
+    }
+
+    /// All tasks, in the order of their numbers.
+    pub(super) fn tasks(&self) -> Vec<Task> {
+        let listed = Operator::all(self.direction).iter().copied();
+        listed
+            .chain([Operator::Terminate])
+            .flat_map(|operator| (0..self.counters.count(operator)).map(move |index| self.task(operator, index)))
+            .collect()
+    }
+}
+
+impl Counters {
+    /// Tasks an operator has on one rank, real or empty.
+    pub(super) fn count(&self, operator: Operator) -> u32 {
+        let shape = self.shape();
+        match operator.kind(shape) {
+            Kind::Put => shape.experts * self.tiles_per_source(),
+            Kind::Vector => shape.experts_per_rank() * self.tiles(),
+            Kind::Product(_) => shape.experts_per_rank() * CUBE_CORES,
+            Kind::Terminate => 1,
+        }
+    }
+}
