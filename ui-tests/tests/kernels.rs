@@ -2,6 +2,8 @@
 
 #[path = "../kernels/coarse.rs"]
 mod coarse_file;
+#[path = "../kernels/deep.rs"]
+mod deep_file;
 #[path = "../kernels/echo.rs"]
 mod echo_file;
 #[path = "../kernels/ffn.rs"]
@@ -9,6 +11,7 @@ mod ffn_file;
 mod random;
 
 use coarse_file::coarse;
+use deep_file::deep;
 use echo_file::echo;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
@@ -40,6 +43,19 @@ proptest! {
         echo::forward(ep, &route, &x, &w, &mut expected);
         let mut found = case.zeros();
         let report = echo::forward::launch(&case.group(), &route, &x, &w, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn long_contractions_tall_tiles_and_wide_rows(case in cases(deep::EXPERTS, deep::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, deep::EXPERTS, &ids::<{ deep::TOP_K }>(&case, deep::EXPERTS)).unwrap();
+        let (x, z, w) = (numbers(&case), weights(&case), weights(&case));
+        let (gate, up, down) = (experts(&case, deep::EXPERTS, 1), experts(&case, deep::EXPERTS, 2), experts(&case, deep::EXPERTS, 3));
+        let mut expected = case.zeros();
+        deep::forward(ep, &route, &x, &z, &w, &gate, &up, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = deep::forward::launch(&case.group(), &route, &x, &z, &w, &gate, &up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
     }
 
