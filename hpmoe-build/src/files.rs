@@ -1,10 +1,21 @@
 //! Files below `OUT_DIR`: written only when they change, so that what depends on them is not rebuilt for nothing.
 
 use std::path::Path;
+use std::sync::Once;
+
+static FIRST: Once = Once::new();
 
 /// Removes the notices of earlier builds (what was built, faults), which would speak of modules that are gone. Objects and
 /// sources stay: they are named by their content.
+///
+/// A build script may build several times; only the first forgets.
 pub(crate) fn forget(folder: &Path) -> Result<(), String> {
+    let mut result = Ok(());
+    FIRST.call_once(|| result = remove_notices(folder));
+    result
+}
+
+fn remove_notices(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
     let entries = std::fs::read_dir(folder).map_err(|error| format!("can't read `{}`: {error}", folder.display()))?;
     for entry in entries.flatten() {

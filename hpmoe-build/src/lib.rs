@@ -15,16 +15,17 @@
 mod cxx;
 mod files;
 
-use hpmoe_core::artifacts::{self, Artifact, FOLDER};
+use hpmoe_core::artifacts::{self, Artifact, FOLDER, Resolved};
 use hpmoe_core::compile::{Front, back, front, modules};
 use hpmoe_core::fingerprint::{of_flow, of_module};
 use hpmoe_core::program::Program;
+use hpmoe_core::schedule::Cores;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use std::path::{Path, PathBuf};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.
 pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
-    Kernels { files: files.into_iter().map(Into::into).collect(), settings: Overrides::new() }
+    Kernels { files: files.into_iter().map(Into::into).collect(), settings: Overrides::new(), cores: Cores::ASCEND_A3 }
 }
 
 /// The kernels of a package.
@@ -32,6 +33,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
 pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
+    cores: Cores,
 }
 
 impl Kernels {
@@ -39,6 +41,13 @@ impl Kernels {
     #[must_use]
     pub fn set(mut self, name: &str, value: usize) -> Self {
         self.settings.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Makes the schedules for dies with that many matrix cores and twice as many vector cores, instead of 24 and 48.
+    #[must_use]
+    pub fn matrix_cores(mut self, count: u32) -> Self {
+        self.cores = Cores::of(count);
         self
     }
 
@@ -66,7 +75,7 @@ impl Kernels {
         files::forget(&folder)?;
         let mut objects = Vec::new();
         for source in &sources {
-            objects.extend(build_module(source, &settings, &package, &folder)?);
+            objects.extend(build_module(source, &settings, self.cores, &package, &folder)?);
         }
         cxx::compile(&objects, &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
@@ -96,23 +105,29 @@ fn read_sources(files: &[PathBuf]) -> Result<Vec<Source>, String> {
 }
 
 /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
-fn build_module(source: &Source, settings: &Overrides, package: &str, folder: &Path) -> Result<Vec<cxx::Unit>, String> {
+fn build_module(
+    source: &Source,
+    settings: &Overrides,
+    cores: Cores,
+    package: &str,
+    folder: &Path,
+) -> Result<Vec<cxx::Unit>, String> {
     let name = source.module.ident.to_string();
     let hash = of_module(&source.module);
     let own: Vec<String> = declared_constants(&source.module);
     let overrides: Overrides =
         settings.iter().filter(|(name, _)| own.contains(name)).map(|(name, value)| (name.clone(), *value)).collect();
-    let resolved = artifacts::write_resolved(&source.file, &overrides);
-    files::write(&folder.join(artifacts::resolved_file(&name, hash)), &resolved)?;
+    let resolved = Resolved { source: source.file.clone(), cores, overrides };
+    files::write(&folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
     files::write(&folder.join(format!("{name}.built")), &source.file)?;
     // The macro runs the same front end and shows its faults at their places.
-    let Ok(Front { flows, .. }) = front(&source.module, &overrides) else { return Ok(Vec::new()) };
+    let Ok(Front { flows, .. }) = front(&source.module, &resolved.overrides) else { return Ok(Vec::new()) };
     let mut units = Vec::new();
     for checked in &flows {
         let graph = checked.graph();
-        let fingerprint = of_flow(hash, graph);
+        let fingerprint = of_flow(hash, graph, cores);
         let artifact = Artifact::new(package, &graph.kernel, &graph.taskflow, fingerprint);
-        match back(checked, &source.file, &artifact, &fingerprint.hex()) {
+        match back(checked, cores, &source.file, &artifact, &fingerprint.hex()) {
             Ok(program) => units.push(write(&artifact, &program, folder)?),
             Err(fault) => files::write(&folder.join(format!("{}.fault", artifact.stem)), &fault)?,
         }

@@ -1,6 +1,7 @@
 //! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
 
 use crate::fingerprint::Fingerprint;
+use crate::schedule::Cores;
 use crate::syntax::Overrides;
 
 /// Folder below `OUT_DIR`.
@@ -49,21 +50,36 @@ pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
     format!("{kernel}_{}.constants", module.hex())
 }
 
-/// Text of that file: the source file, then a line `NAME=value` for each constant that was overridden.
-#[must_use]
-pub fn write_resolved(source: &str, overrides: &Overrides) -> String {
-    let lines: String = overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-    format!("{source}\n{lines}")
+/// How a module was built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resolved {
+    /// The source file, as named to the build script.
+    pub source: String,
+    /// Cores that its schedules are made for.
+    pub cores: Cores,
+    /// Constants that were set for the build.
+    pub overrides: Overrides,
 }
 
-/// Reads that file back; `None` when it is none of ours.
-#[must_use]
-pub fn read_resolved(text: &str) -> Option<(String, Overrides)> {
-    let mut lines = text.lines();
-    let source = lines.next()?.to_owned();
-    let overrides =
-        lines.map(|line| line.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?))));
-    Some((source, overrides.collect::<Option<_>>()?))
+impl Resolved {
+    /// Text of the file: source, matrix cores, then a line `NAME=value` for each constant that was set.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        format!("{}\n{}\n{lines}", self.source, self.cores.aic)
+    }
+
+    /// Reads that text back; `None` when it is none of ours.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let (source, cores) = (lines.next()?.to_owned(), Cores::of(lines.next()?.parse().ok()?));
+        let setting = |line: &str| {
+            let (name, value) = line.split_once('=')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        };
+        Some(Self { source, cores, overrides: lines.map(setting).collect::<Option<_>>()? })
+    }
 }
 
 /// Reads `NAME=value,NAME=value`, as `HPMOE_SET` holds it.
@@ -102,10 +118,10 @@ mod tests {
 
     #[test]
     fn resolved_constants_come_back_as_written() {
-        let settings = parse_settings("B=2,A=1").unwrap();
-        let text = write_resolved("src/moe.rs", &settings);
-        assert_eq!(read_resolved(&text), Some(("src/moe.rs".to_owned(), settings)));
-        assert_eq!(read_resolved("x\nA=b\n"), None);
+        let overrides = parse_settings("B=2,A=1").unwrap();
+        let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::of(20), overrides };
+        assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
+        assert_eq!(Resolved::read("x\n24\nA=b\n"), None);
     }
 
     #[test]

@@ -67,13 +67,19 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
 /// # Errors
 ///
 /// A text for the user where a schedule fails its validation, which is a fault of this compiler.
-pub fn back(checked: &CheckedGraph, file: &str, artifact: &Artifact, fingerprint: &str) -> Result<Program, String> {
-    let proposed = schedule(checked, Cores::ASCEND_A3);
+pub fn back(
+    checked: &CheckedGraph,
+    cores: Cores,
+    file: &str,
+    artifact: &Artifact,
+    fingerprint: &str,
+) -> Result<Program, String> {
+    let proposed = schedule(checked, cores);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
     let names = Names { file, symbol: &artifact.symbol };
-    let kernel = ascendc(checked, checked.plans(), valid.schedule(), &names);
+    let kernel = ascendc(checked, &valid, &names);
     let descriptors = artifact.below_out_dir("descriptors");
-    let tables = tables(checked, valid.schedule(), &names, &Paths { fingerprint, descriptors: &descriptors });
+    let tables = tables(checked, &valid, &names, &Paths { fingerprint, descriptors: &descriptors });
     Ok(program(checked, &valid, artifact, &kernel, tables, fingerprint))
 }
 

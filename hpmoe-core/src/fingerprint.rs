@@ -1,6 +1,7 @@
 //! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
 
 use crate::graph::TaskGraph;
+use crate::schedule::Cores;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
@@ -67,10 +68,10 @@ pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
     Fingerprint::default().tokens(quote::ToTokens::to_token_stream(module))
 }
 
-/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, this compiler.
+/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, cores, this compiler.
 #[must_use]
-pub fn of_flow(module: Fingerprint, graph: &TaskGraph) -> Fingerprint {
-    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow);
+pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores) -> Fingerprint {
+    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(&cores.aic.to_string());
     graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
 }
 

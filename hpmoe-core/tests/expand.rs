@@ -1,9 +1,10 @@
 //! What `#[megakernel]` makes of a module, with and without a build script's output.
 
-use hpmoe_core::artifacts::{FOLDER, resolved_file, write_resolved};
+use hpmoe_core::artifacts::{FOLDER, Resolved, resolved_file};
 use hpmoe_core::compile::modules;
 use hpmoe_core::expand::{Environment, megakernel};
 use hpmoe_core::fingerprint::of_module;
+use hpmoe_core::schedule::Cores;
 use hpmoe_core::syntax::Overrides;
 use quote::ToTokens as _;
 use std::collections::HashMap;
@@ -22,8 +23,9 @@ fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>)
 fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
     let module = modules(source).unwrap().remove(0);
     let file = Path::new("out").join(FOLDER).join(resolved_file("moe_ffn", of_module(&module)));
+    let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::ASCEND_A3, overrides: overrides.clone() };
     let latest = Path::new("out").join(FOLDER).join("moe_ffn.built");
-    HashMap::from([(file, write_resolved("src/moe.rs", overrides)), (latest, "src/moe.rs".into())])
+    HashMap::from([(file, resolved.write()), (latest, "src/moe.rs".into())])
 }
 
 #[test]

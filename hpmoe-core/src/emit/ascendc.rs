@@ -7,10 +7,11 @@ use super::size::{CUBE_LIBRARY, PUTS, VECTOR_LIBRARY, size};
 use super::{Names, cube, put, readiness, vector, views};
 use crate::analyze::CheckedGraph;
 use crate::graph::SpaceKind;
-use crate::ids::{Arena, TaskId};
+use crate::ids::TaskId;
 use crate::plan::Plan;
-use crate::schedule::{Schedule, Unit};
+use crate::schedule::Unit;
 use crate::units::Bytes;
+use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::Core;
 
 /// Instruction caches of the cores.
@@ -30,8 +31,8 @@ pub struct Ascendc {
 
 /// Writes the kernel.
 #[must_use]
-pub fn ascendc(checked: &CheckedGraph, plans: &Arena<TaskId, Plan>, schedule: &Schedule, names: &Names<'_>) -> Ascendc {
-    let context = Context::new(checked, plans, schedule, names.file);
+pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>) -> Ascendc {
+    let context = Context::new(checked, valid.schedule(), names.file);
     let tasks: Vec<(TaskId, Item)> = context.graph.tasks.ids().map(|id| (id, task(&context, id))).collect();
     let aic_bytes = code(&context, &tasks, Unit::Aic);
     let aiv_bytes = code(&context, &tasks, Unit::Aiv);

@@ -21,18 +21,13 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(
-        checked: &'a CheckedGraph,
-        plans: &'a Arena<TaskId, Plan>,
-        schedule: &'a Schedule,
-        file: &'a str,
-    ) -> Self {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str) -> Self {
         let graph = checked.graph();
         let (mut tensors, mut tasks) = (cpp::Names::default(), cpp::Names::default());
         Self {
             graph,
             counters: checked.counters(),
-            plans,
+            plans: checked.plans(),
             schedule,
             file,
             tensor_names: graph.tensors.iter().map(|(_, tensor)| tensors.new_name(&tensor.name)).collect(),

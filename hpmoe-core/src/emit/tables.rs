@@ -7,6 +7,7 @@ use crate::analyze::{CheckedGraph, Grid};
 use crate::graph::{Extent, Memory, Tensor};
 use crate::ids::Id as _;
 use crate::schedule::Schedule;
+use crate::validate::ValidSchedule;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -31,7 +32,8 @@ pub struct Tables {
 /// Writes the tables. The descriptors are a file of their own, because a literal of their size would take the user's
 /// compiler long.
 #[must_use]
-pub fn tables(checked: &CheckedGraph, schedule: &Schedule, names: &Names<'_>, paths: &Paths<'_>) -> Tables {
+pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, paths: &Paths<'_>) -> Tables {
+    let schedule = valid.schedule();
     let graph = checked.graph();
     let mut descriptors = Vec::new();
     let mut schedules = Vec::new();

@@ -3,11 +3,10 @@
 mod launch;
 mod module;
 
-use crate::artifacts::{self, Artifact};
+use crate::artifacts::{self, Artifact, Resolved};
 use crate::compile::{Front, front};
 use crate::finding::Diagnostic;
 use crate::fingerprint::{Fingerprint, of_flow, of_module};
-use crate::syntax::Overrides;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use std::path::PathBuf;
@@ -38,7 +37,7 @@ pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) 
     };
     let hash = of_module(&module);
     let built = Built::find(&module, hash, environment, read);
-    let overrides = built.as_ref().map(|built| built.overrides.clone()).unwrap_or_default();
+    let overrides = built.as_ref().map(|built| built.resolved.overrides.clone()).unwrap_or_default();
     match front(&module, &overrides) {
         Err(faults) => {
             let functions: Vec<&str> = faults.iter().filter_map(|fault| fault.function.as_deref()).collect();
@@ -47,7 +46,7 @@ pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) 
             tokens
         }
         Ok(front) => match built {
-            Ok(built) => module::with_launch(&module, &front, &built.overrides, |flow| {
+            Ok(built) => module::with_launch(&module, &front, &built.resolved.overrides, |flow| {
                 built.notice(&front, flow, hash, environment, read)
             }),
             Err(missing) => {
@@ -72,7 +71,7 @@ pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
 
 /// What the build script has left for a module.
 struct Built {
-    overrides: Overrides,
+    resolved: Resolved,
 }
 
 impl Built {
@@ -84,8 +83,8 @@ impl Built {
             return Err(format!("kernel `{name}` has no build script [HP17]\n{help}"));
         };
         let file = out_dir.join(artifacts::FOLDER).join(artifacts::resolved_file(&name, hash));
-        match read(&file).as_deref().and_then(artifacts::read_resolved) {
-            Some((_, overrides)) => Ok(Self { overrides }),
+        match read(&file).as_deref().and_then(Resolved::read) {
+            Some(resolved) => Ok(Self { resolved }),
             None => {
                 let latest = out_dir.join(artifacts::FOLDER).join(format!("{name}.built"));
                 Err(match read(&latest) {
@@ -111,7 +110,12 @@ impl Built {
         read: Read<'_>,
     ) -> Result<Artifact, String> {
         let graph = front.flows[flow].graph();
-        let artifact = Artifact::new(&environment.package, &graph.kernel, &graph.taskflow, of_flow(hash, graph));
+        let artifact = Artifact::new(
+            &environment.package,
+            &graph.kernel,
+            &graph.taskflow,
+            of_flow(hash, graph, self.resolved.cores),
+        );
         let folder = environment.out_dir.clone().unwrap_or_default().join(artifacts::FOLDER);
         match read(&folder.join(format!("{}.fault", artifact.stem))) {
             Some(fault) => Err(fault),

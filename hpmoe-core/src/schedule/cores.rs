@@ -11,5 +11,11 @@ pub struct Cores {
 
 impl Cores {
     /// One die of an Ascend A3.
-    pub const ASCEND_A3: Self = Self { aic: 24, aiv: 48 };
+    pub const ASCEND_A3: Self = Self::of(24);
+
+    /// A die with that many matrix cores, each with its two vector cores: other parts of the family have 20.
+    #[must_use]
+    pub const fn of(aic: u32) -> Self {
+        Self { aic, aiv: 2 * aic }
+    }
 }
