@@ -3,7 +3,12 @@
 mod layers;
 
 fn main() {
+    // Kernels that a test loads call the AscendC that the test itself has.
+    println!("cargo::rustc-link-arg-tests=-rdynamic");
     let kernels =
         ["kernels/ffn.rs", "kernels/echo.rs", "kernels/coarse.rs", "kernels/deep.rs"].map(std::path::PathBuf::from);
     hpmoe_build::kernels(kernels.into_iter().chain(layers::write())).build();
+    // Dies with other numbers of cores.
+    hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
+    hpmoe_build::kernels([layers::write_again("twenty_matrix_cores")]).matrix_cores(20).build();
 }

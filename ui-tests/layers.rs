@@ -13,25 +13,29 @@ const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
 /// Writes the modules, one file each, and names the files.
 pub fn write() -> Vec<PathBuf> {
+    LAYERS.iter().map(|(name, sizes)| write_layer(name, sizes)).collect()
+}
+
+/// Writes the kernel of one bundled layer under another name.
+pub fn write_again(name: &str) -> PathBuf {
+    write_layer(name, &LAYERS[0].1)
+}
+
+fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
     const EXAMPLE: &str = "../examples/moe_ffn.rs";
     println!("cargo::rerun-if-changed={EXAMPLE}");
     println!("cargo::rerun-if-changed=layers.rs");
     let source = std::fs::read_to_string(EXAMPLE).expect("the example is there");
     let start = source.find("#[megakernel]").expect("the example has a kernel");
     let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
+    let mut text = source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1);
+    for (constant, size) in SIZES.iter().zip(sizes) {
+        text = set(&text, constant, *size);
+    }
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    LAYERS
-        .iter()
-        .map(|(name, sizes)| {
-            let mut text = source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1);
-            for (constant, size) in SIZES.iter().zip(sizes) {
-                text = set(&text, constant, *size);
-            }
-            let path = out_dir.join(format!("{name}.rs"));
-            std::fs::write(&path, text).expect("OUT_DIR can be written");
-            path
-        })
-        .collect()
+    let path = out_dir.join(format!("{name}.rs"));
+    std::fs::write(&path, text).expect("OUT_DIR can be written");
+    path
 }
 
 fn set(text: &str, constant: &str, value: usize) -> String {

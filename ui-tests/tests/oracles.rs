@@ -1,6 +1,6 @@
 //! The forward layer against layers computed by other software (fp32), for every number of ranks that divides the experts up
 //! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
-//! rank late.
+//! rank late; on dies with other numbers of cores.
 
 #[path = "../../examples/support/compare.rs"]
 mod compare;
@@ -11,13 +11,10 @@ use compare::Comparison;
 use layer::Layer;
 use std::time::Duration;
 
-/// Orders of the host's pipes that each layer runs with.
-const SEEDS: u64 = 50;
-
 macro_rules! layers {
-    ($($test:ident: $name:ident),*) => {$(
+    ($($test:ident: $name:ident of $data:literal, $seeds:literal orders;)*) => {$(
         mod $test {
-            use super::{Comparison, Duration, Layer, SEEDS};
+            use super::{Comparison, Duration, Layer};
             use hpmoe_runtime::prelude::*;
 
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
@@ -71,7 +68,7 @@ macro_rules! layers {
             }
 
             fn layer() -> Layer {
-                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/", stringify!($name), ".safetensors");
+                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/", $data, ".safetensors");
                 Layer::read(path.as_ref()).unwrap()
             }
 
@@ -100,7 +97,7 @@ macro_rules! layers {
                 let layer = layer();
                 let tensors = Tensors::of(&layer, 4);
                 let expected = tensors.reference();
-                for seed in 0..SEEDS {
+                for seed in 0..$seeds {
                     let late = (seed % 4) as usize;
                     let group = Group::new(4).seed(seed).repeat(2).delay(late, Duration::from_millis(2));
                     assert!(tensors.launch(&group).0 == expected, "seed {seed}");
@@ -110,4 +107,11 @@ macro_rules! layers {
     )*};
 }
 
-layers!(skewed: deepseek_skewed, balanced: qwen3_balanced, ragged: qwen3_ragged);
+layers! {
+    skewed: deepseek_skewed of "deepseek_skewed", 50 orders;
+    balanced: qwen3_balanced of "qwen3_balanced", 50 orders;
+    ragged: qwen3_ragged of "qwen3_ragged", 50 orders;
+    // The same layer on dies with other numbers of cores.
+    few_cores: one_matrix_core of "deepseek_skewed", 5 orders;
+    other_cores: twenty_matrix_cores of "deepseek_skewed", 5 orders;
+}
