@@ -1,6 +1,7 @@
 //! What is real of a task when routing is balanced.
 
 use super::original::{CUBE_CORES, ROWS};
+use super::product::Tiles;
 use super::{Kind, Original, Task, Work};
 
 /// A core's share of a product.
@@ -14,10 +15,10 @@ pub struct Share {
     pub flops: f64,
 }
 
-/// How many of the 128 rows from `first` are below `count`.
+/// How many of the 128 rows of a tile are below `count`.
 #[must_use]
-pub fn rows_of(first: u32, count: u32) -> u32 {
-    count.saturating_sub(first).min(ROWS)
+pub fn rows_of(tile: u32, count: u32) -> u32 {
+    count.saturating_sub(tile * ROWS).min(ROWS)
 }
 
 impl Original {
@@ -25,13 +26,12 @@ impl Original {
     #[must_use]
     pub fn balanced_rows(&self, task: &Task) -> Option<u32> {
         let from_each = self.shape().balanced_rows();
-        let (first, _) = task.work.rows()?;
-        Some(match task.work {
-            Work::Put { .. } => rows_of(first, from_each),
-            Work::Vector { .. } => rows_of(first, from_each * self.shape().ranks),
-            Work::Product { .. } => from_each * self.shape().ranks,
-            Work::Terminate => return None,
-        })
+        match task.work {
+            Work::Put { tile, .. } => Some(rows_of(tile, from_each)),
+            Work::Vector { tile, .. } => Some(rows_of(tile, from_each * self.shape().ranks)),
+            Work::Product { .. } => Some(from_each * self.shape().ranks),
+            Work::Terminate => None,
+        }
     }
     /// What a core does of an expert's product, when the expert received `rows`; none for other tasks.
     #[must_use]
@@ -40,7 +40,7 @@ impl Original {
             return None;
         };
         let total = product.base_tiles(rows);
-        let tiles = (total + CUBE_CORES - 1 - core) / CUBE_CORES;
+        let tiles = Tiles { before: 0, cores: CUBE_CORES, core }.of(total);
         #[expect(clippy::cast_precision_loss, reason = "below 2^53 for every layer that fits a die")]
         let flops = product.flops(rows) as f64 * f64::from(tiles) / f64::from(total.max(1));
         Some(Share { tiles, total, flops })

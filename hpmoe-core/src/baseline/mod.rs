@@ -4,11 +4,16 @@
 //! rules. Under balanced routing they equal the output of its own scheduler, task by task.
 
 mod balanced;
+mod collective;
 mod counters;
 mod limits;
 mod operator;
 mod original;
+mod product;
 mod queues;
+mod replay;
+mod rows;
+mod serial;
 mod shape;
 mod task;
 
@@ -18,5 +23,8 @@ pub use limits::Limit;
 pub use operator::{BASE_TILE, Core, Extent, Kind, Operator, Product};
 pub use original::{Listed, Original};
 pub use queues::Queues;
+pub use replay::Replay;
+pub use rows::Rows;
+pub use serial::Serial;
 pub use shape::{Direction, Shape};
 pub use task::{Task, Work};

@@ -135,14 +135,24 @@ impl Operator {
             _ => Core::Aiv,
         }
     }
-    /// Bytes a row moves on an AIV, in bf16: what a put sends, what a vector operator reads and writes. Zero for others.
+    /// Bytes of a row that an AIV reads and writes, in bf16. Zero for products.
+    #[must_use]
+    pub const fn read_and_written(self, shape: &Shape) -> [u32; 2] {
+        let (row, columns) = (2 * shape.hidden, 2 * shape.intermediate);
+        match self {
+            Self::Dispatch | Self::Combine => [row, row],
+            Self::SwiGlu => [2 * columns, columns],
+            Self::SwiGluGrad => [3 * columns, 2 * columns],
+            _ => [0, 0],
+        }
+    }
+    /// Bytes of a row as the original counts them: what a put sends, what a vector operator reads and writes.
     #[must_use]
     pub const fn row_bytes(self, shape: &Shape) -> u32 {
+        let [read, written] = self.read_and_written(shape);
         match self {
-            Self::Dispatch | Self::Combine => 2 * shape.hidden,
-            Self::SwiGlu => 2 * (2 + 1) * shape.intermediate,
-            Self::SwiGluGrad => 2 * (2 + 1 + 2) * shape.intermediate,
-            _ => 0,
+            Self::Dispatch | Self::Combine => read,
+            _ => read + written,
         }
     }
 }

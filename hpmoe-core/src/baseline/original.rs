@@ -1,7 +1,7 @@
 //! The original's program for one shape and direction.
 
 use super::task::Builder;
-use super::{Counters, Direction, Limit, Operator, Queues, Shape, Task};
+use super::{Core, Counters, Direction, Limit, Operator, Queues, Shape, Task};
 
 /// Rows of a put or a vector task.
 pub(super) const ROWS: u32 = 128;
@@ -46,10 +46,13 @@ impl Original {
     pub const fn direction(&self) -> Direction {
         self.direction
     }
-    /// Vector cores that take tasks: half of them.
+    /// Cores of a rank that take tasks; of the vector cores, half.
     #[must_use]
-    pub const fn aiv_workers(&self) -> u32 {
-        AIV_WORKERS
+    pub const fn workers(&self, core: Core) -> u32 {
+        match core {
+            Core::Aic => CUBE_CORES,
+            Core::Aiv => AIV_WORKERS,
+        }
     }
     /// Numbers and thresholds of its counters.
     #[must_use]

@@ -1,0 +1,145 @@
+//! The original's program in the form that the simulator runs.
+
+use super::product::{Tiles, product};
+use super::task::Builder;
+use super::{Core, Kind, Listed, Operator, Original, Queues, Rows, Task, Work, rows_of};
+use crate::simulate::{self, CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Time, Wait};
+use crate::target::Target;
+
+/// The original's tasks with the rows of one routing. A task beyond them runs empty and signals all the same.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    original: Original,
+    rows: Rows,
+    listed: Vec<Listed>,
+    queues: Vec<Queues>,
+    ops: Vec<Op>,
+    policy: Policy,
+    l2_bytes: u64,
+}
+
+impl Replay {
+    /// The original's program on a routing, with what its runtime costs on a target.
+    #[must_use]
+    pub fn new(original: Original, rows: Rows, target: &Target) -> Self {
+        let mut listed = original.operators();
+        let last = Listed { operator: Operator::Terminate, first: original.tasks_per_rank() - 1, tasks: 1 };
+        listed.push(last);
+        let op = |l: &Listed| Op { name: l.operator.name().to_owned(), line: 0, extra: false };
+        Self {
+            original,
+            rows,
+            queues: (0..original.shape().ranks).map(|rank| original.queues(rank)).collect(),
+            ops: listed.iter().map(op).collect(),
+            listed,
+            policy: policy(target),
+            l2_bytes: u64::from(target.memory.l2_mib) << 20,
+        }
+    }
+
+    /// The operation's number and the task, by the task's number.
+    fn task(&self, rank: u32, number: u32) -> (u32, Task) {
+        let op = self.listed.partition_point(|listed| listed.first <= number) - 1;
+        let Listed { operator, first, .. } = self.listed[op];
+        let (shape, direction) = (*self.original.shape(), self.original.direction());
+        let builder = Builder { shape, direction, counters: self.original.counters(), rank };
+        let op = u32::try_from(op).expect("at most 8 operators");
+        (op, builder.task(operator, number - first))
+    }
+
+    fn work(&self, rank: u32, task: &Task) -> simulate::Work {
+        let shape = self.original.shape();
+        let bytes_of = |rows: u32, row: u32| u64::from(rows) * u64::from(row);
+        match task.work {
+            Work::Terminate => simulate::Work::Empty,
+            Work::Put { peer, global, tile, .. } => {
+                let source = if task.operator == Operator::Dispatch { rank } else { peer };
+                match rows_of(tile, self.rows.sent(source, global)) {
+                    0 => simulate::Work::Empty,
+                    rows => simulate::Work::Put { to: peer, bytes: bytes_of(rows, task.operator.row_bytes(shape)) },
+                }
+            }
+            Work::Vector { expert, tile } => {
+                let received = self.rows.received(rank * shape.experts_per_rank() + expert);
+                match rows_of(tile, received) {
+                    0 => simulate::Work::Empty,
+                    rows => {
+                        let [read, written] = task.operator.read_and_written(shape).map(|row| bytes_of(rows, row));
+                        simulate::Work::Vector { read, written }
+                    }
+                }
+            }
+            Work::Product { expert, core } => {
+                let Kind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
+                let received = self.rows.received(rank * shape.experts_per_rank() + expert);
+                let tiles = Tiles { before: 0, cores: self.original.workers(Core::Aic), core };
+                product(&extents, received, tiles, self.l2_bytes, Efficiency::Fused)
+            }
+        }
+    }
+}
+
+/// A task reads its descriptor word by word; waiting cores look rarely.
+fn policy(target: &Target) -> Policy {
+    let original = &target.original;
+    let costs = |descriptor_us: f64, poll_us: f64| CoreCosts {
+        task: Time::from_us(descriptor_us)
+            + Time::from_ns(target.sync.task_pickup_ns)
+            + Time::from_ns(target.sync.tile_overhead_ns),
+        empty: Time::from_us(original.empty_task_us),
+        poll: (poll_us > 0.0).then(|| Time::from_us(poll_us)),
+    };
+    Policy {
+        name: "hyperparallel",
+        launch: Time::from_us(target.launch.kernel_us) + Time::from_us(target.launch.rank_sync_us),
+        aic: costs(original.descriptor_aic_us, original.poll_aic_us),
+        aiv: costs(original.descriptor_aiv_us, original.poll_aiv_us),
+    }
+}
+
+impl Program for Replay {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+    fn ranks(&self) -> u32 {
+        self.original.shape().ranks
+    }
+    fn cores(&self, kind: CoreKind) -> u32 {
+        self.original.workers(match kind {
+            CoreKind::Aic => Core::Aic,
+            CoreKind::Aiv => Core::Aiv,
+        })
+    }
+    fn counters(&self, _rank: u32) -> u32 {
+        self.original.counters().met().0 + 1
+    }
+    fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::Task) -> bool {
+        let queues = &self.queues[rank as usize];
+        let queue = match kind {
+            CoreKind::Aic => &queues.aic,
+            CoreKind::Aiv => &queues.aiv,
+        };
+        let place = core + cursor.entry * self.cores(kind);
+        let Some(&number) = queue.get(place as usize) else { return false };
+        cursor.entry += 1;
+        let (op, found) = self.task(rank, number);
+        let (group, item, column) = match found.work {
+            Work::Put { expert, tile, peer, .. } => (expert, tile, peer),
+            Work::Vector { expert, tile } => (expert, tile, 0),
+            Work::Product { expert, core } => (expert, core, 0),
+            Work::Terminate => (0, 0, 0),
+        };
+        (task.op, task.group, task.item, task.column) = (op, group, item, column);
+        task.work = self.work(rank, &found);
+        task.waits.clear();
+        if found.threshold > 0 {
+            task.waits.push(Wait { counter: found.waits.0, need: found.threshold });
+        }
+        task.signals.clear();
+        task.signals.push(Signal { rank: found.signals_at, counter: found.signals.0, amount: 1 });
+        true
+    }
+}
