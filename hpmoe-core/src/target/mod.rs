@@ -1,1 +1,58 @@
 //! Targets: machines described by constants, each with its source.
+//!
+//! A target is a TOML file; the comment behind a constant says where its value comes from. Reading is strict: a key that
+//! is unknown, missing or nonsense is a fault with its line.
+
+mod constants;
+mod fault;
+mod read;
+mod source;
+
+pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, Target, Vector};
+pub use fault::Fault;
+pub use source::{Constant, Source};
+
+const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
+
+impl Target {
+    /// One die of an Ascend A3, built in.
+    ///
+    /// ```
+    /// use hpmoe_core::target::Target;
+    ///
+    /// let target = Target::ascend_a3();
+    /// assert_eq!((target.cores.aic, target.cores.aiv), (24, 48));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads the file.
+    #[must_use]
+    pub fn ascend_a3() -> Self {
+        Self::read(ASCEND_A3).expect("the built-in target is right")
+    }
+
+    /// The text of a built-in target.
+    #[must_use]
+    pub fn text_of(name: &str) -> Option<&'static str> {
+        (name == "ascend-a3").then_some(ASCEND_A3)
+    }
+
+    /// FLOP/s of one matrix core at its peak, in bf16.
+    #[must_use]
+    pub fn cube_flops(&self) -> f64 {
+        f64::from(self.cube.bf16_flop_per_cycle) * self.cores.clock_ghz * 1e9
+    }
+
+    /// The same for all matrix cores at the efficiency of a fused kernel.
+    #[must_use]
+    pub fn fused_flops(&self) -> f64 {
+        self.cube_flops() * f64::from(self.cores.aic) * self.fitted.gemm_fused_efficiency
+    }
+
+    /// Whether two ranks lie in one package.
+    #[must_use]
+    pub const fn same_package(&self, a: u32, b: u32) -> bool {
+        a / self.link.dies_per_package == b / self.link.dies_per_package
+    }
+}

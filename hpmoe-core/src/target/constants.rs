@@ -1,0 +1,186 @@
+//! The constants of a target, and the table of their keys.
+
+use super::source::Constant;
+
+/// What values a constant may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Range {
+    /// A whole number from 1 on.
+    Count,
+    /// Above zero.
+    Positive,
+    /// Zero or above.
+    NotNegative,
+    /// Above zero, at most one.
+    Share,
+}
+
+/// One key of a target file.
+pub(super) struct Key {
+    pub(super) section: &'static str,
+    pub(super) key: &'static str,
+    pub(super) range: Range,
+    pub(super) set: fn(&mut Target, f64),
+    pub(super) get: fn(&Target) -> f64,
+}
+
+macro_rules! target {
+    ($($(#[$about:meta])* $section:ident: $Section:ident {
+        $($(#[$doc:meta])* $key:ident: $type:ident = $range:ident,)*
+    })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, PartialEq, Debug, Default)]
+            pub struct $Section {
+                $($(#[$doc])* pub $key: $type,)*
+            }
+        )*
+
+        /// A machine: constants, each with its source.
+        #[derive(Clone, PartialEq, Debug, Default)]
+        pub struct Target {
+            /// Name of the target.
+            pub name: String,
+            $($(#[$about])* pub $section: $Section,)*
+            pub(super) constants: Vec<Constant>,
+        }
+
+        pub(super) const KEYS: &[Key] = &[$($(Key {
+            section: stringify!($section),
+            key: stringify!($key),
+            range: Range::$range,
+            set: |target, value| target.$section.$key = value as $type,
+            get: |target| f64::from(target.$section.$key),
+        },)*)*];
+    };
+}
+
+target! {
+    /// Cores of a die.
+    cores: Cores {
+        /// Matrix cores.
+        aic: u32 = Count,
+        /// Vector cores.
+        aiv: u32 = Count,
+        /// Their clock, GHz.
+        clock_ghz: f64 = Positive,
+    }
+    /// The matrix unit of a matrix core.
+    cube: Cube {
+        /// FLOP in a cycle in bf16.
+        bf16_flop_per_cycle: u32 = Count,
+        /// Operations in a cycle in int8.
+        int8_op_per_cycle: u32 = Count,
+    }
+    /// A vector core.
+    vector: Vector {
+        /// Bytes that its vector unit takes in a cycle.
+        bytes_per_cycle: f64 = Positive,
+        /// Elementwise work with its copies: bytes read and written, GB/s.
+        elementwise_gb_per_s: f64 = Positive,
+    }
+    /// Memories of a die.
+    memory: Memory {
+        /// Unified buffer of a vector core, KiB.
+        ub_kib: u32 = Count,
+        /// L1 of a matrix core, KiB.
+        l1_kib: u32 = Count,
+        /// L0A of a matrix core, KiB.
+        l0a_kib: u32 = Count,
+        /// L0B of a matrix core, KiB.
+        l0b_kib: u32 = Count,
+        /// L0C of a matrix core, KiB.
+        l0c_kib: u32 = Count,
+        /// L2 of the die, MiB.
+        l2_mib: u32 = Count,
+        /// HBM of the die, reads and writes together, GB/s.
+        hbm_gb_per_s: f64 = Positive,
+        /// What one matrix core reads from L2 in a cycle, bytes.
+        l2_read_bytes_per_cycle_core: f64 = Positive,
+        /// What one matrix core writes to L2 in a cycle, bytes.
+        l2_write_bytes_per_cycle_core: f64 = Positive,
+        /// What one vector core copies to or from its unified buffer in a cycle, bytes.
+        gm_ub_bytes_per_cycle: f64 = Positive,
+        /// L1 to L0A in a cycle, bytes.
+        l1_l0a_bytes_per_cycle: f64 = Positive,
+        /// L1 to L0B in a cycle, bytes.
+        l1_l0b_bytes_per_cycle: f64 = Positive,
+        /// L0C to global memory in a cycle, bytes.
+        fixpipe_bytes_per_cycle: f64 = Positive,
+    }
+    /// Links between dies.
+    link: Link {
+        /// Dies in a package; ranks fill packages in order.
+        dies_per_package: u32 = Count,
+        /// To the other dies of the package, each way, per die, GB/s.
+        same_package_gb_per_s: f64 = Positive,
+        /// Latency to them, ns.
+        same_package_ns: f64 = NotNegative,
+        /// To dies of other packages, each way, per die, GB/s.
+        other_package_gb_per_s: f64 = Positive,
+        /// Latency to them, ns.
+        other_package_ns: f64 = NotNegative,
+        /// What one vector core puts to another die, GB/s.
+        put_gb_per_s_per_aiv: f64 = Positive,
+    }
+    /// Synchronisation through global memory.
+    sync: Sync {
+        /// From a signal to the moment at which a waiting core sees it, ns.
+        counter_visible_ns: f64 = NotNegative,
+        /// Until what was put to another die is known to be there, ns.
+        fence_remote_ns: f64 = NotNegative,
+        /// From the end of a task to the next, ns.
+        task_pickup_ns: f64 = NotNegative,
+        /// Waits that hold already, extents, signals: each task, ns.
+        tile_overhead_ns: f64 = NotNegative,
+    }
+    /// Launches.
+    launch: Launch {
+        /// Of one kernel, µs.
+        kernel_us: f64 = NotNegative,
+        /// A barrier of all ranks, µs.
+        rank_sync_us: f64 = NotNegative,
+    }
+    /// What the original system pays apart from the work.
+    original: Original {
+        /// Interval in which a waiting matrix core looks at its counter, µs.
+        poll_aic_us: f64 = NotNegative,
+        /// The same for a vector core, µs.
+        poll_aiv_us: f64 = NotNegative,
+        /// A task without rows, µs.
+        empty_task_us: f64 = NotNegative,
+        /// Reading a descriptor on a matrix core, µs.
+        descriptor_aic_us: f64 = NotNegative,
+        /// Reading a descriptor on a vector core, µs.
+        descriptor_aiv_us: f64 = NotNegative,
+    }
+    /// The only constants that are fitted to published latencies.
+    fitted: Fitted {
+        /// Share of the cube's peak in a fused kernel.
+        gemm_fused_efficiency: f64 = Share,
+        /// Share of the cube's peak in a grouped product of its own.
+        gemm_operator_efficiency: f64 = Share,
+        /// Share of the link in a collective all-to-all.
+        collective_efficiency: f64 = Share,
+    }
+}
+
+impl Range {
+    pub(super) fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Count => value >= 1.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0,
+            Self::Positive => value.is_finite() && value > 0.0,
+            Self::NotNegative => value.is_finite() && value >= 0.0,
+            Self::Share => value > 0.0 && value <= 1.0,
+        }
+    }
+
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Count => "a whole number from 1 on",
+            Self::Positive => "a number above zero",
+            Self::NotNegative => "a number, zero or above",
+            Self::Share => "a number above zero and at most one",
+        }
+    }
+}

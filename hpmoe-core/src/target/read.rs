@@ -1,0 +1,156 @@
+//! From the text of a file to a target.
+
+use super::constants::KEYS;
+use super::source::{Constant, Source};
+use super::{Fault, Target};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+impl Target {
+    /// Reads the text of a target file.
+    ///
+    /// # Errors
+    ///
+    /// All unknown, missing and nonsense keys, each with its line; or the first fault of the TOML itself.
+    pub fn read(text: &str) -> Result<Self, Vec<Fault>> {
+        let lines = Lines { text };
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| lines.of(span.start));
+            vec![Fault { line, text: error.message().to_owned() }]
+        })?;
+        let mut faults = Vec::new();
+        let mut target = Self::default();
+        let mut found = BTreeMap::new();
+        for (section, content) in table.get_ref() {
+            let line = lines.of(section.span().start);
+            let section = section.get_ref().as_ref();
+            match content.get_ref() {
+                DeValue::String(name) if section == "name" => name.as_ref().clone_into(&mut target.name),
+                DeValue::Table(keys) if KEYS.iter().any(|key| key.section == section) => {
+                    for (key, value) in keys {
+                        let line = lines.of(key.span().start);
+                        let name = (section.to_owned(), key.get_ref().as_ref().to_owned());
+                        if KEYS.iter().any(|key| (key.section, key.key) == (&name.0, &name.1)) {
+                            found.insert(name, (line, value));
+                        } else {
+                            faults.push(Fault { line, text: format!("unknown key `{}.{}`", name.0, name.1) });
+                        }
+                    }
+                }
+                _ if section == "name" => faults.push(Fault { line, text: "`name` is a string".to_owned() }),
+                _ if KEYS.iter().any(|key| key.section == section) => {
+                    faults.push(Fault { line, text: format!("`{section}` is a section") });
+                }
+                _ => faults.push(Fault { line, text: format!("unknown key `{section}`") }),
+            }
+        }
+        let end = text.lines().count().max(1);
+        if target.name.is_empty() {
+            faults.push(Fault { line: 1, text: "`name` is missing".to_owned() });
+        }
+        for key in KEYS {
+            let name = format!("{}.{}", key.section, key.key);
+            let Some(&(line, value)) = found.get(&(key.section.to_owned(), key.key.to_owned())) else {
+                let section = table.get_ref().iter().find(|(section, _)| section.get_ref() == key.section);
+                let line = section.map_or(end, |(section, _)| lines.of(section.span().start));
+                faults.push(Fault { line, text: format!("`{name}` is missing") });
+                continue;
+            };
+            match number(value).filter(|&number| key.range.holds(number)) {
+                Some(number) => (key.set)(&mut target, number),
+                None => faults.push(Fault { line, text: format!("`{name}` is {}", key.range.words()) }),
+            }
+            let comment = lines.comment(line);
+            let source = Source::of(key.section, &comment);
+            target.constants.push(Constant { section: key.section, key: key.key, line, comment, source });
+        }
+        faults.sort_by_key(|fault| fault.line);
+        if faults.is_empty() { Ok(target) } else { Err(faults) }
+    }
+}
+
+fn number(value: &Spanned<DeValue<'_>>) -> Option<f64> {
+    match value.get_ref() {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => None,
+    }
+}
+
+struct Lines<'a> {
+    text: &'a str,
+}
+
+impl Lines<'_> {
+    /// The line of a byte, from 1.
+    fn of(&self, at: usize) -> usize {
+        1 + self.text[..at.min(self.text.len())].matches('\n').count()
+    }
+
+    fn comment(&self, line: usize) -> String {
+        let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        text.split_once('#').map(|(_, comment)| comment.trim().to_owned()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ASCEND_A3;
+    use super::*;
+
+    fn faults(text: &str) -> Vec<String> {
+        Target::read(text).unwrap_err().iter().map(Fault::to_string).collect()
+    }
+
+    #[test]
+    fn the_built_in_target_is_right() {
+        let target = Target::ascend_a3();
+        assert_eq!(target.name, "ascend-a3");
+        assert_eq!(target.constants().len(), KEYS.len());
+        assert_eq!(target.get("link", "other_package_ns"), Some(929.0));
+        let assumed: Vec<&str> = target.assumed().map(|constant| constant.key).collect();
+        assert_eq!(
+            assumed,
+            [
+                "elementwise_gb_per_s",
+                "put_gb_per_s_per_aiv",
+                "fence_remote_ns",
+                "tile_overhead_ns",
+                "empty_task_us",
+                "descriptor_aic_us",
+                "descriptor_aiv_us"
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_missing_and_nonsense_keys_are_told_with_their_lines() {
+        let text = ASCEND_A3
+            .replace("clock_ghz", "clock_mhz")
+            .replace("aiv = 48", "aiv = -1")
+            .replace("l2_mib = 192", "l2_mib = 19.2")
+            .replace("gemm_fused_efficiency = 0.8625", "gemm_fused_efficiency = 1.5")
+            .replace("kernel_us = 6.5", "kernel_us = \"6.5\"")
+            .replace("[vector]", "[wings]\n[vector]");
+        assert_eq!(
+            faults(&text),
+            [
+                "line 6: `cores.clock_ghz` is missing",
+                "line 8: `cores.aiv` is a whole number from 1 on",
+                "line 9: unknown key `cores.clock_mhz`",
+                "line 15: unknown key `wings`",
+                "line 26: `memory.l2_mib` is a whole number from 1 on",
+                "line 50: `launch.kernel_us` is a number, zero or above",
+                "line 61: `fitted.gemm_fused_efficiency` is a number above zero and at most one",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_fault_of_the_toml_has_its_line() {
+        assert!(faults("name = \"x\"\n[cores\n")[0].starts_with("line 2: "));
+        assert_eq!(faults("[cores]\naic = 1\naic = 2\n").len(), 1);
+        assert!(faults("").contains(&"line 1: `name` is missing".to_owned()));
+    }
+}

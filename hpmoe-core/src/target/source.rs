@@ -1,0 +1,92 @@
+//! Where a constant comes from.
+
+use super::constants::KEYS;
+use super::{Fault, Target};
+
+/// How a value is known, by the first word of the comment behind it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Source {
+    /// A published document or configuration, or a measurement on hardware.
+    Known,
+    /// An estimate.
+    Assumed,
+    /// Fitted to published latencies.
+    Fitted,
+    /// Given by the user for this run.
+    Given,
+}
+
+/// One constant of a target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constant {
+    /// Section of the file.
+    pub section: &'static str,
+    /// Key in the section.
+    pub key: &'static str,
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// The comment behind the value, without its sign; empty where there is none.
+    pub comment: String,
+    /// How the value is known.
+    pub source: Source,
+}
+
+impl Target {
+    /// All constants, in the order of the table.
+    #[must_use]
+    pub fn constants(&self) -> &[Constant] {
+        &self.constants
+    }
+
+    /// The constants that are estimates.
+    pub fn assumed(&self) -> impl Iterator<Item = &Constant> {
+        self.constants.iter().filter(|constant| constant.source == Source::Assumed)
+    }
+
+    /// The value of a constant, or nothing where there is none of that name.
+    #[must_use]
+    pub fn get(&self, section: &str, key: &str) -> Option<f64> {
+        let found = KEYS.iter().find(|known| (known.section, known.key) == (section, key));
+        found.map(|known| (known.get)(self))
+    }
+
+    /// Changes one constant: `section.key=value`.
+    ///
+    /// ```
+    /// use hpmoe_core::target::Target;
+    ///
+    /// let mut target = Target::ascend_a3();
+    /// target.set("sync.tile_overhead_ns=900").unwrap();
+    /// assert_eq!(target.sync.tile_overhead_ns, 900.0);
+    /// assert!(target.set("sync.tile_overhead=900").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A name that no target has, or a value that the constant can't have.
+    pub fn set(&mut self, assignment: &str) -> Result<(), Fault> {
+        let fault = |text| Fault { line: 0, text };
+        let parts = assignment.split_once('=');
+        let (name, value) = parts.ok_or_else(|| fault(format!("`{assignment}` is not `section.key=value`")))?;
+        let (name, value) = (name.trim(), value.trim());
+        let place = KEYS.iter().position(|key| name == format!("{}.{}", key.section, key.key));
+        let place = place.ok_or_else(|| fault(format!("no target has a constant `{name}`")))?;
+        let key = &KEYS[place];
+        let number = value.parse().ok().filter(|&number| key.range.holds(number));
+        let number = number.ok_or_else(|| fault(format!("`{name}` is {}, not `{value}`", key.range.words())))?;
+        (key.set)(self, number);
+        self.constants[place].source = Source::Given;
+        Ok(())
+    }
+}
+
+impl Source {
+    /// Of a constant of a section, by the comment behind it.
+    pub(super) fn of(section: &str, comment: &str) -> Self {
+        match comment {
+            _ if section == "fitted" => Self::Fitted,
+            comment if comment.starts_with("assumed") => Self::Assumed,
+            _ => Self::Known,
+        }
+    }
+}
