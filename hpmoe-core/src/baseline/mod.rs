@@ -6,6 +6,7 @@
 mod balanced;
 mod collective;
 mod counters;
+mod extra;
 mod limits;
 mod operator;
 mod original;
@@ -16,9 +17,11 @@ mod rows;
 mod serial;
 mod shape;
 mod task;
+mod work;
 
 pub use balanced::{Share, rows_of};
 pub use counters::{Counter, Counters};
+pub use extra::{Extra, extras};
 pub use limits::Limit;
 pub use operator::{BASE_TILE, Core, Extent, Kind, Operator, Product};
 pub use original::{Listed, Original};
@@ -28,3 +31,4 @@ pub use rows::Rows;
 pub use serial::Serial;
 pub use shape::{Direction, Shape};
 pub use task::{Task, Work};
+pub use work::Covered;

@@ -1,0 +1,50 @@
+//! What policies cover, so that they can be held to the same.
+
+use super::{Direction, Kind, Operator, Rows, Shape};
+
+/// Work of one rank without what goes with a policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Covered {
+    /// Multiplications and additions of products.
+    pub flops: u64,
+    /// Bytes read and written by vector operators.
+    pub vector_bytes: u64,
+    /// Bytes sent to other ranks.
+    pub sent_bytes: u64,
+    /// Bytes moved within the rank by puts.
+    pub kept_bytes: u64,
+}
+
+impl Covered {
+    /// What any policy has to do on one rank for a routing.
+    #[must_use]
+    pub fn of(shape: &Shape, direction: Direction, rows: &Rows, rank: u32) -> Self {
+        let own = shape.experts_per_rank();
+        let experts = rank * own..(rank + 1) * own;
+        let received: u32 = experts.clone().map(|expert| rows.received(expert)).sum();
+        let mut covered = Self::default();
+        for &operator in Operator::all(direction) {
+            let row = u64::from(operator.row_bytes(shape));
+            match operator.kind(shape) {
+                Kind::Product(product) => {
+                    let flops = experts.clone().map(|expert| product.flops(rows.received(expert)));
+                    covered.flops += flops.sum::<u64>();
+                }
+                Kind::Vector => covered.vector_bytes += row * u64::from(received),
+                Kind::Put => {
+                    for peer in 0..shape.ranks {
+                        let dispatched = operator == Operator::Dispatch;
+                        let [source, owner] = if dispatched { [rank, peer] } else { [peer, rank] };
+                        let bytes = row * u64::from(rows.between(source, owner));
+                        *if peer == rank { &mut covered.kept_bytes } else { &mut covered.sent_bytes } += bytes;
+                    }
+                }
+                Kind::Terminate => {}
+            }
+        }
+        covered
+    }
+}
+
+#[cfg(test)]
+mod tests;
