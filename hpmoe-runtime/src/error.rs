@@ -128,6 +128,22 @@ pub enum LaunchError {
         /// Rows that there is room for.
         capacity: usize,
     },
+    /// There is no room for the kernel's buffers.
+    #[error(
+        "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: make room for what this route needs with Group::capacity_rows({rows})", size(*.bytes)
+    )]
+    Memory {
+        /// The kernel.
+        kernel: &'static str,
+        /// What a rank needs; the largest number where it would be larger still.
+        bytes: usize,
+        /// Ranks of the group.
+        ranks: usize,
+        /// Received rows to make room for.
+        capacity: usize,
+        /// The most rows that a rank receives by this route.
+        rows: usize,
+    },
     /// An earlier launch of the group went wrong, so its counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
@@ -146,6 +162,17 @@ pub enum LaunchError {
 
 fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// In the largest unit that it has one of.
+fn size(bytes: usize) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = (bytes.max(1).ilog2() / 10) as usize;
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * unit)) as f64, units[unit])
+    }
 }
 
 fn at(source_line: &Option<String>) -> String {

@@ -3,9 +3,13 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::abi::LINE;
+use crate::backend::host::{Mapping, NoMapping};
 
-/// What no launch has written.
-const POISON: u8 = 0xff;
+/// Each byte that no launch has written.
+pub(crate) const POISON: u8 = 0xff;
+
+/// Memory of at least as many bytes is mapped: it costs what is touched. Less is allocated and filled.
+const LARGE: usize = 4 << 20;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(512))]
@@ -17,14 +21,20 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// At least `bytes` bytes with all bits set.
-    pub(crate) fn poisoned(bytes: usize) -> Self {
-        Self { lines: vec![Line([POISON; LINE]); bytes.div_ceil(LINE)] }
-    }
-
     /// At least `bytes` bytes of zeros.
     pub(crate) fn zeroed(bytes: usize) -> Self {
         Self { lines: vec![Line([0; LINE]); bytes.div_ceil(LINE)] }
+    }
+
+    /// As [`Poisoned::new`].
+    fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
+        let count = bytes.div_ceil(LINE);
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.resize(count, Line([POISON; LINE]));
+        let mut arena = Self { lines };
+        arena.bytes_mut()[poisoned..].fill(0);
+        Some(arena)
     }
 
     /// Its address as kernels use it. It never moves.
@@ -49,15 +59,48 @@ impl Arena {
     }
 }
 
-/// Hands out places one after another.
+/// Memory of any size that begins with poison and goes on with zeros.
+pub(crate) enum Poisoned {
+    /// Every byte was written.
+    Filled(Arena),
+    /// Costs what is touched.
+    Mapped(Mapping),
+}
+
+impl Poisoned {
+    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero. `None` where
+    /// there is no room for so much.
+    pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
+        let filled = || Arena::poisoned(bytes, poisoned).map(Self::Filled);
+        if bytes < LARGE {
+            return filled();
+        }
+        match Mapping::new(bytes, poisoned) {
+            Ok(mapping) => Some(Self::Mapped(mapping)),
+            Err(NoMapping::Unsupported) => filled(),
+            Err(NoMapping::NoRoom) => None,
+        }
+    }
+
+    /// Its address as kernels use it, on a line. It never moves.
+    pub(crate) fn address(&mut self) -> u64 {
+        match self {
+            Self::Filled(arena) => arena.address(),
+            Self::Mapped(mapping) => mapping.address(),
+        }
+    }
+}
+
+/// Hands out places one after another. What is larger than any memory ends at the largest address.
 #[derive(Default)]
 pub(crate) struct Cursor(usize);
 
 impl Cursor {
     /// The offset of the next `bytes` bytes, on a line of their own.
     pub(crate) fn take(&mut self, bytes: usize) -> usize {
+        const LAST: usize = usize::MAX / LINE * LINE;
         let at = self.0;
-        self.0 += bytes.next_multiple_of(LINE);
+        self.0 = bytes.checked_next_multiple_of(LINE).and_then(|bytes| at.checked_add(bytes)).unwrap_or(LAST);
         at
     }
 
@@ -73,12 +116,26 @@ mod tests {
 
     #[test]
     fn starts_on_a_line_and_is_poisoned() {
-        let mut arena = Arena::poisoned(513);
-        assert_eq!(arena.bytes().len(), 1024);
+        let mut arena = Arena::poisoned(1025, 1025).unwrap();
+        assert_eq!(arena.bytes().len(), 1536);
         assert_eq!(arena.address() % 512, 0);
-        assert!(arena.bytes().iter().all(|byte| *byte == 0xff));
+        assert!(arena.bytes()[..1025].iter().all(|byte| *byte == 0xff));
         arena.write(512, &[1_u32, 2]);
         assert_eq!(arena.bytes()[511..521], [0xff, 1, 0, 0, 0, 2, 0, 0, 0, 0xff]);
+    }
+
+    #[test]
+    fn small_memory_is_filled_and_large_memory_is_mapped_where_that_can_be() {
+        let bytes = |memory: &Poisoned| match memory {
+            Poisoned::Filled(arena) => arena.bytes()[1022..1026].to_vec(),
+            Poisoned::Mapped(mapping) => mapping.bytes()[1022..1026].to_vec(),
+        };
+        let (small, large) = (Poisoned::new(2048, 1024).unwrap(), Poisoned::new(LARGE, 1024).unwrap());
+        assert!(matches!(small, Poisoned::Filled(_)));
+        assert_eq!(matches!(large, Poisoned::Mapped(_)), cfg!(target_os = "linux"));
+        assert_eq!((bytes(&small), bytes(&large)), (vec![0xff, 0xff, 0, 0], vec![0xff, 0xff, 0, 0]));
+        assert!(Poisoned::new(1 << 60, 0).is_none());
+        assert!(Arena::poisoned(1 << 60, 0).is_none());
     }
 
     #[test]
@@ -86,5 +143,7 @@ mod tests {
         let mut cursor = Cursor::default();
         assert_eq!((cursor.take(1), cursor.take(0), cursor.take(513)), (0, 512, 512));
         assert_eq!(cursor.end(), 1536);
+        cursor.take(usize::MAX);
+        assert_eq!(cursor.end(), usize::MAX - 511);
     }
 }

@@ -49,7 +49,7 @@ const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> Ker
         tensors: TENSORS,
         spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
         counters: &[CounterTable { name: "recv", grid: Grid::RowTiles { space: 0, columns: 1 } }],
-        phases: &[PhaseTable { task: "project", source: "project(..)", line: 41, space: 0 }],
+        phases: &[PhaseTable { task: "project", source: "project(..)", line: 41, space: 0, starts: &[] }],
         schedules: SCHEDULES,
     }
 }
@@ -181,6 +181,21 @@ fn arguments_that_do_not_fit_leave_the_group_sound() {
     assert!(matches!(error, LaunchError::Capacity { rank: 0, rows: 5, capacity: 4 }), "{error}");
     let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Capacity { .. }), "{error}");
+}
+
+#[test]
+fn a_size_that_no_machine_has_is_refused_and_leaves_the_group_sound() {
+    let tables = tables("checking", checking);
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).capacity_rows(1 << 52);
+    for _ in 0..2 {
+        let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "checking needs 4.0 EiB on each of 2 ranks to receive up to 4503599627370496 rows, more than this machine \
+             can address: make room for what this route needs with Group::capacity_rows(5)"
+        );
+    }
+    launch(&group.capacity_rows(2 * 8 * 2), &tables, &mut outputs()).unwrap();
 }
 
 #[test]

@@ -139,7 +139,16 @@ impl Group {
         let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
         let schedule = check::launch(tables, self.ranks, sizes.capacity, route, arguments)?;
         let key = (tables.name, tables.fingerprint);
-        let mut session = sessions.remove(&key).unwrap_or_else(|| Session::new(tables, &sizes));
+        let mut session = match sessions.remove(&key) {
+            Some(session) => session,
+            None => Session::new(tables, &sizes).map_err(|bytes| LaunchError::Memory {
+                kernel: tables.name,
+                bytes,
+                ranks: self.ranks,
+                capacity: sizes.capacity,
+                rows: route.ranks().into_iter().map(|rank| route.received(rank)).max().unwrap_or(0),
+            })?,
+        };
         // Whatever happens now, an error or a panic, leaves the group broken unless the launch ends well.
         let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
         let report = launch::launch(tables, schedule, route, arguments, &self.options, &mut session)?;

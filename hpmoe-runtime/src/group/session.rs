@@ -2,7 +2,7 @@
 
 use crate::KernelTables;
 use crate::layout::{Plan, Sizes};
-use crate::memory::Arena;
+use crate::memory::Poisoned;
 
 /// The memory of a kernel on all ranks.
 pub(super) struct Session {
@@ -14,21 +14,29 @@ pub(super) struct Session {
 
 /// The memory of a kernel on one rank.
 pub(super) struct RankMemory {
-    pub(super) heap: Arena,
-    pub(super) workspace: Arena,
+    pub(super) heap: Poisoned,
+    pub(super) workspace: Poisoned,
 }
 
 impl Session {
     /// Workspace and tensors start poisoned; counters, ready words and the abort word as zeros. From then on each launch
     /// clears what the next one needs.
-    pub(super) fn new(tables: &KernelTables, sizes: &Sizes) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// The bytes that a rank needs, when there is no room for them.
+    pub(super) fn new(tables: &KernelTables, sizes: &Sizes) -> Result<Self, usize> {
         let plan = Plan::new(tables, sizes);
+        let needed = plan.heap.saturating_add(plan.workspace);
+        if !plan.counters.can_be_numbered() {
+            return Err(needed);
+        }
         let memory = |_| {
-            let mut heap = Arena::poisoned(plan.heap);
-            heap.bytes_mut()[plan.counters_at..].fill(0);
-            RankMemory { heap, workspace: Arena::poisoned(plan.workspace) }
+            let heap = Poisoned::new(plan.heap, plan.counters_at)?;
+            let workspace = Poisoned::new(plan.workspace, plan.workspace)?;
+            Some(RankMemory { heap, workspace })
         };
-        let ranks = (0..sizes.ranks).map(memory).collect();
-        Self { plan, ranks, launches: 0 }
+        let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or(needed)?;
+        Ok(Self { plan, ranks, launches: 0 })
     }
 }

@@ -20,11 +20,16 @@ impl Counters {
             .iter()
             .map(|array| {
                 let base = count;
-                count += length(array.grid, spaces, sizes);
+                count = count.saturating_add(length(array.grid, spaces, sizes));
                 base
             })
             .collect();
         Self { bases, count }
+    }
+
+    /// Whether 32 bits are enough for the number of every counter.
+    pub(crate) const fn can_be_numbered(&self) -> bool {
+        self.count < u32::MAX
     }
 }
 
@@ -34,13 +39,13 @@ fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
     let length = match grid {
         Grid::RowTiles { space, columns } => {
             let height = spaces[space as usize].height as usize;
-            (sizes.capacity / height + sizes.local_experts) * columns as usize
+            (sizes.capacity / height).saturating_add(sizes.local_experts).saturating_mul(columns as usize)
         }
         Grid::Experts => sizes.local_experts,
         Grid::Blocks { height } => sizes.tokens.div_ceil(height as usize),
         Grid::Rank => 1,
     };
-    u32::try_from(length).expect("counters are numbered by u32")
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -57,5 +62,8 @@ mod tests {
         let counters = Counters::new(&arrays, &spaces, &sizes);
         assert_eq!(counters.bases, [0, 32, 36, 43]);
         assert_eq!(counters.count, 44);
+        assert!(counters.can_be_numbered());
+        let endless = Counters::new(&arrays, &spaces, &Sizes { capacity: usize::MAX, ..sizes });
+        assert!(!endless.can_be_numbered());
     }
 }

@@ -34,8 +34,8 @@ impl Plan {
             .iter()
             .map(|tensor| match tensor.memory {
                 Memory::Argument(_) => 0,
-                Memory::Workspace => workspace.take(sizes.rows(tensor.extent) * row_bytes(tensor)),
-                Memory::Symmetric => heap.take(sizes.rows(tensor.extent) * row_bytes(tensor)),
+                Memory::Workspace => workspace.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
+                Memory::Symmetric => heap.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
             })
             .collect();
         let counters = Counters::new(tables.counters, tables.spaces, sizes);

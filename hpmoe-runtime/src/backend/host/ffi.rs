@@ -1,4 +1,4 @@
-//! The C interface of the implementation of AscendC for CPUs (`launch.h`): the one door to unsafe code.
+//! The C interface of the implementation of AscendC for CPUs (`launch.h`): the only door to it.
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_void};

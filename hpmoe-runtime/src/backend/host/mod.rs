@@ -1,6 +1,9 @@
 //! Kernels on this machine's CPU.
 
 mod ffi;
+mod mapping;
+
+pub(crate) use mapping::{Mapping, NoMapping};
 
 use std::sync::atomic::AtomicI32;
 
