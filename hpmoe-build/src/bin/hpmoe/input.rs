@@ -1,0 +1,73 @@
+//! Kernels of a file, as the compiler sees them.
+
+use crate::options::Source;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::artifacts::parse_settings;
+use hpmoe_core::compile::{front, modules};
+use hpmoe_core::finding::Diagnostic;
+use hpmoe_core::schedule::{Cores, schedule};
+use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::validate::{ValidSchedule, validate};
+
+/// A file and what the front end makes of each of its kernels.
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) kernels: Vec<(String, Result<Vec<CheckedGraph>, Vec<Diagnostic>>)>,
+}
+
+impl Input {
+    pub(crate) fn read(source: &Source) -> Result<Self, String> {
+        let name = source.file.display().to_string();
+        let text = std::fs::read_to_string(&source.file).map_err(|error| format!("can't read {name}: {error}"))?;
+        let settings = parse_settings(&source.settings.join(","))?;
+        let modules = modules(&text).map_err(|error| {
+            let start = error.span().start();
+            format!("{name}:{}:{}: {error}", start.line, start.column + 1)
+        })?;
+        if modules.is_empty() {
+            return Err(format!("{name} holds no `#[megakernel]` module"));
+        }
+        let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
+        refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
+        let kernels = modules
+            .iter()
+            .map(|module| {
+                let own = declared_constants(module);
+                let overrides: Overrides =
+                    settings.iter().filter(|(name, _)| own.contains(name)).map(|(n, v)| (n.clone(), *v)).collect();
+                (module.ident.to_string(), front(module, &overrides).map(|front| front.flows))
+            })
+            .collect();
+        Ok(Self { name, text, kernels })
+    }
+
+    /// The checked taskflows, or a pointer to `check`.
+    pub(crate) fn flows(self) -> Result<Vec<CheckedGraph>, String> {
+        let mut flows = Vec::new();
+        for (kernel, checked) in self.kernels {
+            match checked {
+                Ok(checked) => flows.extend(checked),
+                Err(faults) => {
+                    return Err(format!(
+                        "kernel `{kernel}` has {} faults: `hpmoe check {}` shows them",
+                        faults.len(),
+                        self.name
+                    ));
+                }
+            }
+        }
+        Ok(flows)
+    }
+}
+
+/// A validated schedule for a taskflow.
+pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<ValidSchedule, String> {
+    if matrix_cores == 0 {
+        return Err("--matrix-cores is 0: a rank has at least one".into());
+    }
+    validate(checked, schedule(checked, Cores::of(matrix_cores))).map_err(|violations| {
+        let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
+        format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
+    })
+}

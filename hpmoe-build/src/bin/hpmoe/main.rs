@@ -1,0 +1,28 @@
+//! `hpmoe`: works on kernels in a source file without compiling the crate that they are in.
+
+mod check;
+mod diff;
+mod graph;
+mod input;
+mod options;
+mod schedule;
+
+use clap::Parser as _;
+use options::{Command, Options};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Options::parse().command {
+        Command::Check(source) => check::check(&source),
+        Command::Graph(graph) => graph::graph(&graph),
+        Command::Schedule(schedule) => schedule::schedule(&schedule),
+        Command::Diff(diff) => diff::diff(&diff),
+    };
+    match result {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
