@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod artifacts;
 pub mod baseline;
+pub mod calibrate;
 pub mod compile;
 pub mod emit;
 pub mod expand;

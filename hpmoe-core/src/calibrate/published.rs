@@ -1,0 +1,68 @@
+//! The latencies to reproduce.
+
+use crate::baseline::Direction;
+
+/// Whose latency it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Policy {
+    /// One operator after another.
+    Serial,
+    /// HyperParallel-MoE.
+    Original,
+}
+
+/// A latency from the start of dispatch to the end of combine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Published {
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// The pass.
+    pub direction: Direction,
+    /// Whose it is.
+    pub policy: Policy,
+    /// Milliseconds.
+    pub ms: f64,
+}
+
+/// Of the DeepSeek-V3 layer with 4,096 tokens a rank, 8 experts a rank, balanced routing, on Ascend A3 (arXiv 2605.23764).
+pub const PUBLISHED: [Published; 12] = [
+    serial(4, Direction::Forward, 16.3),
+    original(4, Direction::Forward, 10.2),
+    serial(4, Direction::Backward, 27.9),
+    original(4, Direction::Backward, 19.4),
+    serial(8, Direction::Forward, 17.3),
+    original(8, Direction::Forward, 10.3),
+    serial(8, Direction::Backward, 29.8),
+    original(8, Direction::Backward, 19.6),
+    serial(16, Direction::Forward, 18.4),
+    original(16, Direction::Forward, 11.2),
+    serial(16, Direction::Backward, 30.5),
+    original(16, Direction::Backward, 19.9),
+];
+
+const fn serial(ranks: u32, direction: Direction, ms: f64) -> Published {
+    Published { ranks, direction, policy: Policy::Serial, ms }
+}
+
+const fn original(ranks: u32, direction: Direction, ms: f64) -> Published {
+    Published { ranks, direction, policy: Policy::Original, ms }
+}
+
+impl Policy {
+    /// As on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Original => "hyperparallel",
+        }
+    }
+}
+
+impl Published {
+    /// Whether constants may be fitted to it.
+    #[must_use]
+    pub const fn fitted_on(&self) -> bool {
+        self.ranks == 8
+    }
+}
