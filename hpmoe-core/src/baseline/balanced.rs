@@ -41,7 +41,6 @@ impl Original {
         };
         let total = product.base_tiles(rows);
         let tiles = Tiles { before: 0, cores: CUBE_CORES, core }.of(total);
-        #[expect(clippy::cast_precision_loss, reason = "below 2^53 for every layer that fits a die")]
         let flops = product.flops(rows) as f64 * f64::from(tiles) / f64::from(total.max(1));
         Some(Share { tiles, total, flops })
     }

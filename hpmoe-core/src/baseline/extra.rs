@@ -38,7 +38,6 @@ pub fn extras(shape: &Shape, direction: Direction, target: &Target) -> Vec<Extra
 /// A launch, then all vector cores or HBM, whichever is slower.
 fn time(bytes: u64, target: &Target) -> Time {
     let cores = f64::from(target.cores.aiv) * target.vector.elementwise_gb_per_s;
-    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     let ns = bytes as f64 / cores.min(target.memory.hbm_gb_per_s);
     Time::from_us(target.launch.kernel_us) + Time::from_ns(ns)
 }

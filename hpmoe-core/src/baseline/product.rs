@@ -28,7 +28,6 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, l2_bytes: u64,
     }
     let [m, n, _] = BASE_TILE;
     let whole = f64::from(product.m.at(rows)) / f64::from(m) * f64::from(product.n.at(rows)) / f64::from(n);
-    #[expect(clippy::cast_possible_truncation, reason = "a share of tiles, to seven digits")]
     let tiles_of_core = (whole * f64::from(own) / f64::from(total)) as f32;
     let [left_reuse, right_reuse] = reuse(product, rows, tiles.cores, l2_bytes);
     Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
@@ -38,7 +37,6 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, l2_bytes: u64,
 ///
 /// Cores take consecutive tiles of a row, then of the next. A left panel is needed only while its row runs. The right
 /// panels come again with every row: from L2 if all of them fit, else only the rows that run at a time share them.
-#[expect(clippy::cast_precision_loss, reason = "a few thousand tiles at most")]
 fn reuse(product: &Product, rows: u32, cores: u32, l2_bytes: u64) -> [f32; 2] {
     let (m, n, k) = (product.m.at(rows), product.n.at(rows), product.k.at(rows));
     let (down, across) = (m.div_ceil(BASE_TILE[0]).max(1), n.div_ceil(BASE_TILE[1]).max(1));

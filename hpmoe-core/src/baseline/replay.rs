@@ -143,3 +143,57 @@ impl Program for Replay {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Replay;
+    use crate::baseline::{Direction, Original, Rows, Shape};
+    use crate::simulate::{CoreKind, Cursor, Program, Task, Time, Work};
+    use crate::target::Target;
+
+    fn replay(ranks: u32) -> Replay {
+        let shape = Shape::deepseek_v3(ranks);
+        Replay::new(Original::new(shape, Direction::Forward), Rows::balanced(&shape), &Target::ascend_a3())
+    }
+
+    fn tasks(replay: &Replay, rank: u32, kind: CoreKind) -> Vec<Task> {
+        let mut all = Vec::new();
+        for core in 0..replay.cores(kind) {
+            let (mut cursor, mut task) = (Cursor::default(), Task::default());
+            while replay.next(rank, kind, core, &mut cursor, &mut task) {
+                all.push(task.clone());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn most_vector_tasks_are_empty_when_routing_is_balanced() {
+        for (ranks, share) in [(4, 0.75), (8, 0.875), (16, 0.9375)] {
+            let all = tasks(&replay(ranks), 1, CoreKind::Aiv);
+            let empty = all.iter().filter(|task| task.work == Work::Empty).count() - 1;
+            assert_eq!(empty as f64 / (all.len() - 1) as f64, share, "of {} besides the last", all.len());
+            assert!(tasks(&replay(ranks), 1, CoreKind::Aic).iter().all(|task| task.work != Work::Empty));
+        }
+    }
+
+    #[test]
+    fn a_worker_takes_every_24th_task_and_begins_with_its_own_rank() {
+        let replay = replay(8);
+        let mut task = Task::default();
+        assert!(replay.next(5, CoreKind::Aiv, 0, &mut Cursor::default(), &mut task));
+        assert_eq!(task.work, Work::Put { to: 5, bytes: 128 * 14_336 });
+        assert!(replay.next(5, CoreKind::Aiv, 23, &mut Cursor::default(), &mut task));
+        assert_eq!((task.work, task.item), (Work::Put { to: 4, bytes: 128 * 14_336 }, 2));
+        assert_eq!((task.signals[0].rank, task.signals[0].counter), (4, 1 + 4 * 8));
+        assert!(task.waits.is_empty());
+    }
+
+    #[test]
+    fn polling_can_be_off() {
+        let mut target = Target::ascend_a3();
+        assert_eq!(super::policy(&target).aiv.poll, Some(Time::from_us(150.0)));
+        (target.original.poll_aic_us, target.original.poll_aiv_us) = (0.0, 0.0);
+        assert_eq!((super::policy(&target).aic.poll, super::policy(&target).aiv.poll), (None, None));
+    }
+}

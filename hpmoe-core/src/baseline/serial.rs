@@ -55,15 +55,14 @@ impl Serial {
         }
     }
 
-    /// A length of which a part passes in counters that the program needs only to be told in this form.
-    fn beside_counters(&self, us: f64, seen: f64) -> Work {
-        let counted = Time::from_ns(self.target.sync.counter_visible_ns * seen);
-        Work::Fixed { time: Time::from_us(us).since(counted) }
+    /// A length as it was measured, less what passes in the `seen` counters that stand for it in a program.
+    fn less_counters(&self, us: f64, seen: f64) -> Time {
+        Time::from_us(us).since(Time::from_ns(self.target.sync.counter_visible_ns * seen))
     }
 
     /// The launch of a step: it begins when the step before has ended.
     fn launch(&self, step: u32, seen: f64, task: &mut Task) {
-        task.work = self.beside_counters(self.target.launch.kernel_us, seen);
+        task.work = Work::Fixed { time: self.less_counters(self.target.launch.kernel_us, seen) };
         if let Some(before) = step.checked_sub(1) {
             task.waits.push(Wait { counter: Self::ended(before), need: self.parts(before) });
         }
@@ -78,10 +77,9 @@ impl Serial {
                 task.signals.extend(all(Self::begins(step)));
             }
             1 => {
-                let sync = self.beside_counters(self.target.launch.rank_sync_us, 2.0);
-                let Work::Fixed { time } = sync else { unreachable!("a length") };
+                let sync = self.less_counters(self.target.launch.rank_sync_us, 2.0);
                 let operator = self.steps[step as usize];
-                let time = time + collective(operator, rank, &self.shape, &self.rows, &self.target);
+                let time = sync + collective(operator, rank, &self.shape, &self.rows, &self.target);
                 task.work = Work::Fixed { time };
                 task.waits.push(Wait { counter: Self::begins(step), need: self.shape.ranks });
                 task.signals.extend(all(Self::ended(step)));

@@ -54,7 +54,6 @@ impl Outcome {
     pub fn mean_of_others(&self) -> f64 {
         let others = self.rows.iter().filter(|row| !row.published.fitted_on());
         let errors: Vec<f64> = others.map(|row| row.error().abs()).collect();
-        #[expect(clippy::cast_precision_loss, reason = "eight latencies")]
         let count = errors.len() as f64;
         errors.iter().sum::<f64>() / count
     }
