@@ -155,7 +155,7 @@ pub enum LaunchError {
     Rule {
         /// Core, call and rule.
         message: String,
-        /// Task, source line and call of the last tile that the core recorded, if it did.
+        /// Task, source line, tile and call that the core was in, if it had begun one.
         source_line: Option<String>,
     },
 }
@@ -176,5 +176,5 @@ fn size(bytes: usize) -> String {
 }
 
 fn at(source_line: &Option<String>) -> String {
-    source_line.as_ref().map(|line| format!("\n  in {line}")).unwrap_or_default()
+    source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
 }

@@ -164,8 +164,7 @@ fn a_core_that_gives_up_is_named_and_breaks_the_group() {
     let error = launch(&group, &tables, &mut outputs()).unwrap_err().to_string();
     assert!(
         error.contains(
-            "rank 1 AIV 1: gave up waiting for `recv`[3] (needs 32, has 16), for `project` at src/layer.rs:41, \
-             project(..) (group 0, item 0, column 0)"
+            "rank 1 AIV 1: gave up waiting for `recv`[3] (needs 32, has 16), for `project` at src/layer.rs:41 (group 0, item 0, column 0)"
         ),
         "{error}"
     );

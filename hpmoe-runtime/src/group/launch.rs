@@ -14,7 +14,7 @@ use crate::abi::{HPMOE_DONE, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome, Region};
 use crate::layout::tables::{Addresses, RankTables, record_bytes};
 use crate::memory::Arena;
-use crate::report::{StuckReport, source_line};
+use crate::report::{Site, StuckReport};
 use crate::tables::{Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError, Report};
 
@@ -89,9 +89,10 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
 /// The report, or the first thing that went wrong: a broken rule before a core that waited in vain.
 fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>) -> Result<Report, LaunchError> {
     let Shared { tables, options, .. } = *shared;
-    for end in &ends {
+    for (rank, end) in ends.iter().enumerate() {
         if let Outcome::BrokenRule { message, core } = &end.outcome {
-            let source_line = end.records.get(*core).and_then(|record| source_line(tables, record));
+            let site = Site::new(tables, ends.len(), rank);
+            let source_line = end.records.get(*core).and_then(|record| site.call(record));
             return Err(LaunchError::Rule { message: message.clone(), source_line });
         }
     }

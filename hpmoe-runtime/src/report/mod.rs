@@ -1,8 +1,9 @@
 //! What a launch did.
 
+mod site;
 mod stuck;
 
-pub(crate) use stuck::source_line;
+pub(crate) use site::Site;
 pub use stuck::{CoreReport, StuckReport};
 
 use std::fmt;

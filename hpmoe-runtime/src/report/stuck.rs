@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::Site;
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED,
@@ -51,19 +52,10 @@ impl StuckReport {
     }
 }
 
-/// Task, source line and call of the tile that a core's record names, if it has begun one.
-pub(crate) fn source_line(tables: &KernelTables, record: &HpmoeRecord) -> Option<String> {
-    if matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED) {
-        return None;
-    }
-    let phase = tables.phases.get(record.phase as usize)?;
-    Some(format!("`{}` at {}:{}, {}", phase.task, tables.file, phase.line, phase.source))
-}
-
 fn describe(tables: &KernelTables, record: &HpmoeRecord) -> String {
     let tile = || {
         let HpmoeRecord { group, item, column, .. } = record;
-        let task = source_line(tables, record).unwrap_or_else(|| format!("phase {}", record.phase));
+        let task = Site::new(tables, 1, 0).line(record).unwrap_or_else(|| format!("phase {}", record.phase));
         format!("{task} (group {group}, item {item}, column {column})")
     };
     match record.state {
@@ -128,10 +120,10 @@ mod tests {
             text,
             "layer::forward made no progress for 2s; every core, when it was given up:\n  \
              rank 0 AIC 0-1: done after 3 tasks\n  \
-             rank 0 AIV 0: gave up waiting for `back`[2] (needs 8, has 6), for `combine` at src/layer.rs:57, \
-             combine(&back[r].slots(t), ..) (group 0, item 2, column 0)\n  \
+             rank 0 AIV 0: gave up waiting for `back`[2] (needs 8, has 6), for `combine` at src/layer.rs:57 \
+             (group 0, item 2, column 0)\n  \
              rank 0 AIV 1: was told to stop, waiting for rank 1 to be ready for launch 2 (it is for 0), for `project` \
-             at src/layer.rs:41, project(&recv[r].group(e, m), ..) (group 0, item 0, column 0)\n  \
+             at src/layer.rs:41 (group 0, item 0, column 0)\n  \
              rank 0 AIV 2-3: done after 3 tasks"
         );
     }

@@ -58,10 +58,7 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     for (; t < tiles; t += entry.core_count) {
         const Place place = Swizzle(t, items, entry.columns, entry.band);
         const Tile tile = Resolve(core, entry, space, group, first, place);
-        core.record.phase = tile.phase;
-        core.record.group = tile.group;
-        core.record.item = tile.item;
-        core.record.column = tile.column;
+        core.Enter(tile);
         if (!Program::Run(core, tile)) {
             return false;
         }

@@ -1,0 +1,87 @@
+//! Which call of the taskflow a core was in, in the user's words.
+
+use crate::KernelTables;
+use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord};
+use crate::tables::PhaseTable;
+
+/// Where a record was written.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    tables: &'a KernelTables,
+    ranks: usize,
+    rank: usize,
+}
+
+impl<'a> Site<'a> {
+    /// One of `ranks` ranks.
+    pub(crate) const fn new(tables: &'a KernelTables, ranks: usize, rank: usize) -> Self {
+        Self { tables, ranks, rank }
+    }
+
+    /// Task and source line of the tile that a core's record names, if it has begun one.
+    pub(crate) fn line(&self, record: &HpmoeRecord) -> Option<String> {
+        let phase = self.phase(record)?;
+        Some(format!("`{}` at {}:{}", phase.task, self.tables.file, phase.line))
+    }
+
+    /// The same with the tile and the call.
+    pub(crate) fn call(&self, record: &HpmoeRecord) -> Option<String> {
+        let phase = self.phase(record)?;
+        Some(format!("{}, {}: {}", self.line(record)?, self.tile(phase, record), phase.source))
+    }
+
+    fn phase(&self, record: &HpmoeRecord) -> Option<&'a PhaseTable> {
+        // A core that has begun no tile has the first phase's number.
+        if matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED) {
+            return None;
+        }
+        self.tables.phases.get(record.phase as usize)
+    }
+
+    fn tile(&self, phase: &PhaseTable, record: &HpmoeRecord) -> String {
+        let HpmoeRecord { item, column, .. } = record;
+        let (group, own) = (record.group as usize, self.tables.experts / self.ranks);
+        let first = self.rank * own;
+        let what = match self.tables.spaces.get(phase.space as usize).map(|space| space.kind) {
+            Some(HPMOE_BLOCKS) => format!("block {item} of tokens"),
+            Some(HPMOE_SENDS) => format!("piece {item} for expert {group}"),
+            Some(HPMOE_ARRIVALS) => {
+                format!("piece {item} from rank {} for expert {}", group / own, first + group % own)
+            }
+            _ => format!("row tile {item} of expert {}", first + group),
+        };
+        format!("{what}, column {column}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::{HPMOE_ROW_TILES, HPMOE_RUNNING};
+    use crate::tables::SpaceTable;
+    use crate::testing::TABLES;
+    use bytemuck::Zeroable;
+
+    #[test]
+    fn tiles_are_told_in_the_words_of_their_loops() {
+        let tell = |kind, group| {
+            let phases = &[PhaseTable { task: "t", source: "t(..)", line: 9, space: 0, starts: &[] }];
+            let spaces = vec![SpaceTable { kind, height: 16 }].leak();
+            let tables = KernelTables { phases, spaces, ..TABLES };
+            let record = HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, ..Zeroable::zeroed() };
+            Site::new(&tables, 2, 1).call(&record).unwrap()
+        };
+        // Two ranks own two experts each.
+        assert_eq!(tell(HPMOE_ROW_TILES, 1), "`t` at src/layer.rs:9, row tile 5 of expert 3, column 7: t(..)");
+        assert_eq!(tell(HPMOE_SENDS, 1), "`t` at src/layer.rs:9, piece 5 for expert 1, column 7: t(..)");
+        assert_eq!(tell(HPMOE_ARRIVALS, 1), "`t` at src/layer.rs:9, piece 5 from rank 0 for expert 3, column 7: t(..)");
+        assert_eq!(tell(HPMOE_BLOCKS, 0), "`t` at src/layer.rs:9, block 5 of tokens, column 7: t(..)");
+    }
+
+    #[test]
+    fn a_core_that_has_begun_nothing_has_no_line() {
+        assert_eq!(Site::new(&TABLES, 2, 0).call(&HpmoeRecord { state: HPMOE_IDLE, ..Zeroable::zeroed() }), None);
+        let unknown = HpmoeRecord { state: HPMOE_RUNNING, phase: 9, ..Zeroable::zeroed() };
+        assert_eq!(Site::new(&TABLES, 2, 0).line(&unknown), None);
+    }
+}
