@@ -3,8 +3,29 @@
 //! A [`Program`] says what each core of each rank does in which order, whoever planned it; the engine runs it with the
 //! constants of a target. Nothing here is a measurement.
 
+mod bound;
+mod cost;
+mod counters;
+mod engine;
+mod idle;
+mod lane;
+mod links;
+mod memories;
+mod ours;
 mod program;
+mod result;
+mod routing;
+mod shares;
+mod tally;
 mod time;
 
+pub use bound::{Bound, bound};
+pub use cost::{Cost, Costs, Shared, reuse};
+pub use engine::simulate;
+pub use idle::Spent;
+pub use result::{OpTotal, Simulated, Slice, Stuck};
+
+pub use ours::{Ours, Unfit};
 pub use program::{CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Task, Wait, Work};
+pub use routing::{NoRouting, Routing};
 pub use time::Time;

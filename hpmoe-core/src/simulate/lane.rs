@@ -1,0 +1,92 @@
+//! Work that goes on at one common speed.
+
+use super::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Members all get on at the same rate, so who ends first is known when they join, and a change of the rate costs the same
+/// for any number of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    /// What each member has got since the lane was last empty.
+    served: f64,
+    /// When that was true.
+    at: Time,
+    /// What each member gets in a picosecond.
+    rate: f64,
+    /// The value of `served` at which a member ends (the bits of a non-negative number sort like it), and its core.
+    ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Counts changes, so that an end foretold before one is known to be stale.
+    pub(super) version: u32,
+}
+
+impl Lane {
+    pub(super) fn len(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// A core joins with an amount to be served.
+    pub(super) fn join(&mut self, now: Time, amount: f64, core: u32) {
+        if self.ends.is_empty() {
+            self.served = 0.0;
+            self.at = now;
+        }
+        self.go_on(now);
+        self.ends.push(Reverse(((self.served + amount).to_bits(), core)));
+        self.version += 1;
+    }
+
+    /// Another rate from now on; false where it is the same.
+    pub(super) fn set_rate(&mut self, now: Time, rate: f64) -> bool {
+        if rate == self.rate {
+            return false;
+        }
+        self.go_on(now);
+        self.rate = rate;
+        self.version += 1;
+        true
+    }
+
+    /// When the first member ends, at this rate.
+    pub(super) fn next_end(&self) -> Option<Time> {
+        let &Reverse((end, _)) = self.ends.peek()?;
+        let left = (f64::from_bits(end) - self.served).max(0.0);
+        // A thousandth of a picosecond is rounding.
+        Some(self.at + Time((left / self.rate - 1e-3).ceil().max(0.0) as u64))
+    }
+
+    /// Takes out a member that ends now, if there is one.
+    pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
+        if self.next_end()? > now {
+            return None;
+        }
+        self.go_on(now);
+        self.version += 1;
+        self.ends.pop().map(|Reverse((_, core))| core)
+    }
+
+    fn go_on(&mut self, now: Time) {
+        self.served += now.since(self.at).0 as f64 * self.rate;
+        self.at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_share_a_rate_that_may_change() {
+        let mut lane = Lane::default();
+        lane.set_rate(Time(0), 2.0);
+        lane.join(Time(0), 100.0, 7);
+        lane.join(Time(10), 20.0, 8);
+        assert_eq!(lane.next_end(), Some(Time(20)));
+        assert_eq!(lane.pop(Time(19)), None);
+        assert_eq!(lane.pop(Time(20)), Some(8));
+        lane.set_rate(Time(20), 1.0);
+        assert_eq!(lane.next_end(), Some(Time(80)));
+        assert_eq!(lane.pop(Time(80)), Some(7));
+        assert_eq!(lane.next_end(), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Run-time extents of all ranks: which items each group holds, and which rows each item.
+
+use crate::graph::{Space, SpaceKind, TaskGraph};
+use crate::ids::{Arena, SpaceId};
+use crate::simulate::Routing;
+
+/// Rows of a routing laid out on their owners, and the items of every space on every rank.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) ranks: u32,
+    pub(super) local: u32,
+    pub(super) top_k: u32,
+    /// By rank.
+    pub(super) tokens: Vec<u32>,
+    /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
+    at: Vec<u32>,
+    spaces: Arena<SpaceId, Space>,
+    /// By space and rank: items before each group, then all.
+    first: Arena<SpaceId, Vec<Vec<u32>>>,
+}
+
+/// The rows, or tokens, of an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Item {
+    /// Sends and arrivals: the other rank; else the same.
+    pub(super) peer: u32,
+    /// The rank that receives the rows.
+    pub(super) owner: u32,
+    /// The rank whose tokens they are; else the same.
+    pub(super) source: u32,
+    /// The expert, among those of the owner.
+    pub(super) expert: u32,
+    /// The first row among those of the expert, or the first token.
+    pub(super) start: u32,
+    /// How many.
+    pub(super) rows: u32,
+}
+
+impl Layout {
+    pub(super) fn new(graph: &TaskGraph, routing: &Routing) -> Self {
+        let ranks = routing.ranks();
+        let local = routing.local_experts();
+        let mut at = Vec::with_capacity((routing.experts() * (ranks + 1)) as usize);
+        for expert in 0..routing.experts() {
+            let mut sum = 0;
+            at.push(0);
+            at.extend((0..ranks).map(|source| {
+                sum += routing.rows(source, expert);
+                sum
+            }));
+        }
+        let mut layout = Self {
+            ranks,
+            local,
+            top_k: routing.top_k(),
+            tokens: (0..ranks).map(|rank| routing.tokens(rank)).collect(),
+            at,
+            spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
+            first: Arena::new(),
+        };
+        layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
+        layout
+    }
+
+    fn first_items(&self, space: &Space) -> Vec<Vec<u32>> {
+        let of_rank = |rank| {
+            let groups = space.groups((self.local * self.ranks) as usize, self.ranks as usize) as u32;
+            let mut first = Vec::with_capacity(groups as usize + 1);
+            let mut sum = 0;
+            first.push(0);
+            for group in 0..groups {
+                sum += self.items_of(space, rank, group);
+                first.push(sum);
+            }
+            first
+        };
+        (0..self.ranks).map(of_rank).collect()
+    }
+
+    fn items_of(&self, space: &Space, rank: u32, group: u32) -> u32 {
+        let pieces = |(start, end): (u32, u32)| {
+            if start == end { 0 } else { (end - 1) / space.height - start / space.height + 1 }
+        };
+        match space.kind {
+            SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(space.height),
+            SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
+            SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
+            SpaceKind::Blocks => self.tokens[rank as usize].div_ceil(space.height),
+        }
+    }
+
+    /// Rows of an expert of a rank.
+    pub(super) fn expert_rows(&self, owner: u32, expert: u32) -> u32 {
+        self.pair(self.ranks - 1, owner, expert).1
+    }
+
+    /// The rows of a source among those of an expert: from the first to one behind the last.
+    pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
+        (self.at[place], self.at[place + 1])
+    }
+
+    /// Rows that a rank receives.
+    pub(super) fn received(&self, rank: u32) -> u32 {
+        (0..self.local).map(|expert| self.expert_rows(rank, expert)).sum()
+    }
+
+    /// Items of a space on a rank before a group, and those before the next.
+    pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
+        let first = &self.first[space][rank as usize];
+        (first[group as usize], first[group as usize + 1])
+    }
+
+    /// All items of a space on a rank.
+    pub(super) fn items(&self, space: SpaceId, rank: u32) -> u32 {
+        let first = &self.first[space][rank as usize];
+        first[first.len() - 1]
+    }
+
+    /// An item of a group.
+    pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> Item {
+        let Space { kind, height } = self.spaces[space];
+        let (mut peer, mut owner, mut source) = (rank, rank, rank);
+        let expert = if kind == SpaceKind::Blocks { 0 } else { group % self.local };
+        let (from, to) = match kind {
+            SpaceKind::RowTiles => (0, self.expert_rows(rank, expert)),
+            SpaceKind::Blocks => (0, self.tokens[rank as usize]),
+            SpaceKind::Sends => {
+                peer = group / self.local;
+                owner = peer;
+                self.pair(rank, peer, expert)
+            }
+            SpaceKind::Arrivals => {
+                peer = group / self.local;
+                source = peer;
+                self.pair(peer, rank, expert)
+            }
+        };
+        let tile = from / height + item;
+        let start = from.max(tile * height);
+        Item { peer, owner, source, expert, start, rows: to.min((tile + 1) * height) - start }
+    }
+
+    /// Most rows of an item of a space.
+    pub(super) fn height(&self, space: SpaceId) -> u32 {
+        self.spaces[space].height
+    }
+
+    /// What the items of a space are.
+    pub(super) fn kind(&self, space: SpaceId) -> SpaceKind {
+        self.spaces[space].kind
+    }
+}

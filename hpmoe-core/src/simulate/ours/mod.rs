@@ -1,0 +1,9 @@
+//! Our own schedule as a program: what every core does with the run-time extents of a routing, as the device's worker loop
+//! does it.
+
+mod layout;
+mod places;
+mod program;
+mod works;
+
+pub use program::{Ours, Unfit};

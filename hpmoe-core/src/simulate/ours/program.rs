@@ -1,0 +1,183 @@
+//! The walk through the queues.
+
+use super::layout::Layout;
+use super::places::Places;
+use super::works::Works;
+use crate::analyze::CheckedGraph;
+use crate::graph::SpaceKind;
+use crate::ids::{Arena, Id, PhaseId, RoleId};
+use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
+use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Task, Time};
+use crate::target::Target;
+use std::fmt;
+
+/// A schedule with the extents of a routing.
+#[derive(Clone, Debug)]
+pub struct Ours<'a> {
+    target: &'a Target,
+    checked: &'a CheckedGraph,
+    schedule: &'a Schedule,
+    order: &'a Order,
+    layout: Layout,
+    works: Arena<PhaseId, Works>,
+    places: Places,
+    /// By rank: where the count of a phase's tiles begins.
+    starts: Vec<Arena<PhaseId, u64>>,
+    ops: Vec<Op>,
+    policy: Policy,
+}
+
+/// A routing that the schedule is not for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfit(String);
+
+impl<'a> Ours<'a> {
+    /// The schedule on all ranks of the routing.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has other experts than the routing, fewer tokens, or no schedule for so many ranks.
+    pub fn new(
+        target: &'a Target,
+        checked: &'a CheckedGraph,
+        schedule: &'a Schedule,
+        routing: &Routing,
+    ) -> Result<Self, Unfit> {
+        let graph = checked.graph();
+        let order = fitting(checked, schedule, routing)?;
+        let layout = Layout::new(graph, routing);
+        let places = Places::new(checked, schedule, &layout, routing);
+        let start = |rank, phase: PhaseId| -> u64 {
+            let before = schedule.starts[phase].iter();
+            before.map(|&(space, columns)| u64::from(layout.items(space, rank)) * u64::from(columns)).sum()
+        };
+        let starts = (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
+        let ops = graph.phases.iter().map(|(_, phase)| Op {
+            name: graph.tasks[phase.task].label.clone(),
+            line: phase.line,
+            extra: graph.spaces[phase.space].kind == SpaceKind::Blocks,
+        });
+        Ok(Self { ops: ops.collect(), works: Works::of(graph), target, checked, schedule, order, layout, places, starts, policy: policy(target) })
+    }
+
+    fn role(&self, kind: CoreKind, core: u32) -> Option<(RoleId, &Role)> {
+        let unit = match kind {
+            CoreKind::Aic => Unit::Aic,
+            CoreKind::Aiv => Unit::Aiv,
+        };
+        let mine = |role: &Role| role.unit == unit && (role.first..role.first + role.count).contains(&core);
+        self.schedule.roles.iter().find(|(_, role)| mine(role))
+    }
+
+    fn group(&self, rank: u32, entry: Entry) -> u32 {
+        match self.layout.kind(self.checked.graph().phases[entry.phase].space) {
+            SpaceKind::RowTiles => entry.expert,
+            SpaceKind::Sends | SpaceKind::Arrivals => {
+                (rank + entry.peer_offset) % self.layout.ranks * self.layout.local + entry.expert
+            }
+            SpaceKind::Blocks => 0,
+        }
+    }
+
+    fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut Task) {
+        let phase = &self.checked.graph().phases[entry.phase];
+        let band = self.schedule.band_of[entry.phase];
+        let swizzle = Swizzle { items: items.into(), columns: phase.columns().into(), band: band.into() };
+        let (place, column) = swizzle.place(tile);
+        let group = self.group(rank, entry);
+        let item = self.layout.item(phase.space, rank, group, place as u32);
+        let column = column as u32;
+        task.op = entry.phase.index() as u32;
+        task.group = group;
+        task.item = place as u32;
+        task.column = column;
+        task.work = self.works[entry.phase].work(self.target, &item, column, (items, band));
+        task.waits.clear();
+        let waits = self.schedule.waits[entry.phase].iter();
+        task.waits.extend(waits.map(|wait| self.places.wait(&self.layout, rank, (&item, column), wait)));
+        task.signals.clear();
+        for signal in &self.schedule.signals[entry.phase] {
+            self.places.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
+        }
+    }
+}
+
+impl Program for Ours<'_> {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn ranks(&self) -> u32 {
+        self.layout.ranks
+    }
+
+    fn cores(&self, kind: CoreKind) -> u32 {
+        match kind {
+            CoreKind::Aic => self.schedule.aic,
+            CoreKind::Aiv => self.schedule.aiv,
+        }
+    }
+
+    fn counters(&self, rank: u32) -> u32 {
+        self.places.len(rank)
+    }
+
+    fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+        let Some((role, Role { first, count, .. })) = self.role(kind, core) else { return false };
+        let (number, count) = (u64::from(core - first), u64::from(*count));
+        while let Some(&entry) = self.order.queues[role].get(cursor.entry as usize) {
+            let phase = &self.checked.graph().phases[entry.phase];
+            let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
+            let columns = u64::from(phase.columns());
+            // `cursor.tile` is one more than the next tile, 0 at the start of an entry.
+            let tile = match cursor.tile {
+                0 => {
+                    let base = self.starts[rank as usize][entry.phase] + u64::from(before) * columns;
+                    (number + count - base % count) % count
+                }
+                next => next - 1,
+            };
+            if tile < u64::from(end - before) * columns {
+                cursor.tile = tile + count + 1;
+                self.fill(rank, entry, (end - before, tile), task);
+                return true;
+            }
+            *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
+        }
+        false
+    }
+}
+
+fn policy(target: &Target) -> Policy {
+    let task = Time::from_ns(target.sync.task_pickup_ns + target.sync.tile_overhead_ns);
+    let costs = CoreCosts { task, empty: task, poll: None };
+    Policy { name: "ours", launch: Time::from_us(target.launch.kernel_us), aic: costs, aiv: costs }
+}
+
+fn fitting<'a>(checked: &CheckedGraph, schedule: &'a Schedule, routing: &Routing) -> Result<&'a Order, Unfit> {
+    let sizes = &checked.graph().sizes;
+    let (ranks, experts) = (routing.ranks(), routing.experts() as usize);
+    if (sizes.experts, sizes.top_k) != (experts, routing.top_k() as usize) {
+        let of = |experts: usize, top_k: usize| format!("{experts} experts, {top_k} for a token");
+        let [kernel, routing] = [of(sizes.experts, sizes.top_k), of(experts, routing.top_k() as usize)];
+        return Err(Unfit(format!("the kernel has {kernel}; the routing has {routing}")));
+    }
+    if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {
+        let tokens = routing.tokens(rank);
+        return Err(Unfit(format!("rank {rank} brings {tokens} tokens, the kernel takes {}", sizes.tokens)));
+    }
+    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
+    order.ok_or_else(|| Unfit(format!("there is no schedule for {ranks} ranks")))
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}

@@ -1,0 +1,123 @@
+//! The work of a tile of each phase.
+
+use super::layout::Item;
+use crate::graph::{Access, Columns, Extent, Phase, Rows, TaskGraph};
+use crate::ids::{Arena, Id, PhaseId};
+use crate::simulate::{Efficiency, Work, reuse};
+use crate::target::Target;
+use hpmoe_kernels::op::{Core, Device};
+
+/// Bytes of a (token, k) that goes with each row of a put through the route.
+const ORIGIN: u64 = 4;
+
+/// What the tiles of one phase do.
+#[derive(Clone, Debug)]
+pub(super) struct Works {
+    height: u32,
+    columns: Vec<Column>,
+}
+
+/// What the tiles of one column do, with all their rows.
+#[derive(Clone, Copy, Debug)]
+enum Column {
+    Product { n: u32, k: u32, products: u32 },
+    /// Bytes that grow with the rows, and bytes that don't.
+    Vector { read: u64, fixed: u64, written: u64 },
+    Put { row: u64 },
+}
+
+impl Works {
+    /// Of every phase.
+    pub(super) fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
+        let works = graph.phases.iter().map(|(_, phase)| Self {
+            height: graph.spaces[phase.space].height,
+            columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
+        });
+        works.collect()
+    }
+
+    /// Of a tile; `items` of its entry are walked in bands.
+    pub(super) fn work(&self, target: &Target, item: &Item, column: u32, (items, band): (u32, u32)) -> Work {
+        let scaled = |bytes: u64| bytes * u64::from(item.rows) / u64::from(self.height);
+        match self.columns[column as usize] {
+            Column::Product { n, k, products } => {
+                let (left_reuse, right_reuse) =
+                    reuse(target, (items, self.columns.len() as u32, band), (self.height, n, k));
+                let tiles = products as f32;
+                Work::Gemm { m: item.rows, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
+            }
+            Column::Vector { read, fixed, written } => {
+                Work::Vector { read: scaled(read) + fixed, written: scaled(written) }
+            }
+            Column::Put { row } => Work::Put { to: item.peer, bytes: row * u64::from(item.rows) },
+        }
+    }
+}
+
+impl Column {
+    fn of(graph: &TaskGraph, phase: &Phase, column: u32) -> Self {
+        let task = &graph.tasks[phase.task];
+        let extent = |param: usize| {
+            let shape = task.params[param].shape;
+            extent(graph, phase, &phase.accesses[param], column, (shape.rows as u32, shape.cols as u32))
+        };
+        let bytes = |param: usize| {
+            let (rows, columns) = extent(param);
+            u64::from(rows) * u64::from(columns) * task.params[param].shape.element.bytes() as u64
+        };
+        match task.core {
+            Core::Cube => {
+                let mut products = task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Matmul));
+                let Some(first) = products.next() else { return Self::Product { n: 0, k: 0, products: 0 } };
+                let (n, _) = extent(first.operands[1].index());
+                let (_, k) = extent(first.operands[0].index());
+                Self::Product { n, k, products: 1 + products.count() as u32 }
+            }
+            Core::Vector => {
+                let (mut read, mut fixed, mut written) = (0, 0, 0);
+                for (param, access) in phase.accesses.iter().enumerate() {
+                    let with_rows = !matches!(access.region.rows, Rows::Expert { .. });
+                    let sum = if access.write {
+                        &mut written
+                    } else if with_rows {
+                        &mut read
+                    } else {
+                        &mut fixed
+                    };
+                    *sum += bytes(param);
+                }
+                Self::Vector { read, fixed, written }
+            }
+            Core::Comm => {
+                let written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
+                let row = written.map(|(param, _)| bytes(param) / u64::from(extent(param).0.max(1))).sum::<u64>();
+                Self::Put { row: row + if phase.origins.is_some() { ORIGIN } else { 0 } }
+            }
+        }
+    }
+}
+
+/// Rows and columns of an argument in one column of the phase: at the edge of a tensor fewer than the tile has.
+fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows, columns): (u32, u32)) -> (u32, u32) {
+    let tensor = &graph.tensors[access.tensor];
+    let index = |range: Option<u32>, fixed: u32| match range {
+        Some(range) => {
+            let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
+            column / inner % phase.ranges[range as usize]
+        }
+        None => fixed,
+    };
+    let rows = match (access.region.rows, tensor.extent) {
+        (Rows::Expert { range, index: fixed, height }, Extent::Expert { rows: all }) => {
+            height.min(all.saturating_sub(index(range, fixed) * height))
+        }
+        _ => rows,
+    };
+    let columns = match access.region.columns {
+        Columns::All => columns.min(tensor.columns),
+        Columns::Tile { range, index: fixed, width } => {
+            width.min(tensor.columns.saturating_sub(index(range, fixed) * width))
+        }
+    };
+    (rows, columns)
+}

@@ -1,0 +1,81 @@
+//! Sums made on the way.
+
+use super::result::{OpTotal, Simulated, Slice};
+use super::{CoreKind, Program, Spent, Task, Time, Work};
+
+pub(super) struct Tally {
+    aic: Spent,
+    aiv: Spent,
+    /// By core: when it had nothing more to do.
+    left: Vec<Time>,
+    ranks: Vec<Time>,
+    tasks: u64,
+    empty_tasks: u64,
+    flops: f64,
+    traffic: Vec<Vec<u64>>,
+    ops: Vec<OpTotal>,
+}
+
+impl Tally {
+    pub(super) fn new(program: &dyn Program) -> Self {
+        let ranks = program.ranks() as usize;
+        let cores = program.cores(CoreKind::Aic) + program.cores(CoreKind::Aiv);
+        Self {
+            aic: Spent::default(),
+            aiv: Spent::default(),
+            left: vec![Time::ZERO; ranks * cores as usize],
+            ranks: vec![Time::ZERO; ranks],
+            tasks: 0,
+            empty_tasks: 0,
+            flops: 0.0,
+            traffic: vec![vec![0; ranks]; ranks],
+            ops: vec![OpTotal::default(); program.ops().len()],
+        }
+    }
+
+    pub(super) fn spent(&mut self, kind: CoreKind) -> &mut Spent {
+        match kind {
+            CoreKind::Aic => &mut self.aic,
+            CoreKind::Aiv => &mut self.aiv,
+        }
+    }
+
+    pub(super) fn task(&mut self, rank: u32, task: &Task, (begun, end): (Time, Time)) {
+        self.tasks += 1;
+        self.empty_tasks += u64::from(task.work == Work::Empty);
+        self.flops += task.work.flops();
+        if let Work::Put { to, bytes } = task.work {
+            self.traffic[rank as usize][to as usize] += bytes;
+        }
+        let op = &mut self.ops[task.op as usize];
+        op.tasks += 1;
+        op.time += end - begun;
+        op.span = Some(op.span.map_or((begun, end), |(first, last)| (first.min(begun), last.max(end))));
+    }
+
+    /// A core has nothing more to do.
+    pub(super) fn left(&mut self, core: u32, rank: u32, now: Time) {
+        self.left[core as usize] = now;
+        let rank = &mut self.ranks[rank as usize];
+        *rank = now.max(*rank);
+    }
+
+    pub(super) fn finish(mut self, time: Time, kinds: impl Iterator<Item = CoreKind>, slices: Vec<Slice>) -> Simulated {
+        for (core, kind) in kinds.enumerate() {
+            let tail = time.since(self.left[core]);
+            self.spent(kind).tail += tail;
+        }
+        Simulated {
+            time,
+            ranks: self.ranks,
+            aic: self.aic,
+            aiv: self.aiv,
+            tasks: self.tasks,
+            empty_tasks: self.empty_tasks,
+            flops: self.flops,
+            traffic: self.traffic,
+            ops: self.ops,
+            slices,
+        }
+    }
+}
