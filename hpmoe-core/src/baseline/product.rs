@@ -1,7 +1,8 @@
 //! A core's share of one expert's product, as the simulator takes it.
 
 use super::{BASE_TILE, Product};
-use crate::simulate::{Efficiency, Work};
+use crate::simulate::{self, Efficiency, Work};
+use crate::target::Target;
 
 /// Which base tiles are a core's: tile `t` belongs to core `(before + t) mod cores`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +21,7 @@ impl Tiles {
 }
 
 /// The share of a core, in base tiles. Tiles at the edges count by their part of a whole one.
-pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, l2_bytes: u64, efficiency: Efficiency) -> Work {
+pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Target, efficiency: Efficiency) -> Work {
     let total = product.base_tiles(rows);
     let (own, k) = (tiles.of(total), product.k.at(rows));
     if own == 0 || k == 0 {
@@ -29,18 +30,71 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, l2_bytes: u64,
     let [m, n, _] = BASE_TILE;
     let whole = f64::from(product.m.at(rows)) / f64::from(m) * f64::from(product.n.at(rows)) / f64::from(n);
     let tiles_of_core = (whole * f64::from(own) / f64::from(total)) as f32;
-    let [left_reuse, right_reuse] = reuse(product, rows, tiles.cores, l2_bytes);
+    let (left_reuse, right_reuse) = reuse(product, rows, target);
     Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
 }
 
 /// For how many base tiles one read of a left and a right panel serves, through L2.
 ///
-/// Cores take consecutive tiles of a row, then of the next. A left panel is needed only while its row runs. The right
-/// panels come again with every row: from L2 if all of them fit, else only the rows that run at a time share them.
-fn reuse(product: &Product, rows: u32, cores: u32, l2_bytes: u64) -> [f32; 2] {
-    let (m, n, k) = (product.m.at(rows), product.n.at(rows), product.k.at(rows));
-    let (down, across) = (m.div_ceil(BASE_TILE[0]).max(1), n.div_ceil(BASE_TILE[1]).max(1));
-    let fits = 2 * u64::from(n) * u64::from(k) <= l2_bytes;
-    let at_a_time = (cores as f32 / across as f32).clamp(1.0, down as f32);
-    [across as f32, if fits { down as f32 } else { at_a_time }]
+/// In which order the cores of the original, or of a product of its own, walk tiles is not known: they get the height of
+/// bands that reads least.
+fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
+    let [m, n, _] = BASE_TILE;
+    let k = product.k.at(rows);
+    let (down, across) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
+    let bytes = |(left, right): (f32, f32)| m as f32 / left + n as f32 / right;
+    let bands = (1..=down.max(1)).map(|band| simulate::reuse(target, (down, across, band), (m, n, k)));
+    bands.min_by(|&a, &b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tiles, product};
+    use crate::baseline::{Kind, Operator, Shape};
+    use crate::simulate::{Efficiency, Work};
+    use crate::target::Target;
+
+    fn share(operator: Operator, rows: u32, core: u32) -> Work {
+        let shape = Shape::deepseek_v3(8);
+        let Kind::Product(extents) = operator.kind(&shape) else { unreachable!() };
+        let tiles = Tiles { before: 0, cores: 24, core };
+        product(&extents, rows, tiles, &Target::ascend_a3(), Efficiency::Fused)
+    }
+
+    #[test]
+    fn panels_that_fit_in_l2_are_read_once() {
+        // 32 x 16 tiles, of which the first 8 cores have one more.
+        let Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, .. } = share(Operator::UpProj, 4096, 7) else {
+            panic!("a product");
+        };
+        assert_eq!((m, n, k, tiles), (128, 256, 7168, 22.0));
+        assert_eq!((left_reuse, right_reuse), (16.0, 32.0));
+    }
+
+    #[test]
+    fn panels_that_do_not_fit_are_read_for_each_band() {
+        // A right panel of 32,768 rows has 16 MiB: 28 of them don't fit, and of the left ones of 8 MiB a few do.
+        let Work::Gemm { left_reuse, right_reuse, .. } = share(Operator::W2Grad, 32_768, 0) else {
+            panic!("a product");
+        };
+        assert_eq!(left_reuse, 28.0);
+        assert!((2.0..16.0).contains(&right_reuse), "{right_reuse}");
+    }
+
+    #[test]
+    fn tiles_at_the_edge_count_by_their_part() {
+        // 100 of 128 rows: 16 tiles, of which 16 cores have one.
+        let Work::Gemm { tiles, .. } = share(Operator::UpProj, 100, 15) else { panic!("a product") };
+        assert_eq!(tiles, 100.0 / 128.0);
+        assert_eq!(share(Operator::UpProj, 100, 16), Work::Empty);
+        assert_eq!(share(Operator::W2Grad, 0, 0), Work::Empty);
+    }
+
+    #[test]
+    fn tiles_go_on_where_those_before_ended() {
+        let of = |before, core| Tiles { before, cores: 24, core }.of(30);
+        assert_eq!((of(0, 0), of(0, 5), of(0, 6)), (2, 2, 1));
+        assert_eq!((of(20, 20), of(20, 23), of(20, 0), of(20, 2)), (2, 2, 2, 1));
+        assert_eq!((0..24).map(|core| of(20, core)).sum::<u32>(), 30);
+    }
 }

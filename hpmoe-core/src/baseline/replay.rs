@@ -2,38 +2,40 @@
 
 use super::product::{Tiles, product};
 use super::task::Builder;
-use super::{Core, Kind, Listed, Operator, Original, Queues, Rows, Task, Work, rows_of};
-use crate::simulate::{self, CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Time, Wait};
+use super::{Core, Kind, Listed, Operator, Original, Queues, Task, Work, rows_of};
+use crate::simulate::{
+    self, CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Time, Wait,
+};
 use crate::target::Target;
 
 /// The original's tasks with the rows of one routing. A task beyond them runs empty and signals all the same.
 #[derive(Clone, Debug)]
 pub struct Replay {
     original: Original,
-    rows: Rows,
+    routing: Routing,
     listed: Vec<Listed>,
     queues: Vec<Queues>,
     ops: Vec<Op>,
     policy: Policy,
-    l2_bytes: u64,
+    target: Target,
 }
 
 impl Replay {
     /// The original's program on a routing, with what its runtime costs on a target.
     #[must_use]
-    pub fn new(original: Original, rows: Rows, target: &Target) -> Self {
+    pub fn new(original: Original, routing: Routing, target: &Target) -> Self {
         let mut listed = original.operators();
         let last = Listed { operator: Operator::Terminate, first: original.tasks_per_rank() - 1, tasks: 1 };
         listed.push(last);
         let op = |l: &Listed| Op { name: l.operator.name().to_owned(), line: 0, extra: false };
         Self {
             original,
-            rows,
+            routing,
             queues: (0..original.shape().ranks).map(|rank| original.queues(rank)).collect(),
             ops: listed.iter().map(op).collect(),
             listed,
             policy: policy(target),
-            l2_bytes: u64::from(target.memory.l2_mib) << 20,
+            target: target.clone(),
         }
     }
 
@@ -54,13 +56,13 @@ impl Replay {
             Work::Terminate => simulate::Work::Empty,
             Work::Put { peer, global, tile, .. } => {
                 let source = if task.operator == Operator::Dispatch { rank } else { peer };
-                match rows_of(tile, self.rows.sent(source, global)) {
+                match rows_of(tile, self.routing.rows(source, global)) {
                     0 => simulate::Work::Empty,
                     rows => simulate::Work::Put { to: peer, bytes: bytes_of(rows, task.operator.row_bytes(shape)) },
                 }
             }
             Work::Vector { expert, tile } => {
-                let received = self.rows.received(rank * shape.experts_per_rank() + expert);
+                let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 match rows_of(tile, received) {
                     0 => simulate::Work::Empty,
                     rows => {
@@ -71,27 +73,28 @@ impl Replay {
             }
             Work::Product { expert, core } => {
                 let Kind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
-                let received = self.rows.received(rank * shape.experts_per_rank() + expert);
+                let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(Core::Aic), core };
-                product(&extents, received, tiles, self.l2_bytes, Efficiency::Fused)
+                product(&extents, received, tiles, &self.target, Efficiency::Fused)
             }
         }
     }
 }
 
-/// A task reads its descriptor word by word; waiting cores look rarely.
+/// A task, even an empty one, reads its descriptor word by word; waiting cores look rarely.
 fn policy(target: &Target) -> Policy {
     let original = &target.original;
+    let every_task = Time::from_ns(target.sync.task_pickup_ns) + Time::from_ns(target.sync.tile_overhead_ns);
     let costs = |descriptor_us: f64, poll_us: f64| CoreCosts {
-        task: Time::from_us(descriptor_us)
-            + Time::from_ns(target.sync.task_pickup_ns)
-            + Time::from_ns(target.sync.tile_overhead_ns),
-        empty: Time::from_us(original.empty_task_us),
+        task: every_task + Time::from_us(descriptor_us),
+        empty: every_task + Time::from_us(descriptor_us) + Time::from_us(original.empty_task_us),
         poll: (poll_us > 0.0).then(|| Time::from_us(poll_us)),
     };
+    // The vector cores meet, then the ranks: a counter each.
+    let handshake = Time::from_ns(2.0 * target.sync.counter_visible_ns + target.link.other_package_ns);
     Policy {
         name: "hyperparallel",
-        launch: Time::from_us(target.launch.kernel_us) + Time::from_us(target.launch.rank_sync_us),
+        launch: Time::from_us(target.launch.kernel_us) + handshake,
         aic: costs(original.descriptor_aic_us, original.poll_aic_us),
         aiv: costs(original.descriptor_aiv_us, original.poll_aiv_us),
     }
@@ -147,13 +150,13 @@ impl Program for Replay {
 #[cfg(test)]
 mod tests {
     use super::Replay;
-    use crate::baseline::{Direction, Original, Rows, Shape};
+    use crate::baseline::{Direction, Original, Shape};
     use crate::simulate::{CoreKind, Cursor, Program, Task, Time, Work};
     use crate::target::Target;
 
     fn replay(ranks: u32) -> Replay {
         let shape = Shape::deepseek_v3(ranks);
-        Replay::new(Original::new(shape, Direction::Forward), Rows::balanced(&shape), &Target::ascend_a3())
+        Replay::new(Original::new(shape, Direction::Forward), shape.balanced(), &Target::ascend_a3())
     }
 
     fn tasks(replay: &Replay, rank: u32, kind: CoreKind) -> Vec<Task> {

@@ -2,8 +2,10 @@
 
 use super::collective::collective;
 use super::product::{Tiles, product};
-use super::{Core, Direction, Kind, Operator, Rows, Shape};
-use crate::simulate::{CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Task, Time, Wait, Work};
+use super::{Core, Direction, Kind, Operator, Shape};
+use crate::simulate::{
+    CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work,
+};
 use crate::target::Target;
 
 /// The plain execution: a kernel for each operator, a collective all-to-all for dispatch and combine.
@@ -13,7 +15,7 @@ use crate::target::Target;
 #[derive(Clone, Debug)]
 pub struct Serial {
     shape: Shape,
-    rows: Rows,
+    routing: Routing,
     steps: Vec<Operator>,
     ops: Vec<Op>,
     policy: Policy,
@@ -23,14 +25,14 @@ pub struct Serial {
 impl Serial {
     /// The operators of a direction on a routing.
     #[must_use]
-    pub fn new(shape: Shape, direction: Direction, rows: Rows, target: &Target) -> Self {
+    pub fn new(shape: Shape, direction: Direction, routing: Routing, target: &Target) -> Self {
         let mut steps = Operator::all(direction).to_vec();
         steps.sort_by_key(|&operator| operator == Operator::Combine);
         let name = |operator: &Operator| operator.name().to_owned();
         let none = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None };
         Self {
             shape,
-            rows,
+            routing,
             ops: steps.iter().map(|step| Op { name: name(step), line: 0, extra: false }).collect(),
             steps,
             policy: Policy { name: "serial", launch: Time::ZERO, aic: none, aiv: none },
@@ -79,7 +81,7 @@ impl Serial {
             1 => {
                 let sync = self.less_counters(self.target.launch.rank_sync_us, 2.0);
                 let operator = self.steps[step as usize];
-                let time = sync + collective(operator, rank, &self.shape, &self.rows, &self.target);
+                let time = sync + collective(operator, rank, &self.shape, &self.routing, &self.target);
                 task.work = Work::Fixed { time };
                 task.waits.push(Wait { counter: Self::begins(step), need: self.shape.ranks });
                 task.signals.extend(all(Self::ended(step)));
@@ -108,13 +110,12 @@ impl Serial {
     fn work(&self, step: u32, rank: u32, core: u32, part: u64) -> Option<Work> {
         let operator = self.steps[step as usize];
         let own = self.shape.experts_per_rank();
-        let received = |expert: u32| self.rows.received(rank * own + expert);
+        let received = |expert: u32| self.routing.expert_rows(rank * own + expert);
         if let Kind::Product(extents) = operator.kind(&self.shape) {
             let expert = u32::try_from(part).ok().filter(|&expert| expert < own)?;
             let before = (0..expert).map(|expert| extents.base_tiles(received(expert))).sum();
             let tiles = Tiles { before, cores: self.target.cores.aic, core };
-            let l2 = u64::from(self.target.memory.l2_mib) << 20;
-            return Some(product(&extents, received(expert), tiles, l2, Efficiency::Operator));
+            return Some(product(&extents, received(expert), tiles, &self.target, Efficiency::Operator));
         }
         (part == 0).then(|| {
             let (rows, cores) = ((0..own).map(received).sum::<u32>(), self.target.cores.aiv);

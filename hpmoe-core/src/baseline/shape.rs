@@ -1,5 +1,7 @@
 //! The layer that is compared: sizes and direction.
 
+use crate::simulate::Routing;
+
 /// Sizes of one expert layer over a group of ranks. Every rank holds `experts / ranks` consecutive experts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
@@ -36,6 +38,11 @@ impl Shape {
     #[must_use]
     pub const fn experts_per_rank(&self) -> u32 {
         self.experts / self.ranks
+    }
+    /// The routing of the published latencies, as even as numbers allow.
+    #[must_use]
+    pub fn balanced(&self) -> Routing {
+        Routing::balanced(self.ranks, self.experts, self.top_k, self.tokens)
     }
     /// Rows a rank sends to one expert when routing is balanced. What doesn't divide is left out, as in the original.
     #[must_use]

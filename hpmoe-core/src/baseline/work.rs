@@ -1,6 +1,8 @@
 //! What policies cover, so that they can be held to the same.
 
-use super::{Direction, Kind, Operator, Rows, Shape};
+use super::collective::between;
+use super::{Direction, Kind, Operator, Shape};
+use crate::simulate::Routing;
 
 /// Work of one rank without what goes with a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,16 +20,16 @@ pub struct Covered {
 impl Covered {
     /// What any policy has to do on one rank for a routing.
     #[must_use]
-    pub fn of(shape: &Shape, direction: Direction, rows: &Rows, rank: u32) -> Self {
+    pub fn of(shape: &Shape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();
         let experts = rank * own..(rank + 1) * own;
-        let received: u32 = experts.clone().map(|expert| rows.received(expert)).sum();
+        let received = routing.received(rank);
         let mut covered = Self::default();
         for &operator in Operator::all(direction) {
             let row = u64::from(operator.row_bytes(shape));
             match operator.kind(shape) {
                 Kind::Product(product) => {
-                    let flops = experts.clone().map(|expert| product.flops(rows.received(expert)));
+                    let flops = experts.clone().map(|expert| product.flops(routing.expert_rows(expert)));
                     covered.flops += flops.sum::<u64>();
                 }
                 Kind::Vector => covered.vector_bytes += row * u64::from(received),
@@ -35,7 +37,7 @@ impl Covered {
                     for peer in 0..shape.ranks {
                         let dispatched = operator == Operator::Dispatch;
                         let [source, owner] = if dispatched { [rank, peer] } else { [peer, rank] };
-                        let bytes = row * u64::from(rows.between(source, owner));
+                        let bytes = row * u64::from(between(routing, source, owner));
                         *if peer == rank { &mut covered.kept_bytes } else { &mut covered.sent_bytes } += bytes;
                     }
                 }

@@ -42,7 +42,7 @@ fn errors(policy: Policy, target: &Target, latency: &Latency<'_>) -> [f64; 2] {
 }
 
 /// The shares with the least sum of squares, by Gauss-Newton in their reciprocals: a latency is nearly a linear function
-/// of those. It may have small steps, so the best that was seen counts.
+/// of those. Where cores poll it has steps, so a share of its own is then searched among its neighbours.
 fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2]) -> [f64; N] {
     const ROUNDS: usize = 6;
     const STEP: f64 = 0.01;
@@ -66,7 +66,17 @@ fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2])
         }
         best = (squares(now), times);
     }
-    best.1.map(rounded_share)
+    let found = best.1.map(rounded_share);
+    if N == 1 { std::array::from_fn(|_| nearby(found[0], |share| squares(errors([share; N])))) } else { found }
+}
+
+/// The best share within a hundredth, in steps of a thousandth, and then in steps of a tenth of that.
+fn nearby(start: f64, cost: impl Fn(f64) -> f64) -> f64 {
+    [1e-3, 1e-4].into_iter().fold(start, |middle, step| {
+        let near = (-10..=10).map(|steps| ((middle + f64::from(steps) * step) * 1e4).round() / 1e4);
+        let costs = near.filter(|&share| share <= 1.0).map(|share| (cost(share), share));
+        costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(middle, |(_, share)| share)
+    })
 }
 
 fn rounded_share(times: f64) -> f64 {

@@ -58,3 +58,36 @@ impl Outcome {
         errors.iter().sum::<f64>() / count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, calibrate, reproduce};
+    use crate::calibrate::{PUBLISHED, Published};
+    use crate::target::Target;
+
+    fn hold(outcome: &Outcome) {
+        assert_eq!(outcome.rows.len(), PUBLISHED.len());
+        for row in &outcome.rows {
+            assert!(row.error().abs() <= 0.06, "{row:?}");
+        }
+        assert!(outcome.mean_of_others() <= 0.025, "{}", outcome.mean_of_others());
+    }
+
+    #[test]
+    fn the_built_in_target_reproduces_what_was_published() {
+        hold(&reproduce(&Target::ascend_a3(), &Published::simulated_ms));
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "a hundred simulations: run with --release")]
+    fn a_fit_finds_the_constants_of_the_built_in_target() {
+        let target = Target::ascend_a3();
+        let outcome = calibrate(&target, &Published::simulated_ms);
+        hold(&outcome);
+        let [found, given] = [&outcome.fitted, &target.fitted]
+            .map(|f| [f.gemm_fused_efficiency, f.gemm_operator_efficiency, f.collective_efficiency]);
+        for (found, given) in found.into_iter().zip(given) {
+            assert!((found / given - 1.0).abs() < 0.02, "{found} instead of {given}");
+        }
+    }
+}

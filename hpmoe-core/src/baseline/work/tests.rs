@@ -1,13 +1,19 @@
 use super::Covered;
-use crate::baseline::{Direction, Original, Replay, Rows, Serial, Shape};
-use crate::simulate::{CoreKind, Cursor, Program, Task, Work};
+use crate::baseline::{Direction, Original, Replay, Serial, Shape};
+use crate::simulate::{CoreKind, Cursor, Program, Routing, Task, Work};
 use crate::target::Target;
 
 const SHAPE: Shape = Shape { ranks: 4, tokens: 256, experts: 8, top_k: 2, hidden: 512, intermediate: 384 };
 
 /// Rows that favour some experts, with none for others.
-fn skewed() -> Rows {
-    Rows::new(&SHAPE, |source, expert| if expert == 5 { 0 } else { (source * 37 + expert * 61) % 200 })
+fn skewed() -> Routing {
+    let mut rows = vec![vec![0; 8]; 4];
+    for (source, rows) in rows.iter_mut().enumerate() {
+        for (expert, rows) in rows.iter_mut().enumerate() {
+            *rows = if expert == 5 { 0 } else { 2 * ((source * 37 + expert * 61) % 100) as u32 };
+        }
+    }
+    Routing::new(&rows, 2).unwrap()
 }
 
 /// Sums what the tasks of a rank do. Products come in single precision.
