@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytemuck::Zeroable as _;
 use hpmoe_kernels::{Rank, Route};
 
 use super::Options;
@@ -96,11 +97,22 @@ fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>
             return Err(LaunchError::Rule { message: message.clone(), source_line });
         }
     }
+    let last = ends.iter().map(|end| end.number).max();
     let mut host = HostStatistics::default();
     ends.iter().for_each(|end| host.add(&end.host));
-    let records: Vec<Vec<HpmoeRecord>> = ends.into_iter().map(|end| end.records).collect();
-    if records.iter().flatten().any(|record| record.state != HPMOE_DONE) {
+    // A rank that finished an earlier launch did not start the one that another rank was in.
+    let of = |end: RankEnd| match Some(end.number) == last || !is_done(&end.records) {
+        true => end.records,
+        false => vec![HpmoeRecord::zeroed(); end.records.len()],
+    };
+    let records: Vec<Vec<HpmoeRecord>> = ends.into_iter().map(of).collect();
+    if !records.iter().all(|records| is_done(records)) {
         return Err(LaunchError::Stuck(StuckReport::new(tables, options.time_limit, &records)));
     }
     Ok(Report::new(tables, &records, options.repeat, counters, wall, host))
+}
+
+/// Whether all cores of a rank finished their queues.
+pub(super) fn is_done(records: &[HpmoeRecord]) -> bool {
+    records.iter().all(|record| record.state == HPMOE_DONE)
 }

@@ -76,7 +76,8 @@ impl Group {
         self
     }
 
-    /// The longest that a core may wait for anything. Default: 60 seconds.
+    /// The longest that a core may wait for anything, which includes the time that others need for what it waits for: large
+    /// layers take their time on a CPU. Default: 60 seconds.
     #[must_use]
     pub const fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;

@@ -5,8 +5,8 @@ use std::thread::sleep;
 
 use hpmoe_kernels::Rank;
 
-use super::launch::Shared;
-use crate::abi::{HPMOE_DONE, HpmoeRecord};
+use super::launch::{Shared, is_done};
+use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, Outcome, Region, Run};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::Arena;
@@ -22,6 +22,8 @@ pub(super) struct RankLaunch {
 pub(super) struct RankEnd {
     pub(super) outcome: Outcome,
     pub(super) records: Vec<HpmoeRecord>,
+    /// Its number.
+    pub(super) number: i32,
     /// Of all its launches.
     pub(super) host: HostStatistics,
 }
@@ -37,14 +39,14 @@ impl RankLaunch {
             if let Outcome::Left(statistics) = &outcome {
                 host.add(statistics);
             }
-            let left = matches!(outcome, Outcome::Left(_)) && records.iter().all(|r| r.state == HPMOE_DONE);
+            let left = matches!(outcome, Outcome::Left(_)) && is_done(&records);
             if !left {
                 shared.failed.store(true, Ordering::Release);
             }
             number += 1;
             let last = number == shared.first + shared.options.repeat.cast_signed();
             if last || shared.failed.load(Ordering::Acquire) {
-                return RankEnd { outcome, records, host };
+                return RankEnd { outcome, records, number: number - 1, host };
             }
         }
     }

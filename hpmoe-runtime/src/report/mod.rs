@@ -1,10 +1,13 @@
 //! What a launch did.
 
+mod core;
 mod site;
 mod stuck;
+mod words;
 
+pub use core::CoreReport;
 pub(crate) use site::Site;
-pub use stuck::{CoreReport, StuckReport};
+pub use stuck::StuckReport;
 
 use std::fmt;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use std::time::Duration;
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
+use words::{between, counted};
 
 /// What a launch did on all ranks. Of several launches in a row, the last one, except for `wall` and `host`.
 #[derive(Clone, PartialEq, Debug)]
@@ -82,14 +86,47 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, ranks, launches, tasks, empty_tasks, waits, counters, .. } = self;
-        writeln!(f, "{kernel}: {launches} launch(es) on {ranks} rank(s) in {:.1?}", self.wall)?;
-        writeln!(f, "  {tasks} tasks, {empty_tasks} empty; {counters} counters a rank, looked at {waits} times")?;
-        writeln!(
-            f,
-            "  at least {} matrix and {} vector cores at work on each rank",
-            self.aic_cores_used, self.aiv_cores_used
-        )?;
+        let launches = counted(self.launches.into(), "launch", "launches");
+        let ranks = counted(self.ranks as u64, "rank", "ranks");
+        writeln!(f, "{}: {launches} on {ranks} in {:.1?}", self.kernel, self.wall)?;
+        let empty = if self.empty_tasks == 0 { "none".to_owned() } else { self.empty_tasks.to_string() };
+        writeln!(f, "  {} in each launch, {empty} empty", counted(self.tasks, "task", "tasks"))?;
+        let aic = between(self.cores_used.iter().map(|used| used.0));
+        let aiv = between(self.cores_used.iter().map(|used| used.1));
+        writeln!(f, "  {aic} matrix and {aiv} vector cores of each rank had tasks")?;
+        let counters = counted(self.counters.into(), "counter", "counters");
+        let looks = counted(self.waits, "time", "times");
+        writeln!(f, "  {counters} on each rank, looked at {looks} in all")?;
         write!(f, "  {LIMITS}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::HPMOE_DONE;
+    use crate::testing::TABLES;
+    use bytemuck::Zeroable;
+
+    #[test]
+    fn a_report_is_plain_figures() {
+        let core = |tasks| HpmoeRecord { state: HPMOE_DONE, tasks, waits: 2, ..Zeroable::zeroed() };
+        let [busy, idle] = [core(3), core(0)];
+        let records = [vec![busy; 6], vec![busy, busy, busy, busy, idle, idle]];
+        let wall = Duration::from_millis(1840);
+        let report = Report::new(&TABLES, &records, 2, 7, wall, HostStatistics::default());
+        assert_eq!((report.aic_cores_used, report.aiv_cores_used), (2, 2));
+        assert_eq!(
+            report.to_string(),
+            "layer::forward: 2 launches on 2 ranks in 1.8s\n  \
+             30 tasks in each launch, none empty\n  \
+             2 matrix and 2–4 vector cores of each rank had tasks\n  \
+             7 counters on each rank, looked at 24 times in all\n  \
+             run on this machine's CPU: the results are the kernel's, the time is not the device's"
+        );
+        let one = Report::new(&TABLES, &records[..1], 1, 1, wall, HostStatistics::default());
+        assert!(
+            one.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks in each launch, none")
+        );
     }
 }

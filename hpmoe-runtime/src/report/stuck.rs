@@ -1,14 +1,16 @@
 //! What every core was doing when a launch was given up.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use super::Site;
+use super::CoreReport;
+use super::words::{counted, ranges};
 use crate::KernelTables;
-use crate::abi::{
-    HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED,
-    HPMOE_WAITING, HpmoeRecord,
-};
+use crate::abi::HpmoeRecord;
+
+/// As many are told one by one.
+const FIRST: usize = 6;
 
 /// A launch that made no progress: every core, its task, and what it waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,109 +24,173 @@ pub struct StuckReport {
     pub cores: Vec<CoreReport>,
 }
 
-/// What one core was doing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct CoreReport {
-    /// Its rank.
-    pub rank: usize,
-    /// `AIC` or `AIV`.
-    pub kind: &'static str,
-    /// Its number among those of its kind.
-    pub number: usize,
-    /// State, task with source line, counter awaited.
-    pub text: String,
-}
-
 impl StuckReport {
     /// From the records of each rank.
     pub(crate) fn new(tables: &KernelTables, time_limit: Duration, records: &[Vec<HpmoeRecord>]) -> Self {
-        let aic = tables.aic as usize;
-        let cores = records.iter().enumerate().flat_map(|(rank, cores)| {
-            cores.iter().enumerate().map(move |(core, record)| CoreReport {
-                rank,
-                kind: if core < aic { "AIC" } else { "AIV" },
-                number: if core < aic { core } else { core - aic },
-                text: describe(tables, record),
-            })
-        });
-        Self { kernel: tables.name, time_limit, cores: cores.collect() }
+        let of = |(rank, cores): (usize, &Vec<HpmoeRecord>)| -> Vec<CoreReport> {
+            let one = |(core, record)| CoreReport::new(tables, records.len(), rank, core, record);
+            cores.iter().enumerate().map(one).collect()
+        };
+        Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(of).collect() }
     }
-}
-
-fn describe(tables: &KernelTables, record: &HpmoeRecord) -> String {
-    let tile = || {
-        let HpmoeRecord { group, item, column, .. } = record;
-        let task = Site::new(tables, 1, 0).line(record).unwrap_or_else(|| format!("phase {}", record.phase));
-        format!("{task} (group {group}, item {item}, column {column})")
-    };
-    match record.state {
-        HPMOE_IDLE => "did not start".to_owned(),
-        HPMOE_RUNNING => format!("ran {}", tile()),
-        HPMOE_WAITING => format!("waited for {}, for {}", awaited(tables, record), tile()),
-        HPMOE_DONE => format!("done after {} tasks", record.tasks),
-        HPMOE_GAVE_UP => format!("gave up waiting for {}, for {}", awaited(tables, record), tile()),
-        HPMOE_STOPPED => format!("was told to stop, waiting for {}, for {}", awaited(tables, record), tile()),
-        HPMOE_REFUSED => "refused: another number of cores than the schedule's".to_owned(),
-        state => format!("left an unknown state, {state}"),
-    }
-}
-
-fn awaited(tables: &KernelTables, record: &HpmoeRecord) -> String {
-    let HpmoeRecord { counter, index, need, have, .. } = record;
-    if *counter == HPMOE_READY_WORD {
-        return format!("rank {index} to be ready for launch {need} (it is for {have})");
-    }
-    let name = tables.counters.get(*counter as usize).map_or("an unknown counter", |counter| counter.name);
-    format!("`{name}`[{index}] (needs {need}, has {have})")
 }
 
 impl fmt::Display for StuckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} made no progress for {:?}; every core, when it was given up:", self.kernel, self.time_limit)?;
-        for group in self.cores.chunk_by(|a, b| (a.rank, a.kind, &a.text) == (b.rank, b.kind, &b.text)) {
-            let (first, last) = (&group[0], &group[group.len() - 1]);
-            let numbers = match first.number == last.number {
-                true => first.number.to_string(),
-                false => format!("{}-{}", first.number, last.number),
-            };
-            write!(f, "\n  rank {} {} {numbers}: {}", first.rank, first.kind, first.text)?;
+        let Self { kernel, time_limit, cores } = self;
+        let gave_up: Vec<&CoreReport> = cores.iter().filter(|core| core.gave_up).collect();
+        if gave_up.is_empty() {
+            write!(f, "{kernel} ended before its cores were done")?;
+        } else {
+            write!(f, "{kernel} made no progress: a core waited longer than {time_limit:?} (Group::time_limit)")?;
+            f.write_str("\ngave up first:")?;
+            write_first(f, &gave_up)?;
+        }
+        // What a call waits for is made by the calls before it.
+        let upmost = cores.iter().filter(|core| core.waited.is_some()).min_by_key(|core| (core.waited, !core.gave_up));
+        if let Some(core) = upmost.filter(|core| !core.gave_up) {
+            write!(f, "\nfurthest up the taskflow:\n  {core}")?;
+        }
+        f.write_str("\nevery core, when the launch was given up:")?;
+        self.write_ranks(f)
+    }
+}
+
+/// The first few, one of those that are alike as long as there are others.
+fn write_first(f: &mut fmt::Formatter<'_>, cores: &[&CoreReport]) -> fmt::Result {
+    let is_new = |&(at, core): &(usize, &&CoreReport)| cores[..at].iter().all(|other| !other.is_like(core));
+    let (told, rest): (Vec<_>, Vec<_>) = cores.iter().enumerate().partition(is_new);
+    for (_, core) in told.iter().chain(&rest).take(FIRST) {
+        write!(f, "\n  {core}")?;
+    }
+    match cores.len().saturating_sub(FIRST) as u64 {
+        0 => Ok(()),
+        more => write!(f, "\n  and {}", counted(more, "more core", "more cores")),
+    }
+}
+
+impl fmt::Display for CoreReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} {} {} {}", self.rank, self.kind, self.number, self.text)
+    }
+}
+
+impl StuckReport {
+    /// Ranks on which the same happened are told together.
+    fn write_ranks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ranks: Vec<(BTreeSet<usize>, String)> = Vec::new();
+        for cores in self.cores.chunk_by(|a, b| a.rank == b.rank) {
+            let text = lines(cores);
+            match ranks.iter_mut().find(|(_, other)| *other == text) {
+                Some((numbers, _)) => _ = numbers.insert(cores[0].rank),
+                None => ranks.push((BTreeSet::from([cores[0].rank]), text)),
+            }
+        }
+        for (numbers, text) in &ranks {
+            let word = if numbers.len() == 1 { "rank" } else { "ranks" };
+            write!(f, "\n  {word} {}{text}", ranges(numbers))?;
         }
         Ok(())
+    }
+}
+
+/// A line for the cores of a kind that are alike.
+fn lines(cores: &[CoreReport]) -> String {
+    let mut groups: Vec<(&CoreReport, BTreeSet<usize>, BTreeSet<usize>)> = Vec::new();
+    for core in cores {
+        let index = groups.iter().position(|(first, ..)| first.is_like(core)).unwrap_or_else(|| {
+            groups.push((core, BTreeSet::new(), BTreeSet::new()));
+            groups.len() - 1
+        });
+        let (_, numbers, indices) = &mut groups[index];
+        numbers.insert(core.number);
+        indices.extend(core.gist.index);
+    }
+    let line = |(first, numbers, indices): &(&CoreReport, BTreeSet<usize>, BTreeSet<usize>)| {
+        let CoreReport { kind, gist, .. } = first;
+        format!("\n    {kind} {}: {}{}{}", ranges(numbers), gist.before, ranges(indices), gist.after)
+    };
+    groups.iter().map(line).collect()
+}
+
+impl CoreReport {
+    /// Whether another core of the same kind and rank did the same, with other data.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.rank, self.kind) == (other.rank, other.kind)
+            && (&self.gist.before, &self.gist.after) == (&other.gist.before, &other.gist.after)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::{HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_READY_WORD, HPMOE_STOPPED};
     use crate::testing::TABLES;
     use bytemuck::Zeroable;
 
+    fn record(state: u32) -> HpmoeRecord {
+        HpmoeRecord { state, ..Zeroable::zeroed() }
+    }
+
+    fn waits(state: u32, item: u32) -> HpmoeRecord {
+        HpmoeRecord { phase: 1, item, counter: 1, index: item, need: 8, have: 6, ..record(state) }
+    }
+
     #[test]
-    fn names_every_core_its_task_and_its_counter() {
-        let done = HpmoeRecord { state: HPMOE_DONE, tasks: 3, ..Zeroable::zeroed() };
-        let gave_up = HpmoeRecord {
-            state: HPMOE_GAVE_UP,
-            phase: 1,
-            item: 2,
-            counter: 1,
-            index: 2,
-            need: 8,
-            have: 6,
-            ..Zeroable::zeroed()
-        };
-        let not_ready = HpmoeRecord { state: HPMOE_STOPPED, counter: HPMOE_READY_WORD, index: 1, need: 2, ..done };
-        let records = vec![done, done, gave_up, not_ready, done, done];
-        let text = StuckReport::new(&TABLES, Duration::from_secs(2), &[records]).to_string();
+    fn the_culprit_first_then_every_core() {
+        let done = HpmoeRecord { tasks: 3, ..record(HPMOE_DONE) };
+        let not_ready = HpmoeRecord { counter: HPMOE_READY_WORD, index: 1, need: 2, ..record(HPMOE_STOPPED) };
+        let first = vec![done, not_ready, waits(HPMOE_GAVE_UP, 2), not_ready, done, done];
+        let text = StuckReport::new(&TABLES, Duration::from_secs(2), &[first, vec![done; 6]]).to_string();
         assert_eq!(
             text,
-            "layer::forward made no progress for 2s; every core, when it was given up:\n  \
-             rank 0 AIC 0-1: done after 3 tasks\n  \
-             rank 0 AIV 0: gave up waiting for `back`[2] (needs 8, has 6), for `combine` at src/layer.rs:57 \
-             (group 0, item 2, column 0)\n  \
-             rank 0 AIV 1: was told to stop, waiting for rank 1 to be ready for launch 2 (it is for 0), for `project` \
-             at src/layer.rs:41 (group 0, item 0, column 0)\n  \
-             rank 0 AIV 2-3: done after 3 tasks"
+            "layer::forward made no progress: a core waited longer than 2s (Group::time_limit)\n\
+             gave up first:\n  \
+             rank 0 AIV 0 gave up waiting for `back`[2] (has 6, needs 8) in `combine` at src/layer.rs:57, block 2 of \
+             tokens, column 0: combine(&back[r].slots(t), ..)\n\
+             furthest up the taskflow:\n  \
+             rank 0 AIC 1 waited for rank 1 to start launch 2 (it has started 0) in `project` at src/layer.rs:41, row \
+             tile 0 of expert 0, column 0: project(&recv[r].group(e, m), ..)\n\
+             every core, when the launch was given up:\n  \
+             rank 0\n    \
+             AIC 0: done\n    \
+             AIC 1: waited for rank 1 to start launch 2 (it has started 0) in `project` at src/layer.rs:41\n    \
+             AIV 0: gave up waiting for `back`[2] (has 6, needs 8) in `combine` at src/layer.rs:57\n    \
+             AIV 1: waited for rank 1 to start launch 2 (it has started 0) in `project` at src/layer.rs:41\n    \
+             AIV 2–3: done\n  \
+             rank 1\n    \
+             AIC 0–1: done\n    \
+             AIV 0–3: done"
+        );
+    }
+
+    #[test]
+    fn what_is_alike_is_told_once() {
+        let tables = KernelTables { aic: 24, aiv: 48, ..TABLES };
+        let mut cores = vec![record(HPMOE_DONE); 72];
+        (24..44).for_each(|core| cores[core] = waits(HPMOE_GAVE_UP, core as u32 - 24));
+        let early = |core: usize| HpmoeRecord { phase: 0, ..waits(HPMOE_STOPPED, core as u32 % 2) };
+        (44..72).for_each(|core| cores[core] = early(core));
+        let report = StuckReport::new(&tables, Duration::from_millis(20), &vec![cores; 16]);
+        assert_eq!(report.cores.len(), 16 * 72);
+        assert_eq!(report.cores[16 * 72 - 1].text, report.cores[15 * 72 - 1].text);
+        let text = report.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2].split(' ').take(6).collect::<Vec<_>>(), ["", "", "rank", "0", "AIV", "0"]);
+        assert_eq!(lines[7].split(' ').take(6).collect::<Vec<_>>(), ["", "", "rank", "5", "AIV", "0"]);
+        assert_eq!(
+            lines[8..],
+            [
+                "  and 314 more cores",
+                "furthest up the taskflow:",
+                "  rank 0 AIV 20 waited for `back`[0] (has 6, needs 8) in `project` at src/layer.rs:41, row tile 0 of \
+                 expert 0, column 0: project(&recv[r].group(e, m), ..)",
+                "every core, when the launch was given up:",
+                "  ranks 0–15",
+                "    AIC 0–23: done",
+                "    AIV 0–19: gave up waiting for `back`[0–19] (has 6, needs 8) in `combine` at src/layer.rs:57",
+                "    AIV 20–47: waited for `back`[0–1] (has 6, needs 8) in `project` at src/layer.rs:41",
+            ]
         );
     }
 }

@@ -7,3 +7,4 @@ mod layer;
 #[allow(dead_code, reason = "shared with tests that need other parts of it")]
 mod random;
 mod rules;
+mod stuck;

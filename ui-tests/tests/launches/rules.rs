@@ -1,7 +1,7 @@
 //! A kernel that breaks a rule of the device is told with the call of the taskflow.
 
 use crate::ffn_file::ffn;
-use crate::layer::Layer;
+use crate::layer::{Layer, line_of};
 use crate::random::Routing;
 use hpmoe_runtime::KernelTables;
 use hpmoe_runtime::prelude::*;
@@ -12,12 +12,6 @@ fn with_tensor(name: &str, change: fn(&mut TensorTable)) -> KernelTables {
     let mut tensors = ffn::forward::KERNEL.tensors.to_vec();
     change(tensors.iter_mut().find(|tensor| tensor.name == name).unwrap());
     KernelTables { tensors: tensors.leak(), ..ffn::forward::KERNEL }
-}
-
-/// The source line on which a call stands, which has that text.
-fn line_of(call: &str) -> usize {
-    let mut lines = include_str!("../../kernels/ffn.rs").lines();
-    lines.position(|line| line.contains(call)).unwrap() + 1
 }
 
 /// The runtime thinks that the tensor's rows are narrow, so that the first call that writes it goes beyond its end.

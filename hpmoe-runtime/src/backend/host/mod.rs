@@ -7,9 +7,8 @@ pub(crate) use mapping::{Mapping, NoMapping};
 
 use std::sync::atomic::AtomicI32;
 
-/// What a host run can't show; printed with its results.
-pub(crate) const LIMITS: &str = "run on the host: shows results and broken rules, not device time, asynchrony beyond \
-     its model, the cube's own order of sums, or whether a barrier means that data landed at the peer";
+/// What a host run can't show; printed with its results. The rest is in the README of the host's AscendC.
+pub(crate) const LIMITS: &str = "run on this machine's CPU: the results are the kernel's, the time is not the device's";
 
 /// What a rank did on the host, over all its cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

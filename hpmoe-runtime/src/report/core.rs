@@ -1,0 +1,94 @@
+//! What one core was doing when a launch was given up.
+
+use super::Site;
+use crate::KernelTables;
+use crate::abi::{
+    HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED,
+    HPMOE_WAITING, HpmoeRecord,
+};
+
+/// What one core was doing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CoreReport {
+    /// Its rank.
+    pub rank: usize,
+    /// `AIC` or `AIV`.
+    pub kind: &'static str,
+    /// Its number among those of its kind.
+    pub number: usize,
+    /// Whether its own wait was the one that took too long.
+    pub gave_up: bool,
+    /// What it waited for, and the task with its source line, tile and call.
+    pub text: String,
+    /// If it waited, how early: zero for another rank's start, then the calls in the taskflow's order.
+    pub(super) waited: Option<u32>,
+    pub(super) gist: Gist,
+}
+
+/// What cores that do the same have in common, around the numbers that differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Gist {
+    pub(super) before: String,
+    /// Of a counter or a rank.
+    pub(super) index: Option<usize>,
+    pub(super) after: String,
+}
+
+impl CoreReport {
+    /// From the record of the core with that number, matrix cores first.
+    pub(super) fn new(tables: &KernelTables, ranks: usize, rank: usize, core: usize, record: &HpmoeRecord) -> Self {
+        let aic = tables.aic as usize;
+        let (kind, number) = if core < aic { ("AIC", core) } else { ("AIV", core - aic) };
+        let site = Site::new(tables, ranks, rank);
+        let unknown = || format!("phase {} of an unknown task", record.phase);
+        let call = site.call(record).unwrap_or_else(unknown);
+        let gist = Gist::new(tables, record, &site.line(record).unwrap_or_else(unknown));
+        let text = match record.state {
+            HPMOE_DONE => format!("done after {} tasks", record.tasks),
+            _ => Gist::new(tables, record, &call).to_string(),
+        };
+        let has_waited = matches!(record.state, HPMOE_WAITING | HPMOE_STOPPED | HPMOE_GAVE_UP);
+        let waited = has_waited.then_some(if record.counter == HPMOE_READY_WORD { 0 } else { record.phase + 1 });
+        Self { rank, kind, number, gave_up: record.state == HPMOE_GAVE_UP, text, waited, gist }
+    }
+}
+
+impl Gist {
+    fn new(tables: &KernelTables, record: &HpmoeRecord, call: &str) -> Self {
+        match record.state {
+            HPMOE_IDLE => Self::plain("did not start".to_owned()),
+            HPMOE_RUNNING => Self::plain(format!("was in {call}")),
+            HPMOE_DONE => Self::plain("done".to_owned()),
+            HPMOE_WAITING | HPMOE_STOPPED => Self::awaited(tables, record, "waited for", call),
+            HPMOE_GAVE_UP => Self::awaited(tables, record, "gave up waiting for", call),
+            HPMOE_REFUSED => Self::plain("refused: other cores than the kernel was scheduled for".to_owned()),
+            state => Self::plain(format!("left an unknown state, {state}")),
+        }
+    }
+
+    const fn plain(before: String) -> Self {
+        Self { before, index: None, after: String::new() }
+    }
+
+    fn awaited(tables: &KernelTables, record: &HpmoeRecord, verb: &str, call: &str) -> Self {
+        let HpmoeRecord { counter, need, have, .. } = record;
+        let (before, after) = if *counter == HPMOE_READY_WORD {
+            (format!("{verb} rank "), format!(" to start launch {need} (it has started {have}) in {call}"))
+        } else {
+            let name = tables.counters.get(*counter as usize).map_or("an unknown counter", |counter| counter.name);
+            (format!("{verb} `{name}`["), format!("] (has {have}, needs {need}) in {call}"))
+        };
+        Self { before, index: Some(record.index as usize), after }
+    }
+}
+
+impl std::fmt::Display for Gist {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { before, index, after } = self;
+        match index {
+            Some(index) => write!(f, "{before}{index}{after}"),
+            None => write!(f, "{before}{after}"),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A kernel that makes no progress ends with a report of every core.
+
+use crate::ffn_file::ffn;
+use crate::layer::{Layer, line_of};
+use crate::random::Routing;
+use hpmoe_runtime::prelude::*;
+use hpmoe_runtime::tables::ScheduleTable;
+use hpmoe_runtime::{KernelTables, StuckReport};
+use std::time::{Duration, Instant};
+
+const AIC: usize = 24;
+const AIV: usize = 48;
+
+/// The layer's tables with other queues: `(first, count)` of each core, matrix cores first.
+fn with_queues(change: fn(&mut [(u32, u32)])) -> KernelTables {
+    let schedule = |schedule: &ScheduleTable| {
+        let mut queues = schedule.queues.to_vec();
+        change(&mut queues);
+        ScheduleTable { queues: queues.leak(), ..*schedule }
+    };
+    let schedules: Vec<ScheduleTable> = ffn::forward::KERNEL.schedules.iter().map(schedule).collect();
+    KernelTables { schedules: schedules.leak(), ..ffn::forward::KERNEL }
+}
+
+/// Launches, and gives back the report and its text. A hang would be told as too long a time.
+#[track_caller]
+fn stuck(layer: &Layer, group: &Group, tables: &KernelTables) -> (StuckReport, String) {
+    let start = Instant::now();
+    let error = layer.launch_with(group, tables).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    let text = error.to_string();
+    let LaunchError::Stuck(report) = error else { panic!("{text}") };
+    assert_eq!(report.cores.len(), layer.case.tokens.len() * (AIC + AIV));
+    (report, text)
+}
+
+/// One core of each rank makes none of its tiles: who waits for them is told first, and everybody is told.
+#[track_caller]
+fn without_tiles_of(core: usize, tables: &KernelTables, counter: &str, call: &str) {
+    let layer = Layer::new(&[40, 3, 0, 9], Routing::Uniform, 1);
+    let (report, text) = stuck(&layer, &Group::new(4).time_limit(Duration::from_millis(300)), tables);
+    assert_eq!(report.cores[core].text, "done after 0 tasks", "{text}");
+    assert!(report.cores.iter().any(|core| core.gave_up), "{text}");
+    let (first, all) = text.split_once("\nevery core, when the launch was given up:\n").unwrap();
+    let task = call.split('(').next().unwrap();
+    let line = format!(" at kernels/ffn.rs:{}, ", line_of(call));
+    for part in [counter, "(has ", ", needs ", &format!(") in `{task}"), &line, ", column ", call] {
+        assert!(first.contains(part), "{part}\n{text}");
+    }
+    assert!(first.lines().count() <= 10 && all.lines().count() <= 4 * 12, "{text}");
+}
+
+#[test]
+fn a_matrix_core_that_leaves_its_tiles_out() {
+    let tables = with_queues(|queues| queues[2].1 = 0);
+    let call = "give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s))";
+    without_tiles_of(2, &tables, "`out, row tiles of 32`[", call);
+}
+
+#[test]
+fn a_vector_core_that_leaves_its_tiles_out() {
+    let tables = with_queues(|queues| queues[AIC].1 = 0);
+    let call = "project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n))";
+    without_tiles_of(AIC, &tables, "`recv, row tiles of 32`[", call);
+}
+
+#[test]
+fn a_rank_that_comes_too_late() {
+    let layer = Layer::new(&[5, 7], Routing::Uniform, 2);
+    let group = Group::new(2).time_limit(Duration::from_millis(200)).delay(1, Duration::from_millis(900));
+    let (_, text) = stuck(&layer, &group, &ffn::forward::KERNEL);
+    let line = line_of("dispatch(&x");
+    let wait =
+        format!("for rank 1 to start launch 1 (it has started 0) in `dispatch` at kernels/ffn.rs:{line}, piece ");
+    assert!(text.split("\nevery core").next().unwrap().contains(&wait), "{text}");
+    let error = layer.launch(&group).map(|_| ()).unwrap_err();
+    assert!(matches!(error, LaunchError::Broken), "{error}");
+}
