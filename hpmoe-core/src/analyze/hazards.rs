@@ -43,6 +43,10 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
     }
     let writers: Vec<_> = writers.collect();
     for (reader, phase, read) in accesses(graph, id, false) {
+        if writers.first().is_some_and(|(writer, ..)| *writer == reader) {
+            errors.push(phase.span, Finding::InPlace { tensor: tensor.name.clone() });
+            return;
+        }
         if writers.iter().all(|(writer, ..)| *writer >= reader) {
             errors.push(
                 phase.span,

@@ -1,7 +1,7 @@
 //! The module beside a taskflow: its texts, its tables, and `launch`.
 
 use crate::artifacts::{Artifact, FOLDER};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{FnArg, ItemFn, Pat, Type};
 
@@ -10,7 +10,8 @@ pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
     let tables = format!("/{FOLDER}/{}.rs", artifact.stem);
     let (parameters, route) = parameters(function);
     let arguments = arguments(function);
-    let body = quote!(group.launch(&KERNEL, #route, &[#(#arguments),*]));
+    let group = group();
+    let body = quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*]));
     let items = quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables)););
     module(function, &items, &parameters, &body)
 }
@@ -37,9 +38,15 @@ pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
     module(function, &items, &parameters, &quote!(::core::unreachable!()))
 }
 
+/// The first parameter, which no tensor of that name hides.
+fn group() -> Ident {
+    Ident::new("group", Span::mixed_site())
+}
+
 fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], body: &TokenStream) -> TokenStream {
     let (name, visibility) = (&function.sig.ident, &function.vis);
     let doc = format!("The megakernel of [`{name}`](fn@{name}): its texts and its launch.");
+    let group = group();
     quote! {
         #[doc = #doc]
         #[allow(dead_code, reason = "texts and tables are there for whoever wants them")]
@@ -55,7 +62,7 @@ fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], bo
             /// progress, with a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
-                group: &::hpmoe_runtime::Group,
+                #group: &::hpmoe_runtime::Group,
                 #(#parameters),*
             ) -> ::core::result::Result<::hpmoe_runtime::Report, ::hpmoe_runtime::LaunchError> {
                 #body

@@ -26,6 +26,10 @@ impl Errors {
     pub fn checkpoint(&mut self) -> Checkpoint {
         if self.list.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.list)) }
     }
+    /// Whether such a finding is among them.
+    pub fn any(&self, wanted: impl Fn(&Finding) -> bool) -> bool {
+        self.list.iter().any(|found| wanted(&found.finding))
+    }
     /// Number of findings so far.
     #[must_use]
     pub fn len(&self) -> usize {

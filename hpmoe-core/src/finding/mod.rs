@@ -38,6 +38,11 @@ pub enum Finding {
         /// Why.
         problem: String,
     },
+    /// A number that is too small or too large for what it is.
+    OutOfRange {
+        /// Which, and what is possible.
+        problem: String,
+    },
     /// Operands of an operation that don't fit.
     Misfit {
         /// Operation name.
@@ -122,6 +127,31 @@ pub enum Finding {
         extent: u32,
         /// `columns` or `rows`.
         what: &'static str,
+        /// The index is a constant, not a range.
+        fixed: bool,
+    },
+    /// A read inside a loop whose later iterations still write to the tensor.
+    StillWritten {
+        /// The tensor.
+        tensor: String,
+        /// The loop's variable.
+        variable: String,
+        /// The writer.
+        writer: Span,
+    },
+    /// A call that reads what it writes.
+    InPlace {
+        /// The tensor.
+        tensor: String,
+    },
+    /// A matrix whose rows lie too far apart to be copied to a matrix core.
+    LongRow {
+        /// The tensor.
+        tensor: String,
+        /// Elements from row to row.
+        step: u32,
+        /// Most that are possible.
+        most: u32,
     },
     /// An output that nothing writes.
     OutputUnwritten {

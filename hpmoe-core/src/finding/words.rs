@@ -3,6 +3,7 @@
 use super::{Diagnostic, Finding, Words};
 use crate::plan::Overflow;
 use hpmoe_kernels::op::Core;
+use hpmoe_kernels::ops;
 use std::fmt::Write as _;
 
 impl Diagnostic {
@@ -30,7 +31,7 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!("no {what} is called `{name}`"),
             match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("declare the {what} in this kernel module"),
+                None => declare(what),
             },
         ),
         Finding::MissingConstant { name } => (
@@ -50,6 +51,7 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             problem.clone(),
             "constants are literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module".into(),
         ),
+        Finding::OutOfRange { problem } => ("HP04", problem.clone(), "choose another size".into()),
         Finding::Misfit { misfit, .. } => {
             (if misfit.types { "HP06" } else { "HP05" }, misfit.problem.clone(), misfit.help.clone())
         }
@@ -100,10 +102,33 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!("columns {from} to {columns} of `{tensor}` are read, and nothing writes them"),
             "let the range around the writing call run to `COLUMNS.div_ceil(TILE)`".into(),
         ),
-        Finding::EmptyTile { tensor, index, size, extent, what } => (
+        Finding::EmptyTile { tensor, index, size, extent, what, fixed } => (
             "HP11",
             format!("tile {index} of {size} {what} starts behind the {extent} {what} of `{tensor}`"),
-            format!("end the range at {} (`{extent}.div_ceil({size})`)", extent.div_ceil(*size)),
+            format!(
+                "{} {} (`{extent}.div_ceil({size})`)",
+                if *fixed { "choose one below" } else { "end the range at" },
+                extent.div_ceil(*size)
+            ),
+        ),
+        Finding::StillWritten { tensor, variable, .. } => (
+            "HP13",
+            format!(
+                "`{tensor}` is read inside the loop over `{variable}` whose later iterations still write what is read"
+            ),
+            format!("end the loop over `{variable}` behind the call that writes, and begin another for this call"),
+        ),
+        Finding::InPlace { tensor } => (
+            "HP10",
+            format!("`{tensor}` is read by the call that writes it"),
+            "give the result a tensor of its own".into(),
+        ),
+        Finding::LongRow { tensor, step, most } => (
+            "HP14",
+            format!(
+                "the rows of `{tensor}` lie {step} elements apart, and a copy to a matrix core steps by at most {most}"
+            ),
+            "give what is multiplied a tensor of fewer columns".into(),
         ),
         Finding::OutputUnwritten { tensor } => {
             ("HP10", format!("`{tensor}` is an output, and nothing writes it"), "write it, or take it by `&`".into())
@@ -141,6 +166,20 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
     }
 }
 
+/// Where such a thing is declared.
+fn declare(what: &str) -> String {
+    match what {
+        "operation" => {
+            let names: Vec<String> = ops::TABLE.iter().map(|operation| format!("`{}`", operation.name())).collect();
+            format!("there are {}", names.join(", "))
+        }
+        "value" => "name a parameter of the task or a `let` above".to_owned(),
+        "loop variable" => "name the variable of a loop around this one".to_owned(),
+        "tensor" => "name a parameter of the taskflow or a `let` above".to_owned(),
+        _ => format!("declare the {what} in this kernel module"),
+    }
+}
+
 fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
     match finding {
         Finding::NeverWritten { tensor, declared, later } => match later {
@@ -148,6 +187,7 @@ fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
             None => vec![(*declared, format!("`{tensor}` is declared here"))],
         },
         Finding::PartlyWritten { tensor, writer, .. } => vec![(*writer, format!("`{tensor}` is written here"))],
+        Finding::StillWritten { tensor, writer, .. } => vec![(*writer, format!("`{tensor}` is written here"))],
         Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
         Finding::TwoWriters { tensor, first, repeats: None } => {
             vec![(*first, format!("`{tensor}` is also written here"))]

@@ -112,6 +112,7 @@ pub(super) fn place(
     };
     match base {
         Some(base) if fits(&graph.tensors[tensor], base) && (base == Base::Expert) == tile.is_some() => {
+            at_home(nest, argument, base, side, errors)?;
             Some(Place { tensor, side, base, tile, cols })
         }
         _ => {
@@ -125,6 +126,32 @@ pub(super) fn place(
             None
         }
     }
+}
+
+/// Of a send, tokens and slots lie at its sender, rows received and the expert at the expert's owner.
+fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mut Errors) -> Option<()> {
+    let Items::Sends { send, source, expert, .. } = &nest.items else { return Some(()) };
+    let owner = || format!("{expert}.owner()");
+    let (home, what, rank) = match base {
+        Base::Gather => (Side::Source, format!("tokens of `{send}`"), source.clone()),
+        Base::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
+        Base::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
+        Base::Expert => (Side::Owner, format!("matrix of `{expert}`"), owner()),
+        Base::Tile | Base::BlockSlots | Base::Block => return Some(()),
+    };
+    if side == home {
+        return Some(());
+    }
+    let tensor = argument.tensor.clone();
+    let finding = Finding::Remote {
+        problem: format!("of this rank doesn't have the {what}"),
+        help: format!(
+            "write `{tensor}[{rank}]`: tokens and slots are at the sender, received rows and experts at the owner"
+        ),
+        tensor,
+    };
+    errors.push(argument.span, finding);
+    None
 }
 
 fn rows(nest: &Nest, accessor: &Accessor) -> Option<Base> {

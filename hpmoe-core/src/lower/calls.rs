@@ -2,6 +2,7 @@
 
 use super::arguments::{self, Base, Index, Place};
 use super::loops::{self, Nest, Side, Variable};
+use super::order::{self, Loop, Written};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, TaskGraph};
@@ -12,9 +13,23 @@ use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
 
+/// A copy to a matrix core steps from row to row by a 16-bit number of elements.
+const MOST_STEP: u32 = 65_535;
+
 /// Lowers the taskflow's statements.
 pub(super) fn statements(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
-    Lowering { kernel, flow, graph, errors, scope: Vec::new(), failed: Vec::new() }.block(&flow.body);
+    Lowering {
+        kernel,
+        flow,
+        graph,
+        errors,
+        scope: Vec::new(),
+        loops: Vec::new(),
+        count: 0,
+        written: Vec::new(),
+        failed: Vec::new(),
+    }
+    .block(&flow.body);
 }
 
 struct Lowering<'a> {
@@ -23,6 +38,12 @@ struct Lowering<'a> {
     graph: &'a mut TaskGraph,
     errors: &'a mut Errors,
     scope: Vec<Variable>,
+    /// The same loops, told apart from others of the same variable.
+    loops: Vec<Loop>,
+    /// Loops so far.
+    count: u32,
+    /// What the calls so far write.
+    written: Vec<Written>,
     /// Instances that have been found faulty, so that each fault is said once.
     failed: Vec<(String, IndexMap<String, usize>)>,
 }
@@ -45,7 +66,10 @@ impl Lowering<'_> {
                     let head = loops::variable(self.kernel, &self.scope, variable, *span, over, self.errors);
                     if let Some(head) = head {
                         self.scope.push(head);
+                        self.count += 1;
+                        self.loops.push(Loop { id: self.count, name: variable.clone() });
                         self.block(body);
+                        self.loops.pop();
                         self.scope.pop();
                     }
                 }
@@ -84,6 +108,7 @@ impl Lowering<'_> {
         let task = self.instance(function, &generics)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
+        self.check_order(task, call, &nest, &places);
         self.phase(task, call, &nest, &places, side)
     }
 
@@ -96,13 +121,14 @@ impl Lowering<'_> {
         places: &[Place],
     ) -> Option<IndexMap<String, usize>> {
         let mut values = IndexMap::new();
-        for (name, expr) in function.generics.iter().zip(call.generics) {
+        let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));
+        for (name, expr) in given {
             values.insert(name.clone(), self.kernel.constants.evaluate(expr, &IndexMap::new(), self.errors)?);
         }
         for (param, place) in function.params.iter().zip(places) {
             let (rows, cols) = place.size(self.graph, nest);
             for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
-                if let (Expr::Path(path), Some(size)) = (dimension, size)
+                if let (Expr::Path(path), Some(size)) = (bare(dimension), size)
                     && let Some(name) = path.path.get_ident().map(ToString::to_string)
                     && function.generics.contains(&name)
                 {
@@ -177,6 +203,21 @@ impl Lowering<'_> {
                 let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span };
                 self.errors.push(argument.span, finding);
             }
+            if argument.write && place.base == Base::Gather {
+                let finding = Finding::Unsupported {
+                    problem: format!(
+                        "`{}` is written through `.gather`: a token is in a send for each of its experts",
+                        tensor.name
+                    ),
+                    help: "write to a slot for each (token, k), `.scatter(&s)`, and sum over k".into(),
+                };
+                self.errors.push(argument.span, finding);
+            }
+            let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
+            if task.core == Core::Cube && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
+                let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
+                self.errors.push(argument.span, finding);
+            }
             let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
             let expert_rows = match tensor.extent {
                 Extent::Expert { rows } => (place.tile, param.shape.rows, rows, "rows"),
@@ -190,13 +231,35 @@ impl Lowering<'_> {
                 };
                 let size = u32::try_from(size).unwrap_or(u32::MAX);
                 if u64::from(last) * u64::from(size) >= u64::from(extent) {
-                    let index = extent.div_ceil(size);
+                    let fixed = matches!(index, Some(Index::Fixed(_)));
+                    let index = if fixed { last } else { extent.div_ceil(size) };
                     let tensor = tensor.name.clone();
-                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what });
+                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what, fixed });
                 }
             }
         }
         (self.errors.len() == before).then_some(())
+    }
+
+    /// Every iteration reads what it, or an earlier one, has written.
+    fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) {
+        let params = &self.graph.tasks[task].params;
+        for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
+            let read = (nest, place, param.shape.cols);
+            let Some((late, writer)) = order::still_written(&self.written, &self.loops, self.graph, read) else {
+                continue;
+            };
+            let name = &self.graph.tensors[place.tensor].name;
+            // Other calls of that loop would say the same of this tensor.
+            let said = |finding: &Finding| matches!(finding, Finding::StillWritten { tensor, variable, .. } if tensor == name && *variable == late.name);
+            if !self.errors.any(said) {
+                let (tensor, variable) = (name.clone(), late.name.clone());
+                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer });
+            }
+        }
+        for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
+            self.written.push(order::written(&self.loops, nest, place, param.shape.cols, call.span));
+        }
     }
 
     /// The rank that reads runs the task; only a put may write elsewhere.
@@ -286,5 +349,18 @@ impl Lowering<'_> {
                 .into(),
         });
         None
+    }
+}
+
+/// `K` of `{ K }`.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => bare(&paren.expr),
+        Expr::Group(group) => bare(&group.expr),
+        Expr::Block(block) => match block.block.stmts.as_slice() {
+            [syn::Stmt::Expr(inner, None)] => bare(inner),
+            _ => expr,
+        },
+        _ => expr,
     }
 }

@@ -5,6 +5,7 @@ use crate::graph::{Space, SpaceKind};
 use crate::syntax::{Kernel, Over, Rank, nearest};
 use indexmap::IndexMap;
 use proc_macro2::Span;
+use syn::spanned::Spanned as _;
 
 /// A loop variable in scope.
 #[derive(Clone, Debug)]
@@ -48,13 +49,23 @@ pub(super) fn variable(
     over: &Over,
     errors: &mut Errors,
 ) -> Option<Variable> {
+    if find(scope, name).is_some() {
+        errors.push(
+            span,
+            Finding::Unsupported {
+                problem: format!("`{name}` is the variable of a loop around this one"),
+                help: "give each loop a variable of its own".into(),
+            },
+        );
+        return None;
+    }
     let mut constant = |expr: &syn::Expr, what: &str| {
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         match u32::try_from(value) {
             Ok(value @ 1..=65_535) => Some(value),
             _ => {
                 let problem = format!("{value} {what}: possible are 1 to 65,535");
-                errors.push(span, Finding::Constant { problem });
+                errors.push(expr.span(), Finding::OutOfRange { problem });
                 None
             }
         }
@@ -172,6 +183,13 @@ impl Nest {
             }
             Items::Blocks { block, rank, .. } => vec![block, rank],
         };
+        if let Items::Sends { source, owner: Some(owner), send, .. } = &items
+            && source == owner
+        {
+            let problem = format!("`{send}` is only what `{source}` sends to itself");
+            errors.push(call, odd(problem));
+            return None;
+        }
         if let Some(idle) = rest.iter().find(|variable| !used.contains(&variable.name.as_str())) {
             errors.push(call, odd(format!("the loop over `{}` repeats this call for the same rows", idle.name)));
             return None;

@@ -3,6 +3,7 @@
 mod arguments;
 mod calls;
 mod loops;
+mod order;
 mod tasks;
 mod tensors;
 
@@ -10,6 +11,9 @@ use crate::finding::{Errors, Finding};
 use crate::graph::{Sizes, TaskGraph};
 use crate::ids::Arena;
 use crate::syntax::{Flow, Kernel};
+
+/// Most experts of a group.
+const MOST_EXPERTS: usize = 65_535;
 
 /// Lowers one taskflow of a kernel.
 pub fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGraph> {
@@ -38,10 +42,8 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
         match value {
             None => errors.push(kernel.span, Finding::MissingConstant { name }),
             Some(0) => {
-                errors.push(
-                    kernel.span,
-                    Finding::Constant { problem: format!("`{name}` is 0: a layer has at least one") },
-                );
+                let problem = format!("`{name}` is 0: a layer has at least one");
+                errors.push(kernel.constants.span(name).unwrap_or(kernel.span), Finding::OutOfRange { problem });
                 return None;
             }
             Some(_) => {}
@@ -50,14 +52,27 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
     };
     let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
     let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens? };
-    if sizes.top_k > sizes.experts {
-        errors.push(
-            kernel.span,
-            Finding::Constant {
-                problem: format!("`TOP_K` is {} and there are only {} experts", sizes.top_k, sizes.experts),
-            },
-        );
-        return None;
-    }
-    Some(sizes)
+    let faults = [
+        (
+            sizes.top_k > sizes.experts,
+            "TOP_K",
+            format!("`TOP_K` is {} and there are only {} experts", sizes.top_k, sizes.experts),
+        ),
+        (
+            sizes.experts > MOST_EXPERTS,
+            "EXPERTS",
+            format!("`EXPERTS` is {}: possible are 1 to {MOST_EXPERTS}", sizes.experts),
+        ),
+        (
+            sizes.tokens.saturating_mul(sizes.top_k) > i32::MAX as usize,
+            "TOKENS",
+            format!(
+                "`TOKENS` is {}: with {} experts for each token, a (token, k) has no 32-bit number any more",
+                sizes.tokens, sizes.top_k
+            ),
+        ),
+    ];
+    let Some((_, name, problem)) = faults.into_iter().find(|(fault, ..)| *fault) else { return Some(sizes) };
+    errors.push(kernel.constants.span(name).unwrap_or(kernel.span), Finding::OutOfRange { problem });
+    None
 }

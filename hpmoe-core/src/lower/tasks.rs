@@ -1,5 +1,6 @@
 //! Instances of task functions: const arguments filled in, bodies typed step by step.
 
+use super::tensors::MOST_COLUMNS;
 use crate::finding::{Errors, Finding};
 use crate::graph::{Body, Param, Step, Task};
 use crate::ids::{Id as _, ValueId};
@@ -8,9 +9,12 @@ use hpmoe_kernels::op::{Device, ElementType, Operation, Place, Shape};
 use hpmoe_kernels::ops;
 use indexmap::IndexMap;
 use proc_macro2::Span;
+use syn::spanned::Spanned as _;
 
 /// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
 const MOST_STEPS: usize = 256;
+/// Most turns of the loops of one body, those that do nothing among them.
+const MOST_TURNS: usize = 16 * MOST_STEPS;
 
 /// Makes the instance with these const arguments.
 pub(super) fn instance(
@@ -33,6 +37,7 @@ pub(super) fn instance(
         params: &params,
         locals: arguments.clone(),
         steps: Vec::new(),
+        turns: 0,
         errors,
     };
     builder.statements(&function.body)?;
@@ -70,9 +75,11 @@ fn parameter(
 ) -> Option<Param> {
     let rows = kernel.constants.evaluate(&param.rows, arguments, errors)?;
     let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
-    if rows == 0 || cols == 0 {
-        let problem = format!("`{}` is a tile of {rows} rows and {cols} columns: both are at least 1", param.name);
-        errors.push(param.span, Finding::Constant { problem });
+    let possible = 1..=MOST_COLUMNS;
+    if !possible.contains(&rows) || !possible.contains(&cols) {
+        let problem =
+            format!("`{}` is a tile of {rows} rows and {cols} columns: possible are 1 to {MOST_COLUMNS}", param.name);
+        errors.push(param.span, Finding::OutOfRange { problem });
         return None;
     }
     Some(Param {
@@ -97,6 +104,7 @@ struct Builder<'a> {
     params: &'a [Param],
     locals: IndexMap<String, usize>,
     steps: Vec<Step>,
+    turns: usize,
     errors: &'a mut Errors,
 }
 
@@ -115,16 +123,21 @@ impl Builder<'_> {
                     self.value(value)?;
                 }
                 BodyStmt::For { variable, from, to, body } => {
+                    let end = to.span();
                     let from = self.kernel.constants.evaluate(from, &self.locals, self.errors)?;
                     let to = self.kernel.constants.evaluate(to, &self.locals, self.errors)?;
-                    let scope = self.names.clone();
+                    let (names, locals) = (self.names.clone(), self.locals.clone());
                     for value in from..to {
+                        self.turns += 1;
+                        if self.turns > MOST_TURNS {
+                            return self.too_long(&format!("{MOST_TURNS} turns of its loops"), end);
+                        }
                         self.locals.insert(variable.clone(), value);
                         self.statements(body)?;
                         // Shadowing inside the loop ends with it; the language has no assignment to outer names.
-                        self.names.clone_from(&scope);
+                        self.names.clone_from(&names);
                     }
-                    self.locals.shift_remove(variable);
+                    self.locals = locals;
                 }
             }
         }
@@ -158,7 +171,9 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let Some(operation) = ops::method(name).or_else(|| ops::operator(name.chars().next()?)) else {
             let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
-            let nearest = nearest(name, names.iter().map(String::as_str));
+            // One sign is as near to another as any.
+            let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
+            let nearest = nearest(name, names);
             self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
             return None;
         };
@@ -200,18 +215,22 @@ impl Builder<'_> {
             }
         };
         if self.steps.len() == MOST_STEPS {
-            self.errors.push(
-                span,
-                Finding::Unsupported {
-                    problem: format!("`{}` has more than {MOST_STEPS} operations, loops unrolled", self.function.name),
-                    help: "let the taskflow loop, or split the task".into(),
-                },
-            );
-            return None;
+            return self.too_long(&format!("{MOST_STEPS} operations, loops unrolled"), span);
         }
         self.steps.push(Step { operation, operands, element, result, name: None, line: line(span), span });
         self.shapes.push(result);
         Some(ValueId::new(self.shapes.len() - 1))
+    }
+
+    fn too_long<T>(&mut self, limit: &str, span: Span) -> Option<T> {
+        self.errors.push(
+            span,
+            Finding::Unsupported {
+                problem: format!("`{}` has more than {limit}", self.function.name),
+                help: "let the taskflow loop, or split the task".into(),
+            },
+        );
+        None
     }
 
     fn check_mutability(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 use syn::Expr;
 
 /// Most columns of a tensor: row pitches are 32-bit numbers of bytes.
-const MOST_COLUMNS: usize = 1 << 24;
+pub(super) const MOST_COLUMNS: usize = 1 << 24;
 
 /// Adds the parameters.
 pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
@@ -67,7 +67,7 @@ fn add(
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
             let problem = format!("`{}` has {value} {what}: possible are 1 to {MOST_COLUMNS}", draft.name);
-            errors.push(draft.span, Finding::Constant { problem });
+            errors.push(draft.span, Finding::OutOfRange { problem });
             return None;
         }
         u32::try_from(value).ok()

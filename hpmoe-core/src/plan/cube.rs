@@ -79,7 +79,6 @@ fn block(task: &Task, x: usize, w: usize, y: usize) -> Result<Product, Overflow>
         n * 16 * BF16,
         &format!("16 columns of {n} rows, in one of two halves of L0B"),
     )?;
-    long_rows(task, x)?;
     let rows = m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16));
     let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
     let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);
@@ -92,25 +91,6 @@ fn block(task: &Task, x: usize, w: usize, y: usize) -> Result<Product, Overflow>
     };
     let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
     Ok(Product { x, w, y, rows: rows as u32, cols: n as u32, k_block: k_block as u32, k_step: k_step as u32 })
-}
-
-/// A copy to L1 steps from row to row by at most 65,535 elements, and rows of the workspace are padded to 512 bytes.
-fn long_rows(task: &Task, x: usize) -> Result<(), Overflow> {
-    const STEP: u64 = 65_535;
-    let param = &task.params[x];
-    let pitch = (param.shape.cols as u64).next_multiple_of(GOOD_BLOCK);
-    if pitch <= STEP {
-        return Ok(());
-    }
-    let row = format!("a row of `{}`", param.name);
-    Err(Overflow {
-        memory: Memory::L1,
-        capacity: Bytes(STEP * BF16),
-        needed: Bytes(pitch * BF16),
-        piece: format!("the step of a copy from row to row of `{}`", param.name),
-        contributors: vec![(row, Bytes(pitch * BF16))],
-        help: "contract fewer than 65,536 columns at a time".to_owned(),
-    })
 }
 
 fn floor(value: u64, to: u64) -> u64 {

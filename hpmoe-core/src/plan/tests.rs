@@ -131,12 +131,6 @@ fn a_product_too_wide_for_l0_is_told() {
 }
 
 #[test]
-fn a_contraction_too_long_for_a_copy_is_told() {
-    let overflow = fault("project_k7168", columns(7168, 65_536));
-    assert_eq!((overflow.memory, overflow.needed), (Memory::L1, Bytes::kib(128)));
-}
-
-#[test]
 fn a_row_too_long_for_a_put_is_told() {
     let overflow = fault("dispatch", columns(7168, 65_536));
     assert_eq!((overflow.needed, overflow.capacity), (Bytes::kib(128), Bytes::kib(88)));

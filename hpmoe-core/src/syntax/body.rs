@@ -1,10 +1,11 @@
 //! Task bodies as written: a straight line of tile operations.
 
+use super::statements::is_empty;
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
-use syn::{BinOp, Block, Expr, GenericArgument, Pat, Stmt, Type};
+use syn::{BinOp, Block, Expr, GenericArgument, LocalInit, Pat, Stmt, Type};
 
 /// A statement of a task body.
 #[derive(Clone, Debug)]
@@ -56,16 +57,21 @@ pub enum BodyExpr {
 
 /// Reads a block.
 pub(super) fn statements(block: &Block, errors: &mut Errors) -> Vec<BodyStmt> {
-    block.stmts.iter().filter_map(|statement| read(statement, errors)).collect()
+    block
+        .stmts
+        .iter()
+        .filter(|statement| !is_empty(statement))
+        .filter_map(|statement| read(statement, errors))
+        .collect()
 }
 
 fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
     match statement {
         Stmt::Local(local) => {
-            let (Pat::Ident(name), Some(init)) = (&local.pat, &local.init) else {
+            let (Pat::Ident(name), Some(LocalInit { expr, diverge: None, .. })) = (&local.pat, &local.init) else {
                 return refuse(local.span(), "a `let` in a task names one value", "write `let name = value;`", errors);
             };
-            Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(&init.expr, errors)? })
+            Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
         }
         Stmt::Expr(Expr::ForLoop(each), _) => {
             let (Pat::Ident(variable), Expr::Range(range)) = (&*each.pat, &*each.expr) else {

@@ -16,16 +16,45 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Evaluates and adds one.
-    pub fn declare(&mut self, item: &syn::ItemConst, overrides: &Overrides, errors: &mut Errors) {
-        let name = item.ident.to_string();
-        let value = match overrides.get(&name) {
-            Some(value) => Some(*value),
-            None => self.evaluate(&item.expr, &IndexMap::new(), errors),
-        };
-        if let Some(value) = value {
-            self.values.insert(name, (value, item.ident.span()));
+    /// Evaluates all of a module, which may stand in any order.
+    pub(super) fn of(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
+        let mut constants = Self::default();
+        let mut open: Vec<&syn::ItemConst> = items.iter().copied().filter(|item| item.ident != "_").collect();
+        let names: Vec<String> = open.iter().map(|item| item.ident.to_string()).collect();
+        // As often as one more can be computed of those that are known.
+        while !open.is_empty() {
+            let before = open.len();
+            open.retain(|item| {
+                let name = item.ident.to_string();
+                let value = match overrides.get(&name) {
+                    Some(value) => Ok(*value),
+                    None => constants.value(&item.expr, &IndexMap::new()),
+                };
+                value.map(|value| constants.values.insert(name, (value, item.ident.span()))).is_err()
+            });
+            if open.len() == before {
+                break;
+            }
         }
+        constants.values.sort_by_key(|name, _| names.iter().position(|other| other == name));
+        let faults = open.iter().filter_map(|item| constants.value(&item.expr, &IndexMap::new()).err());
+        let faults: Vec<_> = faults.collect();
+        // What only waits for another faulty one has no fault of its own.
+        let waits = |finding: &Finding| matches!(finding, Finding::Unknown { name, .. } if names.contains(name));
+        let own: Vec<_> = faults.iter().filter(|fault| !waits(&fault.1)).collect();
+        for fault in &own {
+            errors.push(fault.0, fault.1.clone());
+        }
+        if let (true, Some(item)) = (own.is_empty(), open.first()) {
+            let problem = format!("`{}` depends on itself", item.ident);
+            errors.push(item.ident.span(), Finding::Constant { problem });
+        }
+        constants
+    }
+
+    /// Where a constant is declared.
+    pub(crate) fn span(&self, name: &str) -> Option<Span> {
+        self.values.get(name).map(|(_, span)| *span)
     }
 
     /// The value of a constant.
@@ -136,9 +165,9 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Result<usize, usize> {
-        let mut constants = Constants::default();
         let mut errors = Errors::default();
-        constants.declare(&syn::parse_str("const HIDDEN: usize = 7168;").unwrap(), &Overrides::new(), &mut errors);
+        let hidden = syn::parse_str("const HIDDEN: usize = 7168;").unwrap();
+        let constants = Constants::of(&[&hidden], &Overrides::new(), &mut errors);
         constants.evaluate(&syn::parse_str(text).unwrap(), &IndexMap::new(), &mut errors).ok_or(errors.len())
     }
 
@@ -147,6 +176,39 @@ mod tests {
         assert_eq!(value("HIDDEN.div_ceil(256) + 1"), Ok(29));
         assert_eq!(value("(HIDDEN % 1000).min(100).max(3) * 2 - 1"), Ok(199));
         assert_eq!(value("{ HIDDEN / 7 }"), Ok(1024));
+    }
+
+    fn declared(text: &str) -> (Vec<(String, usize)>, Vec<String>) {
+        let file: syn::File = syn::parse_str(text).unwrap();
+        let items: Vec<_> = file
+            .items
+            .iter()
+            .map(|item| match item {
+                syn::Item::Const(item) => item,
+                _ => unreachable!("constants only"),
+            })
+            .collect();
+        let mut errors = Errors::default();
+        let constants = Constants::of(&items, &Overrides::new(), &mut errors);
+        let faults = errors.checkpoint().err().unwrap_or_default();
+        let values = constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        (values, faults.iter().map(|fault| fault.words().message).collect())
+    }
+
+    #[test]
+    fn constants_stand_in_any_order() {
+        let (values, faults) =
+            declared("const A: usize = B * 2; const _: usize = 1 << 3; const B: usize = C; const C: usize = 4;");
+        assert_eq!(values, [("A".to_owned(), 8), ("B".to_owned(), 4), ("C".to_owned(), 4)]);
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+
+    #[test]
+    fn a_constant_that_others_need_is_one_fault() {
+        let (_, faults) = declared("const A: usize = B + 1; const B: usize = 1 << 3; const C: usize = A;");
+        assert_eq!(faults, ["this operator has no place in a constant"]);
+        let (_, faults) = declared("const A: usize = B; const B: usize = A;");
+        assert_eq!(faults, ["`A` depends on itself"]);
     }
 
     #[test]

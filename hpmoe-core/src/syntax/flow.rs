@@ -1,7 +1,7 @@
 //! Taskflows as written: `let` tensors, loops, task calls.
 
 use super::statements::Reader;
-use super::tasks::tensor_type;
+use super::tasks::{plain_function, tensor_type};
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
@@ -196,6 +196,7 @@ impl Flow {
     /// Reads a function; `None` when its signature can't be understood.
     pub fn parse(function: &ItemFn, errors: &mut Errors) -> Option<Self> {
         let before = errors.len();
+        plain_function(&function.sig, errors);
         if !function.sig.generics.params.is_empty() {
             errors.push(
                 function.sig.generics.span(),
@@ -208,9 +209,20 @@ impl Flow {
         let (mut ranks, mut route, mut params) = (None, None, Vec::new());
         for input in &function.sig.inputs {
             match flow_param(input) {
-                Some(Input::Ranks(name)) => ranks = Some(name),
-                Some(Input::Route(name)) => route = Some(name),
+                Some(Input::Ranks(name)) if ranks.is_none() => ranks = Some(name),
+                Some(Input::Route(name)) if route.is_none() => route = Some(name),
                 Some(Input::Tensor(param)) => params.push(*param),
+                Some(Input::Ranks(_) | Input::Route(_)) => {
+                    errors.push(
+                        input.span(),
+                        Finding::Syntax {
+                            problem: "a taskflow is about one group and one route".into(),
+                            help: "take one `Ranks` and one `&Route`".into(),
+                        },
+                    );
+                    // Which of them the body means is anybody's guess.
+                    return None;
+                }
                 None => errors.push(
                     input.span(),
                     Finding::Syntax {

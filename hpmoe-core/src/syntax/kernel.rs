@@ -3,9 +3,10 @@
 use super::{Constants, Flow, Overrides, TaskFn, nearest};
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::Core;
-use proc_macro2::Span;
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Item, ItemMod};
+use syn::{Attribute, Item, ItemMod, Meta};
 
 /// A kernel module as written.
 #[derive(Clone, Debug)]
@@ -41,25 +42,28 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
         );
         return kernel;
     };
-    for item in items {
-        if let Item::Const(constant) = item
-            && is_usize(&constant.ty)
-        {
-            refuse_cfg(&constant.attrs, errors);
-            kernel.constants.declare(constant, overrides, errors);
-        }
+    let constants: Vec<_> = items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Const(constant) if is_usize(&constant.ty) => Some(constant),
+            _ => None,
+        })
+        .collect();
+    for constant in &constants {
+        refuse_cfg(constant.to_token_stream(), errors);
     }
+    kernel.constants = Constants::of(&constants, overrides, errors);
     for item in items {
         match item {
-            Item::Fn(function) => match Marker::of(&function.attrs) {
+            Item::Fn(function) => match Marker::of(&function.attrs, errors) {
                 Some(Marker::Task(core)) => {
-                    refuse_cfg(&function.attrs, errors);
+                    refuse_cfg(function.to_token_stream(), errors);
                     errors.within(Some(&function.sig.ident.to_string()));
                     kernel.tasks.extend(TaskFn::parse(function, core, errors));
                     errors.within(None);
                 }
                 Some(Marker::Flow) => {
-                    refuse_cfg(&function.attrs, errors);
+                    refuse_cfg(function.to_token_stream(), errors);
                     errors.within(Some(&function.sig.ident.to_string()));
                     kernel.flows.extend(Flow::parse(function, errors));
                     errors.within(None);
@@ -128,14 +132,29 @@ enum Marker {
 }
 
 impl Marker {
-    fn of(attributes: &[Attribute]) -> Option<Self> {
-        attributes.iter().find_map(|attribute| match attribute.path().segments.last()?.ident.to_string().as_str() {
+    fn of(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
+        let marker = |attribute: &Attribute| match attribute.path().segments.last()?.ident.to_string().as_str() {
             "aic_task" => Some(Self::Task(Core::Cube)),
             "aiv_task" => Some(Self::Task(Core::Vector)),
             "comm_put" => Some(Self::Task(Core::Comm)),
             "taskflow" => Some(Self::Flow),
             _ => None,
-        })
+        };
+        let mut found = None;
+        for (attribute, marker) in attributes.iter().filter_map(|attribute| Some((attribute, marker(attribute)?))) {
+            let mut refuse = |problem: &str, help: &str| {
+                errors.push(attribute.span(), Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() });
+            };
+            if !matches!(attribute.meta, Meta::Path(_)) {
+                refuse("this marker takes no arguments", "sizes stand in the types of the parameters");
+            }
+            if found.is_some() {
+                refuse("a function has one marker", "mark a function for each kind of core");
+            } else {
+                found = Some(marker);
+            }
+        }
+        found
     }
 }
 
@@ -143,16 +162,28 @@ fn is_usize(ty: &syn::Type) -> bool {
     matches!(ty, syn::Type::Path(path) if path.path.is_ident("usize"))
 }
 
-fn refuse_cfg(attributes: &[Attribute], errors: &mut Errors) {
-    for attribute in attributes {
-        if attribute.path().is_ident("cfg") || attribute.path().is_ident("cfg_attr") {
-            errors.push(
-                attribute.span(),
-                Finding::Syntax {
-                    problem: "`#[cfg]` inside a kernel: the build script can't tell what rustc will see".into(),
-                    help: "put `#[cfg]` on the whole module, or use a constant".into(),
-                },
-            );
+/// Anywhere in an item: an attribute on a statement or a parameter changes as much as one on the item.
+fn refuse_cfg(tokens: TokenStream, errors: &mut Errors) {
+    let mut hash = false;
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) => {
+                let first = group.stream().into_iter().next();
+                let conditional = matches!(&first, Some(TokenTree::Ident(name)) if name == "cfg" || name == "cfg_attr");
+                if hash && conditional && group.delimiter() == Delimiter::Bracket {
+                    errors.push(
+                        group.span(),
+                        Finding::Syntax {
+                            problem: "`#[cfg]` inside a kernel: the build script can't tell what rustc will see".into(),
+                            help: "put `#[cfg]` on the whole module, or use a constant".into(),
+                        },
+                    );
+                }
+                refuse_cfg(group.stream(), errors);
+                hash = false;
+            }
+            TokenTree::Punct(punct) => hash = punct.as_char() == '#' || hash && punct.as_char() == '!',
+            _ => hash = false,
         }
     }
 }

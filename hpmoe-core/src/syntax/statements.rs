@@ -5,7 +5,7 @@ use super::flow::{Let, Over, Stmt, TensorKind};
 use super::tasks::{constant_argument, generic_tensor};
 use crate::finding::Errors;
 use syn::spanned::Spanned as _;
-use syn::{Expr, Pat, PathArguments};
+use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
 /// Reads statements; knows what the ranks and the route are called.
 pub(super) struct Reader<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     pub(super) fn statements(&self, statements: &[syn::Stmt], errors: &mut Errors) -> Vec<Stmt> {
         let mut read = Vec::new();
-        for statement in statements {
+        for statement in statements.iter().filter(|statement| !is_empty(statement)) {
             match self.statement(statement, errors) {
                 Ok(statement) => read.push(statement),
                 Err(fault) => errors.push(fault.0, fault.1),
@@ -134,7 +134,7 @@ impl Reader<'_> {
         let generics = match &segment.arguments {
             PathArguments::None => Vec::new(),
             PathArguments::AngleBracketed(arguments) => {
-                arguments.args.iter().map(constant_argument).collect::<Option<_>>().ok_or_else(not_a_task)?
+                arguments.args.iter().map(generic).collect::<Option<_>>().ok_or_else(not_a_task)?
             }
             PathArguments::Parenthesized(_) => return Err(not_a_task()),
         };
@@ -147,4 +147,19 @@ impl Reader<'_> {
             span: path.span(),
         })
     }
+}
+
+/// A const argument; `_` leaves it to inference.
+fn generic(argument: &GenericArgument) -> Option<Expr> {
+    match argument {
+        GenericArgument::Type(Type::Infer(infer)) => {
+            Some(Expr::Infer(syn::ExprInfer { attrs: Vec::new(), underscore_token: infer.underscore_token }))
+        }
+        other => constant_argument(other),
+    }
+}
+
+/// A semicolon by itself.
+pub(super) fn is_empty(statement: &syn::Stmt) -> bool {
+    matches!(statement, syn::Stmt::Expr(Expr::Verbatim(tokens), _) if tokens.is_empty())
 }

@@ -5,7 +5,9 @@ use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::{Core, ElementType};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
-use syn::{Expr, FnArg, GenericArgument, GenericParam, ItemFn, Pat, PathArguments, Type};
+use syn::{
+    Expr, FnArg, GenericArgument, GenericParam, ItemFn, Pat, PathArguments, ReturnType, Safety, Signature, Type,
+};
 
 /// A tile parameter: `name: &Tile<element, rows, cols>` or `&mut`.
 #[derive(Clone, Debug)]
@@ -45,6 +47,7 @@ impl TaskFn {
     /// Reads a function; `None` when its signature can't be understood.
     pub fn parse(function: &ItemFn, core: Core, errors: &mut Errors) -> Option<Self> {
         let before = errors.len();
+        plain_function(&function.sig, errors);
         let mut generics = Vec::new();
         for parameter in &function.sig.generics.params {
             match parameter {
@@ -68,6 +71,29 @@ impl TaskFn {
             body,
             span: function.sig.ident.span(),
         })
+    }
+}
+
+/// Refuses what makes another thing of a call than running the body: `async`, `unsafe`, an ABI, a result.
+pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
+    let mut refuse = |span: Span, what: &str, help: &str| {
+        let problem = format!("tasks and taskflows are plain functions, and this one {what}");
+        errors.push(span, Finding::Syntax { problem, help: help.to_owned() });
+    };
+    if let Some(word) = &signature.asyncness {
+        refuse(word.span(), "is `async`", "remove `async`: a call runs the function");
+    }
+    if let Safety::Unsafe(word) = &signature.safety {
+        refuse(word.span(), "is `unsafe`", "remove `unsafe`: tiles are checked");
+    }
+    if let Some(abi) = &signature.abi {
+        refuse(abi.span(), "has an ABI", "remove `extern`");
+    }
+    match &signature.output {
+        ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
+            refuse(ty.span(), "has a result", "write results to `&mut` parameters");
+        }
+        _ => {}
     }
 }
 

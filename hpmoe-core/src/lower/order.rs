@@ -1,0 +1,114 @@
+//! The order of iterations: what a call reads was written by the same or an earlier iteration of every loop that it shares
+//! with the writer.
+//!
+//! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the
+//! next call began; the two are the same where a shared loop's variable chooses the same part of the tensor for both.
+
+use super::arguments::{Base, Index, Place};
+use super::loops::{Items, Nest};
+use crate::graph::TaskGraph;
+use crate::ids::TensorId;
+use proc_macro2::Span;
+
+/// A loop statement of the taskflow, around a call.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    /// Its number in the taskflow.
+    pub(super) id: u32,
+    /// Its variable.
+    pub(super) name: String,
+}
+
+/// One argument of an earlier call.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    tensor: TensorId,
+    /// The loops around the call, and what each chooses of the tensor.
+    loops: Vec<(u32, Part)>,
+    span: Span,
+}
+
+/// What a loop variable chooses of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// The rank that holds it.
+    Holder,
+    /// Rows that came from a rank.
+    Source,
+    /// Rows that went to a rank.
+    Target,
+    /// Rows of an expert.
+    Expert,
+    /// A row tile, a piece or a block.
+    Item,
+    /// Columns, so many at a time, in so many steps.
+    Columns { width: u64, steps: u32 },
+    /// Nothing.
+    Nothing,
+}
+
+/// Notes what a call writes.
+pub(super) fn written(loops: &[Loop], nest: &Nest, place: &Place, width: usize, span: Span) -> Written {
+    let loops = loops.iter().map(|around| (around.id, part(&around.name, nest, place, width))).collect();
+    Written { tensor: place.tensor, loops, span }
+}
+
+/// The loop, if any, whose later iterations still write what this call reads, and the writer.
+pub(super) fn still_written<'a>(
+    earlier: &[Written],
+    loops: &'a [Loop],
+    graph: &TaskGraph,
+    (nest, place, width): (&Nest, &Place, usize),
+) -> Option<(&'a Loop, Span)> {
+    let whole = u64::from(graph.tensors[place.tensor].columns);
+    let last = last_column(place, width, whole);
+    earlier.iter().filter(|writer| writer.tensor == place.tensor).find_map(|writer| {
+        let mut shared = loops.iter().zip(&writer.loops).take_while(|(around, (id, _))| around.id == *id);
+        let late = shared.find(|(around, (_, wrote))| !follows(*wrote, part(&around.name, nest, place, width), last));
+        late.map(|(around, _)| (around, writer.span))
+    })
+}
+
+/// Whether every iteration finds what it reads written.
+fn follows(wrote: Part, read: Part, last_column: u64) -> bool {
+    match (wrote, read) {
+        // One step is no loop; a writer that the range doesn't move is a fault of its own.
+        (Part::Columns { steps: 1, .. } | Part::Nothing, _) => true,
+        (Part::Columns { width, .. }, Part::Columns { width: read, .. }) => read <= width,
+        (Part::Columns { width, .. }, _) => last_column <= width,
+        _ => wrote == read,
+    }
+}
+
+/// One behind the last column that any iteration of the first step reads.
+fn last_column(place: &Place, width: usize, whole: u64) -> u64 {
+    match place.cols {
+        Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(width as u64)),
+        _ => whole,
+    }
+}
+
+fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
+    if let Some(range) = nest.ranges.iter().position(|(name, _)| name == variable) {
+        let moved = place.cols == u32::try_from(range).ok().map(Index::Range);
+        let steps = nest.ranges[range].1;
+        return if moved { Part::Columns { width: width as u64, steps } } else { Part::Nothing };
+    }
+    let by_token = matches!(place.base, Base::Gather | Base::Scatter);
+    match &nest.items {
+        Items::RowTiles { tile, expert, .. } => match variable {
+            _ if variable == tile => Part::Item,
+            _ if variable == expert => Part::Expert,
+            _ => Part::Holder,
+        },
+        Items::Blocks { block, .. } if variable == block => Part::Item,
+        Items::Blocks { .. } => Part::Holder,
+        Items::Sends { send, .. } if variable == send => Part::Item,
+        Items::Sends { expert, .. } if variable == expert => Part::Expert,
+        Items::Sends { source, .. } => match (variable == source, by_token) {
+            (true, true) | (false, false) => Part::Holder,
+            (true, false) => Part::Source,
+            (false, true) => Part::Target,
+        },
+    }
+}
