@@ -6,15 +6,14 @@ use crate::argument::RowKind;
 use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError};
 
-/// The schedule to run, after checking that the route, the arguments and the capacity fit the kernel on all ranks.
-pub(crate) fn launch<'t>(
-    tables: &'t KernelTables,
+/// Whether the route, the arguments and the capacity fit the kernel on all ranks.
+pub(crate) fn launch(
+    tables: &KernelTables,
     ranks: usize,
     capacity: usize,
     route: &Route,
     arguments: &[Argument<'_>],
-) -> Result<&'t ScheduleTable, LaunchError> {
-    let schedule = schedule(tables, ranks)?;
+) -> Result<(), LaunchError> {
     fits_kernel(tables, ranks, route)?;
     let tensors = || tables.tensors.iter().filter_map(|t| Some((t, argument_number(t)?)));
     let wanted = tensors().count();
@@ -30,18 +29,16 @@ pub(crate) fn launch<'t>(
             return Err(LaunchError::Capacity { rank: rank.id(), rows, capacity });
         }
     }
-    Ok(schedule)
+    Ok(())
 }
 
-fn schedule(tables: &KernelTables, ranks: usize) -> Result<&ScheduleTable, LaunchError> {
+/// The schedule for a number of ranks.
+pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&ScheduleTable, LaunchError> {
     let found = tables.schedules.iter().find(|schedule| schedule.ranks as usize == ranks);
-    found.ok_or_else(|| no_schedule(tables, ranks))
-}
-
-/// The kernel can't run on that many ranks.
-pub(crate) fn no_schedule(tables: &KernelTables, ranks: usize) -> LaunchError {
-    let available = tables.schedules.iter().map(|schedule| schedule.ranks).collect();
-    LaunchError::NoSchedule { kernel: tables.name, ranks, available }
+    found.ok_or_else(|| {
+        let available = tables.schedules.iter().map(|schedule| schedule.ranks).collect();
+        LaunchError::NoSchedule { kernel: tables.name, ranks, available }
+    })
 }
 
 fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(), LaunchError> {
@@ -88,6 +85,7 @@ fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, route: &Route) -> 
             got_columns: argument.columns,
         });
     }
+    fits_kind(tensor, argument)?;
     if tensor.writable && !argument.writable {
         return Err(LaunchError::ReadOnly { tensor: name });
     }
@@ -107,21 +105,14 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
     };
     let tokens = route.tokens(rank);
     let wanted = match tensor.extent {
-        Extent::Expert(height) => {
-            let height = height as usize;
-            let way_out = "rebuild, so that kernel and caller agree";
-            let got = match argument.kind {
-                RowKind::Experts(got) => got,
-                RowKind::Tokens => 1,
+        Extent::Expert(_) => {
+            let own = route.local_experts();
+            return match count == own {
+                true => Ok(()),
+                false => {
+                    Err(error("experts", count, own, "each rank owns", "give each rank the weights of its own experts"))
+                }
             };
-            if got != height {
-                return Err(error("rows per expert", got, height, "the kernel was built for", way_out));
-            }
-            if count != route.local_experts() {
-                let way_out = "give each rank the weights of its own experts";
-                return Err(error("experts", count, route.local_experts(), "each rank owns", way_out));
-            }
-            return Ok(());
         }
         Extent::Token => tokens,
         Extent::Slot => tokens * route.top_k(),
@@ -132,6 +123,22 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
         return Err(error("rows", count, wanted, "the route asks for", way_out));
     }
     Ok(())
+}
+
+/// Experts for experts, tokens for tokens.
+fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), LaunchError> {
+    let wanted = match tensor.extent {
+        Extent::Expert(height) => RowKind::Experts(height as usize),
+        Extent::Token | Extent::Slot | Extent::Received => RowKind::Tokens,
+    };
+    let tell = |kind| match kind {
+        RowKind::Experts(height) => format!("{height} rows per expert"),
+        RowKind::Tokens => "a row per token".to_owned(),
+    };
+    match argument.kind == wanted {
+        true => Ok(()),
+        false => Err(LaunchError::Kind { tensor: argument.name, wanted: tell(wanted), got: tell(argument.kind) }),
+    }
 }
 
 #[cfg(test)]
@@ -176,8 +183,8 @@ mod tests {
     }
 
     fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
-        let found = launch(&TABLES, ranks, capacity, route, arguments);
-        found.map(|schedule| assert_eq!(schedule.ranks as usize, ranks)).map_err(|error| error.to_string())
+        let found = schedule(&TABLES, ranks).and_then(|_| launch(&TABLES, ranks, capacity, route, arguments));
+        found.map_err(|error| error.to_string())
     }
 
     fn refused(case: Case, text: &str) {
@@ -273,7 +280,23 @@ mod tests {
             PerRank::from_fn(Ranks::new(2), |_| Experts::from_vec(vec![bf16::ZERO; 512]));
         assert_eq!(
             check(&[Argument::read("x", x), Argument::read("gate", &flat), Argument::read("y", y)]),
-            "`gate` of rank 0 has 16 rows per expert, but the kernel was built for 32: rebuild, so that kernel and \
+            "`gate` has 16 rows per expert, but the kernel was built for 32 rows per expert: rebuild, so that kernel and \
+             caller agree"
+        );
+        assert_eq!(
+            check(&[Argument::read("x", x), Argument::read("gate", x), Argument::read("y", y)]),
+            "`gate` has a row per token, but the kernel was built for 32 rows per expert: rebuild, so that kernel and \
+             caller agree"
+        );
+        assert_eq!(
+            check(&[Argument::read("x", gate), Argument::read("gate", gate), Argument::read("y", y)]),
+            "`x` has 32 rows per expert, but the kernel was built for a row per token: rebuild, so that kernel and \
+             caller agree"
+        );
+        let integers: PerRank<Tensor<i32, 16>> = PerRank::from_fn(Ranks::new(2), |_| Tensor::zeros(1));
+        assert_eq!(
+            check(&[Argument::read("x", &integers), Argument::read("gate", gate), Argument::read("y", y)]),
+            "`x` has 16 columns of i32, but the kernel was built for 16 columns of bf16: rebuild, so that kernel and \
              caller agree"
         );
     }

@@ -92,6 +92,16 @@ pub enum LaunchError {
         /// Columns passed.
         got_columns: usize,
     },
+    /// A tensor has rows of another kind than the kernel was built for.
+    #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
+    Kind {
+        /// The tensor.
+        tensor: &'static str,
+        /// What the kernel was built for.
+        wanted: String,
+        /// What was passed.
+        got: String,
+    },
     /// A tensor has other rows than the route or the kernel asks for.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {

@@ -1,4 +1,4 @@
-//! One launch, or several in a row: tables and regions of each rank, a thread per rank, then one result.
+//! Launches in a row: tables and regions of each rank and launch, a thread per rank, then one result.
 
 use std::sync::atomic::{AtomicBool, AtomicI32};
 use std::thread;
@@ -19,13 +19,16 @@ use crate::report::{Site, StuckReport};
 use crate::tables::{Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError, Report};
 
+/// Route and tensors of one launch.
+pub(super) type Step<'a> = (&'a Route, &'a [Argument<'a>]);
+
 /// What all ranks of a launch share.
 pub(super) struct Shared<'a> {
     pub(super) tables: &'a KernelTables,
-    pub(super) route: &'a Route,
-    pub(super) arguments: &'a [Argument<'a>],
+    /// What is launched one after another.
+    pub(super) row: &'a [Step<'a>],
     pub(super) options: &'a Options,
-    /// Number of the first launch of the row.
+    /// Number of the first launch.
     pub(super) first: i32,
     /// Set when a core breaks a rule: ends all running launches.
     pub(super) stop: AtomicI32,
@@ -33,27 +36,43 @@ pub(super) struct Shared<'a> {
     pub(super) failed: AtomicBool,
 }
 
-/// Launches on all ranks. Arguments and capacity have been checked.
+impl<'a> Shared<'a> {
+    /// Launches on each rank: the row as often as it is to be repeated.
+    pub(super) fn launches(&self) -> u32 {
+        self.options.repeat.max(1) * u32::try_from(self.row.len()).expect("a row is short")
+    }
+
+    /// Ranks of the group.
+    pub(super) fn ranks(&self) -> usize {
+        self.row.first().map_or(0, |(route, _)| route.ranks().count())
+    }
+
+    /// Which step of the row the launch with that number is.
+    pub(super) fn step(&self, number: i32) -> usize {
+        (number - self.first).unsigned_abs() as usize % self.row.len()
+    }
+}
+
+/// Launches on all ranks, at least once. Arguments and capacity have been checked.
 pub(super) fn launch(
     tables: &KernelTables,
     schedule: &ScheduleTable,
-    route: &Route,
-    arguments: &[Argument<'_>],
+    row: &[Step<'_>],
     options: &Options,
     session: &mut Session,
 ) -> Result<Report, LaunchError> {
     let shared = Shared {
         tables,
-        route,
-        arguments,
+        row,
         options,
         first: session.launches + 1,
         stop: AtomicI32::new(0),
         failed: AtomicBool::new(false),
     };
     let mut ranks = prepare(&shared, schedule, session);
-    let regions: Vec<Region> =
-        route.ranks().into_iter().flat_map(|rank| regions(&shared, session, &mut ranks[rank.id()], rank)).collect();
+    let regions: Vec<Vec<Region>> = (0..row.len())
+        .map(|step| ranks.iter_mut().flat_map(|rank| regions(&shared, session, rank, step)).collect())
+        .collect();
     let start = Instant::now();
     let ends: Vec<RankEnd> = thread::scope(|scope| {
         let run = |launch: &'_ mut RankLaunch| launch.run(&shared, &regions);
@@ -61,30 +80,34 @@ pub(super) fn launch(
         threads.into_iter().map(|thread| thread.join().expect("a rank's thread does not panic")).collect()
     });
     let wall = start.elapsed();
-    session.launches += options.repeat.cast_signed();
+    session.launches += shared.launches().cast_signed();
     finish(&shared, session.plan.counters.count, wall, ends)
 }
 
 /// Makes the tables of each rank.
 fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session) -> Vec<RankLaunch> {
-    let Shared { tables, route, arguments, options, .. } = *shared;
+    let Shared { tables, row, options, .. } = *shared;
     let plan = &session.plan;
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
-    let one = |(rank, workspace): (Rank, u64)| {
+    let limit = options.time_limit_cycles();
+    let step = |rank: Rank, workspace: u64, records: u64, &(route, arguments): &Step<'_>| {
         let address = |(tensor, at): (&TensorTable, &usize)| match tensor.memory {
             Memory::Argument(number) => arguments[number].parts[rank.id()].address,
             Memory::Workspace => workspace + *at as u64,
             Memory::Symmetric => *at as u64,
         };
         let tensors: Vec<u64> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
+        let addresses = Addresses { peers: &peers, tensors: &tensors, records };
+        RankTables::new(tables, schedule, plan, route, rank, &addresses, limit)
+    };
+    let one = |(rank, workspace): (usize, u64)| {
+        let rank = Rank::new(rank);
         let mut records = Arena::zeroed(record_bytes(tables));
-        let addresses = Addresses { peers: &peers, tensors: &tensors, records: records.address() };
-        let limit = options.time_limit_cycles();
-        let tables = RankTables::new(tables, schedule, plan, route, rank, &addresses, limit);
-        RankLaunch { rank, tables, records }
+        let steps = row.iter().map(|one| step(rank, workspace, records.address(), one)).collect();
+        RankLaunch { rank, steps, records }
     };
     let workspaces = session.ranks.iter_mut().map(|memory| memory.workspace.address());
-    route.ranks().into_iter().zip(workspaces).map(one).collect()
+    workspaces.enumerate().map(one).collect()
 }
 
 /// The report, or the first thing that went wrong: a broken rule before a core that waited in vain.
@@ -109,7 +132,7 @@ fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>
     if !records.iter().all(|records| is_done(records)) {
         return Err(LaunchError::Stuck(StuckReport::new(tables, options.time_limit, &records)));
     }
-    Ok(Report::new(tables, &records, options.repeat, counters, wall, host))
+    Ok(Report::new(tables, &records, shared.launches(), counters, wall, host))
 }
 
 /// Whether all cores of a rank finished their queues.

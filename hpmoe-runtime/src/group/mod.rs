@@ -15,6 +15,7 @@ use hpmoe_kernels::{Ranks, Route};
 
 use crate::layout::Sizes;
 use crate::{Argument, KernelTables, LaunchError, Report, check};
+use launch::Step;
 use session::Session;
 
 /// The ranks that run a kernel together, as threads of this process.
@@ -132,30 +133,51 @@ impl Group {
         route: &Route,
         arguments: &[Argument<'_>],
     ) -> Result<Report, LaunchError> {
+        self.launch_row(tables, &[(route, arguments)])
+    }
+
+    /// Runs a kernel several times, with nothing between the launches that makes ranks wait for each other. Each launch
+    /// has a route and tensors of its own, so that what one takes of another by mistake shows in its results.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch).
+    ///
+    /// # Panics
+    ///
+    /// When the row is empty.
+    pub fn launch_row(&self, tables: &KernelTables, row: &[(&Route, &[Argument<'_>])]) -> Result<Report, LaunchError> {
+        assert!(!row.is_empty(), "a row of launches has at least one");
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
-        if self.ranks == 0 || !tables.experts.is_multiple_of(self.ranks) {
-            return Err(check::no_schedule(tables, self.ranks));
-        }
+        let schedule = check::schedule(tables, self.ranks)?;
         let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
-        let schedule = check::launch(tables, self.ranks, sizes.capacity, route, arguments)?;
+        for (route, arguments) in row {
+            check::launch(tables, self.ranks, sizes.capacity, route, arguments)?;
+        }
         let key = (tables.name, tables.fingerprint);
-        let mut session = match sessions.remove(&key) {
+        // Another capacity needs other memory.
+        let mut session = match sessions.remove(&key).filter(|session| session.sizes == sizes) {
             Some(session) => session,
-            None => Session::new(tables, &sizes).map_err(|bytes| LaunchError::Memory {
-                kernel: tables.name,
-                bytes,
-                ranks: self.ranks,
-                capacity: sizes.capacity,
-                rows: route.ranks().into_iter().map(|rank| route.received(rank)).max().unwrap_or(0),
-            })?,
+            None => Session::new(tables, &sizes).map_err(|bytes| no_room(tables, &sizes, bytes, row))?,
         };
-        // Whatever happens now, an error or a panic, leaves the group broken unless the launch ends well.
+        // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
-        let report = launch::launch(tables, schedule, route, arguments, &self.options, &mut session)?;
+        let report = launch::launch(tables, schedule, row, &self.options, &mut session)?;
         sessions.insert(key, session);
         *state = State::Sound(sessions);
         Ok(report)
+    }
+}
+
+fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>]) -> LaunchError {
+    let received = row.iter().flat_map(|(route, _)| route.ranks().into_iter().map(|rank| route.received(rank)));
+    LaunchError::Memory {
+        kernel: tables.name,
+        bytes,
+        ranks: sizes.ranks,
+        capacity: sizes.capacity,
+        rows: received.max().unwrap_or(0),
     }
 }
 

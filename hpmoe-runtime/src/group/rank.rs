@@ -14,7 +14,8 @@ use crate::memory::Arena;
 /// What a rank is launched with.
 pub(super) struct RankLaunch {
     pub(super) rank: Rank,
-    pub(super) tables: RankTables,
+    /// For each step of the row.
+    pub(super) steps: Vec<RankTables>,
     pub(super) records: Arena,
 }
 
@@ -30,7 +31,7 @@ pub(super) struct RankEnd {
 
 impl RankLaunch {
     /// Launch after launch, until all are done or something goes wrong. Ranks don't wait for each other here.
-    pub(super) fn run(&mut self, shared: &Shared<'_>, regions: &[Region]) -> RankEnd {
+    pub(super) fn run(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>]) -> RankEnd {
         let mut host = HostStatistics::default();
         let mut number = shared.first;
         loop {
@@ -44,30 +45,31 @@ impl RankLaunch {
                 shared.failed.store(true, Ordering::Release);
             }
             number += 1;
-            let last = number == shared.first + shared.options.repeat.cast_signed();
+            let last = number == shared.first + shared.launches().cast_signed();
             if last || shared.failed.load(Ordering::Acquire) {
                 return RankEnd { outcome, records, number: number - 1, host };
             }
         }
     }
 
-    fn run_one(&mut self, shared: &Shared<'_>, regions: &[Region], number: i32) -> Outcome {
+    fn run_one(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>], number: i32) -> Outcome {
         let (tables, options) = (shared.tables, shared.options);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
             sleep(*delay);
         }
-        self.tables.number(number);
+        let step = &mut self.steps[shared.step(number)];
+        step.number(number);
         self.records.bytes_mut().fill(0);
         let run = Run {
             entry: tables.entry,
-            launch: self.tables.launch_address(),
+            launch: step.launch_address(),
             rank: u32::try_from(self.rank.id()).expect("ranks are numbered by u32"),
             aic: tables.aic,
             aiv: tables.aiv,
-            threads: options.threads(shared.route.ranks().count()),
+            threads: options.threads(shared.ranks()),
             // Another order in each launch.
             seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
-            regions,
+            regions: &regions[shared.step(number)],
         };
         run.run(&shared.stop)
     }

@@ -5,40 +5,43 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::Shared;
+use super::launch::{Shared, Step};
 use super::rank::RankLaunch;
 use super::session::Session;
+use crate::KernelTables;
 use crate::abi::LINE;
 use crate::backend::host::Region;
 use crate::layout::plan::row_bytes;
 use crate::layout::rows_of;
 use crate::tables::Memory;
 
-/// All regions of a rank.
-pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut RankLaunch, rank: Rank) -> Vec<Region> {
-    let mut regions = tensors(shared, session, rank);
+/// All regions of a rank in one step of the row.
+pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut RankLaunch, step: usize) -> Vec<Region> {
+    let rank = launch.rank;
+    let mut regions = tensors(shared.tables, &shared.row[step], session, rank);
     regions.extend(words(session, rank));
-    regions.extend(tables(launch));
+    regions.extend(tables(launch, step));
     regions.retain(|region| region.bytes > 0);
     regions
 }
 
-fn tensors(shared: &Shared<'_>, session: &mut Session, rank: Rank) -> Vec<Region> {
+fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: Rank) -> Vec<Region> {
+    let (route, arguments) = *step;
     let memory = &mut session.ranks[rank.id()];
     let (heap, workspace) = (memory.heap.address(), memory.workspace.address());
     let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
         name: tensor.name,
         address: match tensor.memory {
-            Memory::Argument(number) => shared.arguments[number].parts[rank.id()].address,
+            Memory::Argument(number) => arguments[number].parts[rank.id()].address,
             Memory::Workspace => workspace + *at as u64,
             Memory::Symmetric => heap + *at as u64,
         },
-        bytes: rows_of(tensor.extent, shared.route, rank) * row_bytes(tensor),
+        bytes: rows_of(tensor.extent, route, rank) * row_bytes(tensor),
         rank: number(rank),
         symmetric: tensor.memory == Memory::Symmetric,
         writable: tensor.writable || !matches!(tensor.memory, Memory::Argument(_)),
     };
-    shared.tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
+    tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
 }
 
 /// Counters, ready words and the abort word.
@@ -61,8 +64,8 @@ fn words(session: &mut Session, rank: Rank) -> [Region; 3] {
 }
 
 /// What the kernel reads, and its records.
-fn tables(launch: &mut RankLaunch) -> Vec<Region> {
-    let RankLaunch { rank, tables, records } = launch;
+fn tables(launch: &mut RankLaunch, step: usize) -> Vec<Region> {
+    let RankLaunch { rank, steps, records } = launch;
     let region = |(name, arena): (&'static str, &mut crate::memory::Arena)| Region {
         name,
         address: arena.address(),
@@ -71,7 +74,7 @@ fn tables(launch: &mut RankLaunch) -> Vec<Region> {
         symmetric: false,
         writable: false,
     };
-    let mut regions: Vec<Region> = tables.arenas().map(region).collect();
+    let mut regions: Vec<Region> = steps[step].arenas().map(region).collect();
     regions.push(Region { writable: true, ..region(("records", records)) });
     regions
 }

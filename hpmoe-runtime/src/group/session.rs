@@ -7,6 +7,7 @@ use crate::memory::Poisoned;
 /// The memory of a kernel on all ranks.
 pub(super) struct Session {
     pub(super) plan: Plan,
+    pub(super) sizes: Sizes,
     pub(super) ranks: Vec<RankMemory>,
     /// Launches so far.
     pub(super) launches: i32,
@@ -37,6 +38,6 @@ impl Session {
             Some(RankMemory { heap, workspace })
         };
         let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or(needed)?;
-        Ok(Self { plan, ranks, launches: 0 })
+        Ok(Self { plan, sizes: *sizes, ranks, launches: 0 })
     }
 }

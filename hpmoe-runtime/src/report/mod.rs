@@ -90,7 +90,8 @@ impl fmt::Display for Report {
         let ranks = counted(self.ranks as u64, "rank", "ranks");
         writeln!(f, "{}: {launches} on {ranks} in {:.1?}", self.kernel, self.wall)?;
         let empty = if self.empty_tasks == 0 { "none".to_owned() } else { self.empty_tasks.to_string() };
-        writeln!(f, "  {} in each launch, {empty} empty", counted(self.tasks, "task", "tasks"))?;
+        let last = if self.launches == 1 { "" } else { " in the last launch" };
+        writeln!(f, "  {}{last}, {empty} empty", counted(self.tasks, "task", "tasks"))?;
         let aic = between(self.cores_used.iter().map(|used| used.0));
         let aiv = between(self.cores_used.iter().map(|used| used.1));
         writeln!(f, "  {aic} matrix and {aiv} vector cores of each rank had tasks")?;
@@ -119,14 +120,12 @@ mod tests {
         assert_eq!(
             report.to_string(),
             "layer::forward: 2 launches on 2 ranks in 1.8s\n  \
-             30 tasks in each launch, none empty\n  \
+             30 tasks in the last launch, none empty\n  \
              2 matrix and 2–4 vector cores of each rank had tasks\n  \
              7 counters on each rank, looked at 24 times in all\n  \
              run on this machine's CPU: the results are the kernel's, the time is not the device's"
         );
         let one = Report::new(&TABLES, &records[..1], 1, 1, wall, HostStatistics::default());
-        assert!(
-            one.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks in each launch, none")
-        );
+        assert!(one.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
     }
 }

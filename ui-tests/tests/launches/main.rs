@@ -6,5 +6,6 @@ mod layer;
 #[path = "../random/mod.rs"]
 #[allow(dead_code, reason = "shared with tests that need other parts of it")]
 mod random;
+mod row;
 mod rules;
 mod stuck;

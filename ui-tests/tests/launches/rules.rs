@@ -1,7 +1,8 @@
 //! A kernel that breaks a rule of the device is told with the call of the taskflow.
 
 use crate::ffn_file::ffn;
-use crate::layer::{Layer, line_of};
+use crate::layer::line_of;
+use crate::layer::small::Layer;
 use crate::random::Routing;
 use hpmoe_runtime::KernelTables;
 use hpmoe_runtime::prelude::*;

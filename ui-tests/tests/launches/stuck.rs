@@ -1,7 +1,8 @@
 //! A kernel that makes no progress ends with a report of every core.
 
 use crate::ffn_file::ffn;
-use crate::layer::{Layer, line_of};
+use crate::layer::line_of;
+use crate::layer::small::Layer;
 use crate::random::Routing;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::ScheduleTable;
