@@ -4,7 +4,10 @@ use crate::input::{Input, scheduled};
 use crate::options::Source;
 use codespan_reporting::diagnostic::{Diagnostic, Label};
 use codespan_reporting::files::SimpleFile;
-use codespan_reporting::term::{self, termcolor::{ColorChoice, StandardStream}};
+use codespan_reporting::term::{
+    self,
+    termcolor::{ColorChoice, StandardStream},
+};
 use hpmoe_core::analyze::CheckedGraph;
 use std::io::IsTerminal as _;
 use std::ops::Range;
@@ -59,7 +62,8 @@ fn show(
         .with_notes(vec![format!("help: {}", words.help)]);
     let colour = if std::io::stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
     let mut stream = StandardStream::stderr(colour);
-    term::emit_to_write_style(&mut stream, &term::Config::default(), file, &diagnostic).map_err(|error| error.to_string())
+    term::emit_to_write_style(&mut stream, &term::Config::default(), file, &diagnostic)
+        .map_err(|error| error.to_string())
 }
 
 /// Place of a span in the text. Columns of spans count characters.
