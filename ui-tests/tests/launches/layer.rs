@@ -93,6 +93,8 @@ macro_rules! layers {
 
 layers! {
     small: crate::ffn_file::ffn;
+    sixteen: crate::deepseek_skewed;
+    twelve: crate::qwen3_ragged;
 }
 
 /// The source line of the small layer on which a call stands, which has that text.
