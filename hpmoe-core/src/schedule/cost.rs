@@ -23,8 +23,8 @@ const TILE_OVERHEAD: Nanos = Nanos(200);
 /// From a signal to the moment at which a waiting core sees it (measured).
 pub(super) const COUNTER_VISIBLE: Nanos = Nanos(1_000);
 
-/// AIVs that fill the link: more of them put no faster.
-pub(super) const PUT_CORES: u32 = LINK_BYTES_PER_US.div_ceil(PUT_BYTES_PER_US) as u32;
+/// After a put, until its rows are known to have arrived (assumed).
+const FENCE: Nanos = Nanos(1_900);
 
 /// What the phases of a graph cost on one core.
 pub(super) struct Costs {
@@ -67,19 +67,38 @@ impl Costs {
         self.core_time(phase, all as u64)
     }
 
-    /// How long an entry of the phase keeps a role busy: its tiles go round among the role's cores.
+    /// Vector cores that fill the link with puts of a phase: more of them put no faster. While one waits for its rows to
+    /// have arrived, it leaves the link to others.
+    pub(super) fn put_cores(&self, phase: PhaseId) -> u32 {
+        let put = Nanos(self.phases[phase].tile_ps / 1_000).0.max(1);
+        let paused = (FENCE + TILE_OVERHEAD).0;
+        (LINK_BYTES_PER_US * (put + paused)).div_ceil(PUT_BYTES_PER_US * put).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// From the beginning of an entry of the phase to its end: its tiles go round among the role's cores.
     pub(super) fn entry_time(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
+        let cost = self.phases[phase];
+        // No tile is shared by two cores.
+        let rows = self.entry_rows(graph, ranks, phase).min(cost.height);
+        let one = Nanos(cost.tile_ps * rows / cost.height / 1_000);
+        self.entry_share(graph, role, ranks, phase).max(one + TILE_OVERHEAD)
+    }
+
+    /// How much of the role's time an entry of the phase takes up.
+    fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
+        let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
+        Nanos(time.0.div_ceil(u64::from(role.count.max(1))))
+    }
+
+    /// Rows of an entry when tokens are spread evenly.
+    fn entry_rows(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> u64 {
         let sizes = &graph.sizes;
         let rows = match self.phases[phase].kind {
             SpaceKind::Blocks => sizes.tokens,
             SpaceKind::RowTiles => (sizes.tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts),
             SpaceKind::Sends | SpaceKind::Arrivals => (sizes.tokens * sizes.top_k).div_ceil(sizes.experts),
         };
-        let cost = self.phases[phase];
-        let shared = self.core_time(phase, rows as u64).0.div_ceil(u64::from(role.count.max(1)));
-        // No tile is shared by two cores.
-        let one = Nanos(cost.tile_ps * (rows as u64).min(cost.height) / cost.height / 1_000);
-        Nanos(shared).max(one + TILE_OVERHEAD)
+        rows as u64
     }
 }
 
@@ -94,6 +113,19 @@ pub(super) fn entry_times(
     let times: Arena<PhaseId, Nanos> =
         (graph.phases.ids()).map(|phase| costs.entry_time(graph, &roles[role_of[phase]], ranks, phase)).collect();
     move |entry| times[entry.phase]
+}
+
+/// What entries of a rank take up of their roles' time, by phase.
+pub(super) fn entry_shares(
+    graph: &TaskGraph,
+    costs: &Costs,
+    roles: &Arena<RoleId, Role>,
+    role_of: &Arena<PhaseId, RoleId>,
+    ranks: u32,
+) -> impl Fn(Entry) -> Nanos {
+    let shares: Arena<PhaseId, Nanos> =
+        (graph.phases.ids()).map(|phase| costs.entry_share(graph, &roles[role_of[phase]], ranks, phase)).collect();
+    move |entry| shares[entry.phase]
 }
 
 /// Picoseconds of a tile with all its rows and the columns that the tensor really has.

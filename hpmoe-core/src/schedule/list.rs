@@ -1,13 +1,15 @@
-//! The list scheduler: always the ready entry with most work behind it.
+//! The list scheduler: always the best of the entries that are ready.
 
-use super::cost::{COUNTER_VISIBLE, Costs, entry_times};
+use super::cost::{COUNTER_VISIBLE, Costs, entry_shares, entry_times};
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::priority::priorities;
 use super::{Entry, Order, Role};
 use crate::analyze::CheckedGraph;
+use crate::graph::SpaceKind;
 use crate::ids::{Arena, PhaseId, RoleId};
 use crate::units::Nanos;
+use hpmoe_kernels::op::Core;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -21,11 +23,13 @@ pub(super) fn list(
     role_of: &Arena<PhaseId, RoleId>,
     ranks: u32,
 ) -> Order {
-    let groups = Groups::new(checked.graph(), ranks);
+    let graph = checked.graph();
+    let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let time = entry_times(checked.graph(), costs, roles, role_of, ranks);
+    let time = entry_times(graph, costs, roles, role_of, ranks);
     let times: Vec<Nanos> = entries.iter().map(|&entry| time(entry)).collect();
+    let share = entry_shares(graph, costs, roles, role_of, ranks);
     let priorities = priorities(checked, &groups, &precedence, role_of, &times);
 
     let mut lists = Lists {
@@ -36,6 +40,8 @@ pub(super) fn list(
         entries: &entries,
         priorities: &priorities,
         role_of,
+        ranks,
+        kinds: kinds(checked, role_of),
     };
     for node in 0..precedence.len() {
         if precedence.incoming[node] == 0 {
@@ -49,7 +55,8 @@ pub(super) fn list(
         queues[role].push(entries[number]);
         placed[number] = true;
         lists.finish(number, start + times[number]);
-        lists.lanes[role].free = start + times[number];
+        // Where tiles are fewer than cores, those without one go on to the next entry.
+        lists.lanes[role].free = start + share(entries[number]);
     }
     for (number, &entry) in entries.iter().enumerate() {
         if !placed[number] {
@@ -59,8 +66,50 @@ pub(super) fn list(
     Order { ranks, queues }
 }
 
-/// Most work first; then expert by expert, nearest peer first, in program order.
-type Rank = (Nanos, Reverse<(u32, u32, PhaseId)>);
+/// What comes first: the highest.
+///
+/// What computes goes expert by expert, so that results go back all along, and not all at the end, when the links are full
+/// and the matrix cores have nothing to do. What puts begins with what most work waits for.
+type Rank = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
+
+/// What the place of an entry depends on.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// How often the work has gone from role to role before.
+    Computes(u32),
+    Sends,
+    PutsBack,
+}
+
+impl Kind {
+    fn rank(self, entry: Entry, priority: Nanos, ranks: u32) -> Rank {
+        let Entry { phase, expert, peer_offset } = entry;
+        // Row tiles are walked from the own rows on: a rank needs the rows of the next rank next, and has them ready to
+        // be put back next.
+        let far = if matches!(self, Self::Sends) { (ranks - peer_offset) % ranks } else { peer_offset };
+        // When work comes back to its role it lets the next expert's pass: nobody waits for the other role meanwhile.
+        let round = if let Self::Computes(changes) = self { expert + changes / 2 } else { 0 };
+        (Reverse(round), priority, Reverse((expert, far, phase)))
+    }
+}
+
+fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Kind> {
+    let graph = checked.graph();
+    let mut kinds: Arena<PhaseId, Kind> = Arena::new();
+    for (id, phase) in graph.phases.iter() {
+        let before = checked.dependencies().iter().filter(|d| d.after == id && d.before < id);
+        let changes = before.map(|d| match kinds[d.before] {
+            Kind::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
+            Kind::Sends | Kind::PutsBack => 0,
+        });
+        kinds.push(match (graph.tasks[phase.task].core, graph.spaces[phase.space].kind) {
+            (Core::Comm, SpaceKind::Sends) => Kind::Sends,
+            (Core::Comm, _) => Kind::PutsBack,
+            _ => Kind::Computes(changes.max().unwrap_or(0)),
+        });
+    }
+    kinds
+}
 
 #[derive(Default)]
 struct Lane {
@@ -81,6 +130,8 @@ struct Lists<'a> {
     entries: &'a [Entry],
     priorities: &'a [Nanos],
     role_of: &'a Arena<PhaseId, RoleId>,
+    ranks: u32,
+    kinds: Arena<PhaseId, Kind>,
 }
 
 impl Lists<'_> {
@@ -105,8 +156,8 @@ impl Lists<'_> {
                 break;
             }
             lane.coming.pop();
-            let Entry { phase, expert, peer_offset } = self.entries[number];
-            let rank = (self.priorities[number], Reverse((expert, peer_offset, phase)));
+            let phase = self.entries[number].phase;
+            let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], self.ranks);
             lane.ready.push((rank, number));
         }
         let (_, number) = lane.ready.pop().expect("a role begins only when an entry is ready");
@@ -167,13 +218,15 @@ mod tests {
             let gate = matrix.iter().position(|&entry| entry == (1, expert, 0)).unwrap();
             assert_eq!(matrix[gate + 1], (2, expert, 0));
         }
+        let order: Vec<_> = matrix.iter().filter(|entry| entry.0 != 2).map(|entry| (entry.0, entry.1)).collect();
+        assert_eq!(order[..6], [(1, 0), (1, 1), (4, 0), (1, 2), (4, 1), (1, 3)], "one expert ahead");
     }
 
     #[test]
     fn sends_serve_one_expert_after_another_own_rank_first() {
         let communication = queue(&Layer::DEEPSEEK, 8, 1);
         let sends: Vec<_> = communication.iter().filter(|entry| entry.0 == 0).collect();
-        let by_expert = (0..8).flat_map(|expert| (0..8).map(move |peer| (0, expert, peer)));
+        let by_expert = (0..8).flat_map(|expert| [0, 7, 6, 5, 4, 3, 2, 1].map(|peer| (0, expert, peer)));
         assert!(sends.into_iter().copied().eq(by_expert));
         assert_eq!(communication.len(), 128);
     }

@@ -1,6 +1,6 @@
 //! Who does what: every core in exactly one role.
 
-use super::cost::{Costs, PUT_CORES};
+use super::cost::Costs;
 use super::{Cores, Role, Unit};
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, PhaseId, RoleId};
@@ -39,13 +39,15 @@ fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32) -> u32 {
         let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
         phases.map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time)
     };
+    let puts = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == Core::Comm);
+    let filling = puts.map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
     match (time(Core::Comm), time(Core::Vector)) {
         (None, _) => 0,
         (Some(_), None) => aiv,
         (Some(_), Some(_)) if aiv < 2 => 0,
         (Some(puts), Some(computes)) => {
             let share = u64::from(aiv) * puts / (puts + computes).max(1);
-            (share as u32).min(PUT_CORES).clamp(1, aiv - 1)
+            (share as u32).min(filling).clamp(1, aiv - 1)
         }
     }
 }
@@ -65,7 +67,7 @@ mod tests {
     fn puts_take_no_more_cores_than_fill_the_link() {
         assert_eq!(
             split(&moe_ffn(&Layer::DEEPSEEK), 48),
-            [("matrix", 0, 24), ("communication", 0, 20), ("vector", 20, 28)]
+            [("matrix", 0, 24), ("communication", 0, 22), ("vector", 22, 26)]
         );
     }
 

@@ -1,54 +1,80 @@
 //! A latency that no order of tasks can beat.
 
-use super::cost::{Cost, Costs};
-use super::{CoreKind, Cursor, Program, Task, Time, Work};
-use crate::target::Target;
+mod ends;
+mod links;
 
-/// What keeps a program from being faster, each by itself. The largest is the bound.
+use super::cost::{Cost, Costs};
+use super::{CoreKind, Cursor, Program, Task, Time};
+use crate::target::Target;
+use ends::Ends;
+use links::Links;
+
+/// What keeps a program from being faster, each by itself: the same work takes no less than the largest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
-    /// The launch, which everything comes after.
+    /// The launch, before everything else.
     pub launch: Time,
-    /// The rank with most work on its matrix cores, shared evenly.
+    /// The rank with most work on its matrix cores, shared evenly, at full speed and without what tasks cost beside it.
     pub cube: Time,
-    /// The same for elementwise work on vector cores.
+    /// Before the first task of a matrix core: what the rows that it waits for take at least.
+    pub head: Time,
+    /// After the last task of a matrix core: what becomes of its results, at least.
+    pub tail: Time,
+    /// The rank with most elementwise work, and copies on the own die, on its vector cores.
     pub vector: Time,
-    /// The rank whose HBM moves most bytes.
+    /// The rank whose cores move most bytes to and from HBM; puts to other ranks apart.
     pub hbm: Time,
-    /// The end of a link that most bytes go through.
+    /// The end of a link with most bytes to let through.
     pub link: Time,
+    /// The longest task with what it waits for and what waits for it: the longest path of three.
+    pub path: Time,
 }
 
 impl Bound {
     /// The bound.
     #[must_use]
     pub fn time(&self) -> Time {
-        self.launch + self.cube.max(self.vector).max(self.hbm).max(self.link)
+        let cube = self.head + self.cube + self.tail;
+        self.launch + [self.vector, self.hbm, self.link, self.path].into_iter().fold(cube, Time::max)
     }
 }
 
-/// The lower bound of a program's latency.
+/// The lower bound of a program's latency: every resource by itself, as if all else were free.
 #[must_use]
 pub fn bound(target: &Target, program: &dyn Program) -> Bound {
     let costs = Costs::new(target);
     let mut bound = Bound { launch: program.policy().launch, ..Bound::default() };
+    let mut links = Links::new(target, program.ranks());
+    let mut ends = Ends::new(target, program);
     let mut task = Task::default();
     for rank in 0..program.ranks() {
-        let (mut cube, mut vector) = (Time::ZERO, Time::ZERO);
+        let mut hbm = 0.0;
         for kind in [CoreKind::Aic, CoreKind::Aiv] {
+            let mut work = Time::ZERO;
             for core in 0..program.cores(kind) {
                 let mut cursor = Cursor::default();
+                ends.core();
                 while program.next(rank, kind, core, &mut cursor, &mut task) {
-                    let sum = if kind == CoreKind::Aic { &mut cube } else { &mut vector };
-                    if let Cost::Shared(shared) = costs.of(rank, &task.work) {
-                        *sum += shared.time;
+                    match costs.of(rank, &task.work) {
+                        Cost::Shared(shared) => {
+                            work += shared.time;
+                            hbm += shared.hbm;
+                        }
+                        Cost::Link { to, bytes } => links.add((rank, to), bytes),
+                        Cost::Alone(time) => work += time,
+                        Cost::Nothing => {}
                     }
+                    ends.task(rank, kind, &task, costs.alone(rank, &task.work));
                 }
             }
+            let share = Time(work.0 / u64::from(program.cores(kind).max(1)));
+            let most = if kind == CoreKind::Aic { &mut bound.cube } else { &mut bound.vector };
+            *most = share.max(*most);
         }
-        bound.cube = bound.cube.max(Time(cube.0 / u64::from(program.cores(CoreKind::Aic).max(1))));
-        bound.vector = bound.vector.max(Time(vector.0 / u64::from(program.cores(CoreKind::Aiv).max(1))));
+        bound.hbm = bound.hbm.max(Time((hbm / target.memory.hbm_gb_per_s * 1e3) as u64));
     }
-    let _ = Work::Empty;
+    bound.link = links.time();
+    (bound.head, bound.tail) = ends.head_and_tail();
+    bound.path = ends.path();
     bound
 }

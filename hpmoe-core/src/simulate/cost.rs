@@ -84,7 +84,8 @@ impl Costs {
                 let panels = (left + right) / self.l2_read_per_ps;
                 Cost::Shared(Shared {
                     time: Time((tiles * products.max(panels)).ceil() as u64),
-                    hbm: tiles * (left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + out),
+                    hbm: tiles
+                        * (left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + out),
                     l2: tiles * (left + right),
                 })
             }
@@ -114,9 +115,7 @@ impl Work {
     #[must_use]
     pub fn flops(&self) -> f64 {
         match *self {
-            Self::Gemm { m, n, k, tiles, .. } => {
-                2.0 * f64::from(m) * f64::from(n) * f64::from(k) * f64::from(tiles)
-            }
+            Self::Gemm { m, n, k, tiles, .. } => 2.0 * f64::from(m) * f64::from(n) * f64::from(k) * f64::from(tiles),
             _ => 0.0,
         }
     }
@@ -137,8 +136,5 @@ pub fn reuse(target: &Target, (items, columns, band): (u32, u32, u32), (m, n, k)
     let left_stays = rows * (left + out) + right <= half;
     let right_stays = rows * left + wide * (right + rows * out) <= half;
     let at_once = (f64::from(target.cores.aic) / rows).ceil().min(wide);
-    (
-        if left_stays { wide } else { at_once } as f32,
-        if right_stays { f64::from(items.max(1)) } else { rows } as f32,
-    )
+    (if left_stays { wide } else { at_once } as f32, if right_stays { f64::from(items.max(1)) } else { rows } as f32)
 }

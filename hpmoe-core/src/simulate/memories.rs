@@ -7,7 +7,7 @@ use super::shares::{Users, level};
 use crate::target::Target;
 use std::collections::HashMap;
 
-/// Demands are counted in steps of a quarter GB/s, so that tasks alike fall into one lane and sums are exact.
+/// Demands are counted in started steps of a quarter GB/s, so that tasks alike fall into one lane and sums are exact.
 const STEPS_PER_GB: f64 = 4.0;
 
 /// What a task draws at full speed, in steps.
@@ -69,7 +69,7 @@ impl Memories {
     pub(super) fn join(&mut self, now: Time, rank: u32, work: &Shared, core: u32) {
         let time = work.time.0.max(1) as f64;
         // Bytes in a picosecond are TB/s.
-        let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).round() as u64;
+        let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).ceil() as u64;
         let demand = Demand { hbm: steps(work.hbm), l2: steps(work.l2) };
         let lanes = &mut self.lanes;
         let lane = *self.lane_of.entry((rank, demand)).or_insert_with(|| {

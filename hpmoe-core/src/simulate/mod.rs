@@ -17,6 +17,8 @@ mod result;
 mod routing;
 mod shares;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod time;
 
 pub use bound::{Bound, bound};

@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_no_tokens_make_is_refused() {
         let words = |rows: &[Vec<u32>], top_k| Routing::new(rows, top_k).unwrap_err().to_string();
-        assert!(words(&[vec![1, 2, 3]; 2], 1).contains("share 3 experts"));
+        assert!(words(&[vec![1, 2, 3], vec![1, 2, 3]], 1).contains("share 3 experts"));
         assert!(words(&[vec![1, 2], vec![1, 1, 1]], 1).contains("rank 1"));
         assert!(words(&[vec![1, 2]], 2).contains("no multiple"));
         assert!(words(&[vec![3, 1]], 2).contains("3 rows of 2 tokens"));

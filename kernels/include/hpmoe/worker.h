@@ -55,8 +55,16 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
         return true;
     }
     core.record.entries += 1;
+    // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another.
+    uint32_t turn = 0;
+    if (entry.kind == HPMOE_ROW_TILES) {
+        const uint32_t pair = core.launch.rank * core.launch.local_experts + entry.expert;
+        const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
+        turn = at / space.height % items;
+    }
     for (; t < tiles; t += entry.core_count) {
-        const Place place = Swizzle(t, items, entry.columns, entry.band);
+        Place place = Swizzle(t, items, entry.columns, entry.band);
+        place.item = (place.item + turn) % items;
         const Tile tile = Resolve(core, entry, space, group, first, place);
         core.Enter(tile);
         if (!Program::Run(core, tile)) {

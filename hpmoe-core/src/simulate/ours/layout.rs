@@ -9,7 +9,6 @@ use crate::simulate::Routing;
 pub(super) struct Layout {
     pub(super) ranks: u32,
     pub(super) local: u32,
-    pub(super) top_k: u32,
     /// By rank.
     pub(super) tokens: Vec<u32>,
     /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
@@ -52,7 +51,6 @@ impl Layout {
         let mut layout = Self {
             ranks,
             local,
-            top_k: routing.top_k(),
             tokens: (0..ranks).map(|rank| routing.tokens(rank)).collect(),
             at,
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
@@ -115,6 +113,17 @@ impl Layout {
     pub(super) fn items(&self, space: SpaceId, rank: u32) -> u32 {
         let first = &self.first[space][rank as usize];
         first[first.len() - 1]
+    }
+
+    /// Which item of a group a place in the swizzle means: row tiles are walked from the own rows on, which are there
+    /// first.
+    pub(super) fn turned(&self, space: SpaceId, rank: u32, group: u32, place: u32) -> u32 {
+        if self.kind(space) != SpaceKind::RowTiles {
+            return place;
+        }
+        let items = self.expert_rows(rank, group).div_ceil(self.height(space));
+        let own = self.pair(rank, rank, group).0 / self.height(space);
+        (place + own) % items
     }
 
     /// An item of a group.

@@ -60,9 +60,7 @@ impl Places {
                 height.min(layout.expert_rows(rank, item.expert) - item.start / height * height)
             }
             Grid::Experts => layout.expert_rows(rank, item.expert),
-            Grid::Blocks { height } => {
-                height.min(layout.tokens[rank as usize] - item.start / height * height)
-            }
+            Grid::Blocks { height } => height.min(layout.tokens[rank as usize] - item.start / height * height),
             Grid::Rank if self.whole[wait.counter] => layout.received(rank),
             Grid::Rank => layout.tokens[rank as usize],
         };

@@ -25,6 +25,8 @@ pub struct Ours<'a> {
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
     policy: Policy,
+    /// Leaves out what the original leaves to kernels of its own.
+    core_only: bool,
 }
 
 /// A routing that the schedule is not for.
@@ -51,13 +53,33 @@ impl<'a> Ours<'a> {
             let before = schedule.starts[phase].iter();
             before.map(|&(space, columns)| u64::from(layout.items(space, rank)) * u64::from(columns)).sum()
         };
-        let starts = (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
+        let starts =
+            (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
         let ops = graph.phases.iter().map(|(_, phase)| Op {
             name: graph.tasks[phase.task].label.clone(),
             line: phase.line,
             extra: graph.spaces[phase.space].kind == SpaceKind::Blocks,
         });
-        Ok(Self { ops: ops.collect(), works: Works::of(graph), target, checked, schedule, order, layout, places, starts, policy: policy(target) })
+        Ok(Self {
+            ops: ops.collect(),
+            works: Works::of(graph),
+            target,
+            checked,
+            schedule,
+            order,
+            layout,
+            places,
+            starts,
+            policy: policy(target),
+            core_only: false,
+        })
+    }
+
+    /// Without what the original leaves to kernels of its own: the sum over k.
+    #[must_use]
+    pub fn without_extras(mut self) -> Self {
+        self.core_only = true;
+        self
     }
 
     fn role(&self, kind: CoreKind, core: u32) -> Option<(RoleId, &Role)> {
@@ -85,11 +107,12 @@ impl<'a> Ours<'a> {
         let swizzle = Swizzle { items: items.into(), columns: phase.columns().into(), band: band.into() };
         let (place, column) = swizzle.place(tile);
         let group = self.group(rank, entry);
-        let item = self.layout.item(phase.space, rank, group, place as u32);
+        let place = self.layout.turned(phase.space, rank, group, place as u32);
+        let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
         task.op = entry.phase.index() as u32;
         task.group = group;
-        task.item = place as u32;
+        task.item = place;
         task.column = column;
         task.work = self.works[entry.phase].work(self.target, &item, column, (items, band));
         task.waits.clear();
@@ -130,6 +153,10 @@ impl Program for Ours<'_> {
         let Some((role, Role { first, count, .. })) = self.role(kind, core) else { return false };
         let (number, count) = (u64::from(core - first), u64::from(*count));
         while let Some(&entry) = self.order.queues[role].get(cursor.entry as usize) {
+            if self.core_only && self.ops[entry.phase.index()].extra {
+                *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
+                continue;
+            }
             let phase = &self.checked.graph().phases[entry.phase];
             let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
             let columns = u64::from(phase.columns());

@@ -20,10 +20,20 @@ pub(super) struct Works {
 /// What the tiles of one column do, with all their rows.
 #[derive(Clone, Copy, Debug)]
 enum Column {
-    Product { n: u32, k: u32, products: u32 },
+    Product {
+        n: u32,
+        k: u32,
+        products: u32,
+    },
     /// Bytes that grow with the rows, and bytes that don't.
-    Vector { read: u64, fixed: u64, written: u64 },
-    Put { row: u64 },
+    Vector {
+        read: u64,
+        fixed: u64,
+        written: u64,
+    },
+    Put {
+        row: u64,
+    },
 }
 
 impl Works {
@@ -67,7 +77,8 @@ impl Column {
         };
         match task.core {
             Core::Cube => {
-                let mut products = task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Matmul));
+                let mut products =
+                    task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Matmul));
                 let Some(first) = products.next() else { return Self::Product { n: 0, k: 0, products: 0 } };
                 let (n, _) = extent(first.operands[1].index());
                 let (_, k) = extent(first.operands[0].index());

@@ -65,9 +65,18 @@ pub(super) fn tiles_of_core(
         })
         .sum();
     let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
+    // Row tiles are walked from the rank's own rows on.
+    let turn = match graph.spaces[phase.space].kind {
+        SpaceKind::RowTiles => {
+            let own = routing.at(rank, rank * routing.local + entry.expert as usize);
+            own / graph.spaces[phase.space].height as usize
+        }
+        _ => 0,
+    };
     let tile = |tile| {
-        let (item, column) = swizzle.place(tile);
-        Tile { phase: entry.phase, item: items[item as usize].clone(), column: column as usize }
+        let (place, column) = swizzle.place(tile);
+        let item = (place as usize + turn) % items.len();
+        Tile { phase: entry.phase, item: items[item].clone(), column: column as usize }
     };
     mine.map(tile).collect()
 }
