@@ -85,8 +85,12 @@ impl Kind {
     fn rank(self, entry: Entry, priority: Nanos, ranks: u32) -> Rank {
         let Entry { phase, expert, peer_offset } = entry;
         // Row tiles are walked from the own rows on: a rank needs the rows of the next rank next, and has them ready to
-        // be put back next.
-        let far = if matches!(self, Self::Sends) { (ranks - peer_offset) % ranks } else { peer_offset };
+        // be put back next. A tile that it shares with the rank before is made last, so its own rows go back last.
+        let far = match self {
+            Self::Sends => (ranks - peer_offset) % ranks,
+            Self::PutsBack => (peer_offset + ranks - 1) % ranks,
+            Self::Computes(_) => peer_offset,
+        };
         // When work comes back to its role it lets the next expert's pass: nobody waits for the other role meanwhile.
         let round = if let Self::Computes(changes) = self { expert + changes / 2 } else { 0 };
         (Reverse(round), priority, Reverse((expert, far, phase)))

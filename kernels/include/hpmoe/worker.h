@@ -55,12 +55,13 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
         return true;
     }
     core.record.entries += 1;
-    // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another.
+    // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another. A tile
+    // that begins with rows of the rank before, which come last, comes last.
     uint32_t turn = 0;
     if (entry.kind == HPMOE_ROW_TILES) {
         const uint32_t pair = core.launch.rank * core.launch.local_experts + entry.expert;
         const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
-        turn = at / space.height % items;
+        turn = (at + space.height - 1) / space.height % items;
     }
     for (; t < tiles; t += entry.core_count) {
         Place place = Swizzle(t, items, entry.columns, entry.band);

@@ -115,14 +115,14 @@ impl Layout {
         first[first.len() - 1]
     }
 
-    /// Which item of a group a place in the swizzle means: row tiles are walked from the own rows on, which are there
-    /// first.
+    /// Which item of a group a place in the swizzle means: row tiles are walked from the first on that begins with own
+    /// rows, which are there first. One that begins with rows of the rank before, which come last, comes last.
     pub(super) fn turned(&self, space: SpaceId, rank: u32, group: u32, place: u32) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;
         }
         let items = self.expert_rows(rank, group).div_ceil(self.height(space));
-        let own = self.pair(rank, rank, group).0 / self.height(space);
+        let own = self.pair(rank, rank, group).0.div_ceil(self.height(space));
         (place + own) % items
     }
 

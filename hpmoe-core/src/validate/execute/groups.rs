@@ -65,11 +65,11 @@ pub(super) fn tiles_of_core(
         })
         .sum();
     let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
-    // Row tiles are walked from the rank's own rows on.
+    // Row tiles are walked from the first on that begins with the rank's own rows.
     let turn = match graph.spaces[phase.space].kind {
         SpaceKind::RowTiles => {
             let own = routing.at(rank, rank * routing.local + entry.expert as usize);
-            own / graph.spaces[phase.space].height as usize
+            own.div_ceil(graph.spaces[phase.space].height as usize)
         }
         _ => 0,
     };
