@@ -68,7 +68,10 @@ impl Kernels {
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
         let mut settings = self.settings;
         settings.extend(artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?);
-        let sources = read_sources(&self.files)?;
+        let Some(sources) = read_sources(&self.files)? else {
+            // What is no Rust is rustc's to say, and it does as soon as this script ends.
+            return Ok(());
+        };
         let declared: Vec<String> = sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
         refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
         let folder = out_dir.join(FOLDER);
@@ -77,6 +80,9 @@ impl Kernels {
         for source in &sources {
             objects.extend(build_module(source, &settings, self.cores, &package, &folder)?);
         }
+        // One module in two files is one kernel.
+        objects.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+        objects.dedup_by(|a, b| a.symbol == b.symbol);
         cxx::compile(&objects, &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
         Ok(())
@@ -89,19 +95,22 @@ struct Source {
     module: syn::ItemMod,
 }
 
-fn read_sources(files: &[PathBuf]) -> Result<Vec<Source>, String> {
+/// The kernels of all files; `None` where one of them is no Rust.
+fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
     let mut sources = Vec::new();
     for file in files {
         println!("cargo::rerun-if-changed={}", file.display());
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
         })?;
-        // What is no Rust is rustc's to say.
-        let Ok(found) = modules(&text) else { continue };
+        let Ok(found) = modules(&text) else { return Ok(None) };
+        if found.is_empty() {
+            println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
+        }
         let file = file.to_string_lossy().replace('\\', "/");
         sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module }));
     }
-    Ok(sources)
+    Ok(Some(sources))
 }
 
 /// Writes what the macro and the compiler need for one module; returns the C++ to compile.

@@ -20,10 +20,14 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Names for a taskflow; `package` may hold characters that no symbol has.
+    /// Names for a taskflow; the parts may hold characters that no symbol has (`my-crate`, `r#try`, `größe`).
     #[must_use]
     pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
-        let package: String = package.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let plain = |name: &str| -> String {
+            let name = name.trim_start_matches("r#");
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+        };
+        let (package, kernel, taskflow) = (plain(package), plain(kernel), plain(taskflow));
         let fingerprint = fingerprint.hex();
         Self {
             symbol: format!("hpmoe{ABI}_{package}_{kernel}_{taskflow}_{fingerprint}"),
@@ -134,5 +138,7 @@ mod tests {
     fn symbols_hold_no_odd_character() {
         let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
         assert_eq!(artifact.symbol, "hpmoe1_my_crate_moe_forward_cbf29ce484222325");
+        let artifact = Artifact::new("a", "größe", "r#try", Fingerprint::default());
+        assert_eq!(artifact.stem, "gr__e_try_cbf29ce484222325");
     }
 }

@@ -62,10 +62,12 @@ fn is_documentation(token: &TokenTree) -> bool {
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// The fingerprint of a module's tokens: the same from a source file and from a macro's input.
+/// The fingerprint of a module's tokens: the same from a source file and from a macro's input. The attributes of the
+/// module itself don't count: rustc has taken `#[cfg]` and its like away before a macro sees the rest.
 #[must_use]
 pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
-    Fingerprint::default().tokens(quote::ToTokens::to_token_stream(module))
+    let bare = syn::ItemMod { attrs: Vec::new(), ..module.clone() };
+    Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
 }
 
 /// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, cores, this compiler.
@@ -78,6 +80,16 @@ pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores) -> Fingerpr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attributes_of_the_module_do_not_count() {
+        let hash = |text: &str| of_module(&syn::parse_str(text).unwrap()).hex();
+        assert_eq!(
+            hash("#[cfg(unix)] #[allow(dead_code)] pub mod a { const B: usize = 1; }"),
+            hash("pub mod a { const B: usize = 1; }")
+        );
+        assert_ne!(hash("mod a { #[cold] fn b() {} }"), hash("mod a { fn b() {} }"));
+    }
 
     #[test]
     fn layout_does_not_count_and_tokens_do() {

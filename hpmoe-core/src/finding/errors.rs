@@ -14,9 +14,14 @@ pub struct Errors {
 pub type Checkpoint = Result<(), Vec<Diagnostic>>;
 
 impl Errors {
-    /// Adds a finding.
+    /// Adds a finding, once: instances of one task have the same faults.
     pub fn push(&mut self, at: Span, finding: Finding) {
-        self.list.push(Diagnostic { finding, at, function: self.function.clone() });
+        let found = Diagnostic { finding, at, function: self.function.clone() };
+        let place = |span: Span| (span.start(), span.end());
+        let same = |other: &Diagnostic| place(other.at) == place(at) && other.text() == found.text();
+        if !self.list.iter().any(same) {
+            self.list.push(found);
+        }
     }
     /// Later findings belong to this function, until told otherwise.
     pub fn within(&mut self, function: Option<&str>) {

@@ -144,6 +144,19 @@ pub enum Finding {
         /// The tensor.
         tensor: String,
     },
+    /// Tiles that fit by their types and end differently.
+    Uneven {
+        /// The task.
+        task: String,
+        /// The operation that takes both.
+        operation: String,
+        /// Where it stands.
+        at: Span,
+        /// What one of them really is.
+        left: String,
+        /// What the other is.
+        right: String,
+    },
     /// A matrix whose rows lie too far apart to be copied to a matrix core.
     LongRow {
         /// The tensor.

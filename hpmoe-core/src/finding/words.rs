@@ -123,6 +123,11 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!("`{tensor}` is read by the call that writes it"),
             "give the result a tensor of its own".into(),
         ),
+        Finding::Uneven { task, operation, left, right, .. } => (
+            "HP05",
+            format!("`{task}` doesn't fit these tiles: its `{operation}` takes {left} with {right}"),
+            "choose tiles that end where the others end: of tensors of as many columns, by the same index".into(),
+        ),
         Finding::LongRow { tensor, step, most } => (
             "HP14",
             format!(
@@ -187,6 +192,7 @@ fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
             None => vec![(*declared, format!("`{tensor}` is declared here"))],
         },
         Finding::PartlyWritten { tensor, writer, .. } => vec![(*writer, format!("`{tensor}` is written here"))],
+        Finding::Uneven { operation, at, .. } => vec![(*at, format!("this `{operation}`"))],
         Finding::StillWritten { tensor, writer, .. } => vec![(*writer, format!("`{tensor}` is written here"))],
         Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
         Finding::TwoWriters { tensor, first, repeats: None } => {

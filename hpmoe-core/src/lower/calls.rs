@@ -1,13 +1,14 @@
 //! Statements of a taskflow: each task call becomes a phase.
 
 use super::arguments::{self, Base, Index, Place};
-use super::loops::{self, Nest, Side, Variable};
+use super::loops::{self, Items, Nest, Side, Variable};
 use super::order::{self, Loop, Written};
+use super::tails::{self, Uneven};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, TaskGraph};
 use crate::ids::TaskId;
-use crate::syntax::{Argument, Flow, Kernel, Stmt, TaskFn, nearest};
+use crate::syntax::{Accessor, Argument, Flow, Kernel, Stmt, TaskFn, nearest};
 use hpmoe_kernels::op::Core;
 use indexmap::IndexMap;
 use proc_macro2::Span;
@@ -98,6 +99,13 @@ impl Lowering<'_> {
             return None;
         }
         let nest = Nest::of(&self.scope, call.span, self.errors)?;
+        if let (Core::Cube, Items::Sends { send, .. }) = (function.core, &nest.items) {
+            // A matrix core counts tiles, and how many pieces a send has does not follow from its rows.
+            let problem = format!("`{}` is a task of matrix cores, and `{send}` is a send", function.name);
+            let help = "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`".into();
+            self.errors.push(call.span, Finding::Unsupported { problem, help });
+            return None;
+        }
         let places: Vec<Option<Place>> = call
             .arguments
             .iter()
@@ -108,6 +116,18 @@ impl Lowering<'_> {
         let task = self.instance(function, &generics)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
+        let by_route = |argument: &&Argument| {
+            argument
+                .accessors
+                .iter()
+                .any(|(accessor, _)| matches!(accessor, Accessor::Gather(_) | Accessor::Scatter(_)))
+        };
+        if let (true, Some(argument)) = (function.core != Core::Comm, call.arguments.iter().find(by_route)) {
+            let problem = format!("`{}` is no put, and only puts look up rows through the route", function.name);
+            let help = "let a put bring the rows, and work on `.group(e, m)` or `.rows_of(&s)`".into();
+            self.errors.push(argument.span, Finding::Unsupported { problem, help });
+            return None;
+        }
         self.check_order(task, call, &nest, &places);
         self.phase(task, call, &nest, &places, side)
     }
@@ -203,16 +223,6 @@ impl Lowering<'_> {
                 let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span };
                 self.errors.push(argument.span, finding);
             }
-            if argument.write && place.base == Base::Gather {
-                let finding = Finding::Unsupported {
-                    problem: format!(
-                        "`{}` is written through `.gather`: a token is in a send for each of its experts",
-                        tensor.name
-                    ),
-                    help: "write to a slot for each (token, k), `.scatter(&s)`, and sum over k".into(),
-                };
-                self.errors.push(argument.span, finding);
-            }
             let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
             if task.core == Core::Cube && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
                 let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
@@ -238,7 +248,16 @@ impl Lowering<'_> {
                 }
             }
         }
-        (self.errors.len() == before).then_some(())
+        if self.errors.len() > before {
+            return None;
+        }
+        let uneven = tails::uneven(self.graph, nest, &task.params, &task.body, places);
+        if let Some(Uneven { operation, span, left, right }) = uneven {
+            let task = task.name.clone();
+            self.errors.push(call.span, Finding::Uneven { task, operation, at: span, left, right });
+            return None;
+        }
+        Some(())
     }
 
     /// Every iteration reads what it, or an earlier one, has written.

@@ -4,6 +4,7 @@ mod arguments;
 mod calls;
 mod loops;
 mod order;
+mod tails;
 mod tasks;
 mod tensors;
 

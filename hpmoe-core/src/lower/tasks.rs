@@ -49,6 +49,13 @@ pub(super) fn instance(
             errors.push(param.span, finding);
         }
     }
+    if !params.iter().any(|param| param.write) {
+        let finding = Finding::Unsupported {
+            problem: format!("`{}` writes nothing", function.name),
+            help: "take a tile by `&mut` and store to it".into(),
+        };
+        errors.push(function.span, finding);
+    }
     let suffix: String = arguments.iter().map(|(name, value)| format!("_{}{value}", name.to_lowercase())).collect();
     (errors.len() == before).then(|| Task {
         name: function.name.clone(),
@@ -185,6 +192,17 @@ impl Builder<'_> {
             return None;
         }
         let shapes: Vec<Shape> = operands.iter().map(|operand| self.shapes[operand.index()]).collect();
+        let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
+        if let Some(written) = made.map(|step| self.steps[step].operation).find(|operation| writes(operation)) {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{}` has no result, and `{name}` takes one here", written.name()),
+                    help: "end a statement with it".into(),
+                },
+            );
+            return None;
+        }
         let places: Vec<Place> = shapes.iter().map(|shape| shape.place).collect();
         if places != operation.operands {
             self.errors.push(
@@ -197,6 +215,7 @@ impl Builder<'_> {
             return None;
         }
         self.check_mutability(operation, &operands, span)?;
+        self.check_once(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
             self.errors.push(
                 span,
@@ -230,6 +249,16 @@ impl Builder<'_> {
                 help: "let the taskflow loop, or split the task".into(),
             },
         );
+        None
+    }
+
+    /// A tile that is written twice keeps one of two values, and copies to it have no order.
+    fn check_once(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
+        if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
+            return Some(());
+        }
+        let problem = format!("`{}` is written twice", self.params[to.index()].name);
+        self.errors.push(span, Finding::Unsupported { problem, help: "write each tile once".into() });
         None
     }
 

@@ -1,0 +1,148 @@
+//! Real sizes: where a tensor ends inside a tile, the tiles that an operation takes together must end alike.
+//!
+//! Types give the most rows and columns. What there really is follows from the loops: rows from the item, columns and
+//! rows of experts from the index of the tile and where the tensor ends.
+
+use super::arguments::{Base, Index, Place};
+use super::loops::Nest;
+use crate::graph::{Body, Extent, Param, TaskGraph};
+use crate::ids::{Id as _, ValueId};
+use hpmoe_kernels::op::Device;
+use proc_macro2::Span;
+use std::fmt;
+
+/// A real number of rows or columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Real {
+    /// As many as the row tile, the piece or the block has rows.
+    Item,
+    /// The slots of so many tokens.
+    Slots,
+    /// Always so many.
+    Fixed(u64),
+    /// As many as fit, in every iteration of a range.
+    Tail { range: String, sizes: Vec<u64> },
+}
+
+impl fmt::Display for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Item => f.write_str("as many as there are"),
+            Self::Slots => f.write_str("as many as there are slots"),
+            Self::Fixed(size) => write!(f, "{size}"),
+            Self::Tail { range, sizes } => {
+                let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
+                write!(f, "{first} (and {last} at the end of `{range}`)")
+            }
+        }
+    }
+}
+
+/// Rows and columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Size {
+    rows: Real,
+    cols: Real,
+}
+
+/// An operation whose operands really have different sizes: its name and place, and what it meets.
+pub(super) struct Uneven {
+    pub(super) operation: String,
+    pub(super) span: Span,
+    pub(super) left: String,
+    pub(super) right: String,
+}
+
+fn rows(real: &Real) -> String {
+    match real {
+        Real::Item => "the item's rows".to_owned(),
+        Real::Slots => "the slots of the item's tokens".to_owned(),
+        other => format!("{other} rows"),
+    }
+}
+
+/// The first operation of a body, if any, that these arguments don't fit.
+pub(super) fn uneven(
+    graph: &TaskGraph,
+    nest: &Nest,
+    params: &[Param],
+    body: &Body,
+    places: &[Place],
+) -> Option<Uneven> {
+    let mut sizes: Vec<Option<Size>> =
+        params.iter().zip(places).map(|(param, place)| Some(size(graph, nest, param, place))).collect();
+    for step in &body.steps {
+        let operands: Option<Vec<&Size>> =
+            step.operands.iter().map(|id: &ValueId| sizes[id.index()].as_ref()).collect();
+        let Some(operands) = operands else {
+            sizes.push(None);
+            continue;
+        };
+        let fault = |left: &str, right: &str| {
+            Some(Uneven {
+                operation: step.operation.name(),
+                span: step.span,
+                left: left.to_owned(),
+                right: right.to_owned(),
+            })
+        };
+        let first = operands[0];
+        let result = match step.operation.device {
+            Device::Matmul => {
+                let w = operands[1];
+                if first.cols != w.cols {
+                    return fault(&format!("{} columns", first.cols), &format!("{} columns", w.cols));
+                }
+                Some(Size { rows: first.rows.clone(), cols: w.rows.clone() })
+            }
+            Device::Load | Device::Cast | Device::Store | Device::Put | Device::Vector { .. } => {
+                if let Some(other) = operands[1..].iter().find(|other| **other != first) {
+                    let what = |size: &Size| {
+                        if first.cols == other.cols { rows(&size.rows) } else { format!("{} columns", size.cols) }
+                    };
+                    return fault(&what(first), &what(other));
+                }
+                Some(first.clone())
+            }
+            Device::Routine { name: "WeightedSum", .. } => {
+                let weights = operands[1];
+                let of_tokens = Size { rows: Real::Item, cols: Real::Fixed(graph.sizes.top_k as u64) };
+                if first.rows != Real::Slots || *weights != of_tokens {
+                    let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
+                    return fault(&rows(&first.rows), &weights);
+                }
+                Some(Size { rows: Real::Item, cols: first.cols.clone() })
+            }
+            Device::Routine { .. } => None,
+        };
+        sizes.push(result);
+    }
+    None
+}
+
+fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
+    let tensor = &graph.tensors[place.tensor];
+    let cut = |index: Index, most: usize, extent: u32| {
+        let (most, extent) = (most as u64, u64::from(extent));
+        let at = |index: u32| extent.saturating_sub(u64::from(index) * most).min(most);
+        match index {
+            Index::Fixed(index) => Real::Fixed(at(index)),
+            Index::Range(range) => {
+                let (name, steps) = &nest.ranges[range as usize];
+                let sizes: Vec<u64> = (0..*steps).map(at).collect();
+                let even = sizes.iter().all(|size| *size == sizes[0]);
+                if even { Real::Fixed(sizes[0]) } else { Real::Tail { range: name.clone(), sizes } }
+            }
+        }
+    };
+    let rows = match (place.base, tensor.extent) {
+        (Base::BlockSlots, _) => Real::Slots,
+        (Base::Expert, Extent::Expert { rows }) => cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows),
+        _ => Real::Item,
+    };
+    let cols = match place.cols {
+        Some(index) => cut(index, param.shape.cols, tensor.columns),
+        None => Real::Fixed(u64::from(tensor.columns)),
+    };
+    Size { rows, cols }
+}
