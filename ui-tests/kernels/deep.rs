@@ -22,7 +22,7 @@ pub mod deep {
     pub const TALL: usize = 48;
     pub const WIDE: usize = 1024;
     pub const PUT: usize = 16;
-    pub const BLOCK: usize = 9;
+    pub const BLOCK: usize = 14;
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     #[comm_put]

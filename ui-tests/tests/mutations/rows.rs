@@ -1,0 +1,68 @@
+//! What kernels are run with: rows of launches, with nothing between them that makes ranks wait for each other.
+
+use crate::kernels::Kernel;
+use crate::random::{Case, Routing, ids};
+use hpmoe_runtime::prelude::*;
+
+/// Launches in a row.
+pub struct Row {
+    pub seed: u64,
+    pub ranks: usize,
+    /// Which rank starts each launch late, if any.
+    pub late: Option<usize>,
+    pub launches: Vec<Launch>,
+}
+
+/// One launch of a row.
+pub struct Launch {
+    pub case: Case,
+    /// Tokens stay on their ranks, so that none waits for another and one may be a launch ahead.
+    alone: bool,
+}
+
+/// Rows of a kernel: with many tokens, and now and then with few. Each launch has tokens of its own, so that what an
+/// earlier one left helps nobody; both sets of counters are used again.
+pub fn rows(kernel: &Kernel) -> Vec<Row> {
+    let (experts, most) = (kernel.tables.experts, kernel.tables.tokens);
+    let divisors: Vec<usize> = (1..=6).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
+    let row = |seed: u64| {
+        let turn = seed as usize;
+        let ranks = divisors[(turn + turn / 3 + 1) % divisors.len()];
+        let some = [most, 1, 0, most / 3];
+        let tokens = |rank: usize| if turn % 4 == 3 { some[(rank + turn / 4) % 4] } else { most };
+        let tokens: Vec<usize> = (0..ranks).map(tokens).collect();
+        let routing = match turn % 3 {
+            0 => Routing::Uniform,
+            1 => Routing::Favourite(turn % experts),
+            _ => Routing::Few,
+        };
+        let late = (turn % 2 == 1).then_some(turn % ranks);
+        let launch = |at: u64, routing, alone| Launch {
+            case: Case { tokens: tokens.clone(), routing, seed: seed ^ at << 16, late },
+            alone: alone && experts / ranks >= kernel.tables.top_k,
+        };
+        let launches = vec![
+            launch(0, routing, false),
+            launch(1, Routing::Uniform, true),
+            launch(2, Routing::Uniform, false),
+            launch(3, routing, true),
+            launch(4, Routing::Uniform, false),
+        ];
+        Row { seed, ranks, late, launches }
+    };
+    (0..32).map(row).collect()
+}
+
+impl Launch {
+    pub fn route<const K: usize>(&self, experts: usize) -> Route {
+        let ep = self.case.ep();
+        let own = experts / ep.count();
+        let stay = |rank: Rank| {
+            let chosen = |token: usize| (0..K).map(move |k| (rank.id() * own + (token + k) % own) as i32);
+            Tensor::from_vec((0..self.case.tokens[rank.id()]).flat_map(chosen).collect())
+        };
+        let ids: PerRank<Tensor<i32, K>> =
+            if self.alone { PerRank::from_fn(ep, stay) } else { ids(&self.case, experts) };
+        Route::new(ep, experts, &ids).expect("a legal route")
+    }
+}

@@ -1,0 +1,122 @@
+//! C++ text as far as it takes to remove statements from it.
+
+use std::ops::Range;
+
+/// A header of the device library or a generated file.
+pub struct Source {
+    /// `core.h`, `ffn.cpp`.
+    pub name: String,
+    pub text: String,
+    /// The text with comments and preprocessor lines blanked, byte for byte as long.
+    pub code: String,
+    /// Which function begins where, in ascending order.
+    functions: Vec<(usize, String)>,
+}
+
+impl Source {
+    pub fn new(name: impl Into<String>, text: String) -> Self {
+        let code = blanked(&text);
+        let functions = functions(&code);
+        Self { name: name.into(), text, code, functions }
+    }
+
+    pub fn line(&self, at: usize) -> usize {
+        1 + self.text[..at].matches('\n').count()
+    }
+
+    /// The function that holds a place; for generated dispatch: the case and its task.
+    pub fn function(&self, at: usize) -> &str {
+        self.functions.iter().rev().find(|(from, _)| *from <= at).map_or("", |(_, name)| name)
+    }
+
+    /// Where statements begin that start with `head`.
+    pub fn statements<'a>(&'a self, head: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let begins = |&(at, _): &(usize, &str)| {
+            matches!(self.code[..at].trim_end().chars().next_back(), Some(';' | '{' | '}' | ':') | None)
+        };
+        self.code.match_indices(head).filter(begins).map(|(at, _)| at)
+    }
+
+    /// From the start of a statement to its end: the semicolon, or for an `if` the end of its block.
+    pub fn statement(&self, at: usize) -> Range<usize> {
+        let block = self.code[at..].starts_with("if ");
+        let mut depth = 0i32;
+        for (offset, c) in self.code[at..].char_indices() {
+            match c {
+                '(' | '{' | '[' => depth += 1,
+                ')' | ']' => depth -= 1,
+                '}' => {
+                    depth -= 1;
+                    if block && depth == 0 {
+                        return at..at + offset + 1;
+                    }
+                }
+                ';' if depth == 0 => return at..at + offset + 1,
+                _ => {}
+            }
+        }
+        panic!("{}:{}: this statement does not end", self.name, self.line(at));
+    }
+
+    /// The statement behind a place, on one line.
+    pub fn next_statement(&self, from: usize) -> String {
+        let begin = from + self.code[from..].len() - self.code[from..].trim_start().len();
+        let end = self.code[begin..].find([';', '{', '}']).map_or(begin, |offset| begin + offset);
+        squeezed(&self.code[begin..end])
+    }
+
+    /// The text without some stretches of it.
+    pub fn without(&self, edits: impl Iterator<Item = (Range<usize>, &'static str)>) -> String {
+        let mut edits: Vec<_> = edits.collect();
+        edits.sort_by_key(|(range, _)| range.start);
+        let mut text = self.text.clone();
+        for (range, with) in edits.into_iter().rev() {
+            text.replace_range(range, with);
+        }
+        text
+    }
+}
+
+/// One line, single blanks.
+pub fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(")
+}
+
+fn blanked(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    let mut comment = false;
+    for line in text.split_inclusive('\n') {
+        let code = if line.starts_with('#') { "" } else { line.split("//").next().unwrap_or_default() };
+        let mut kept = String::with_capacity(line.len());
+        let mut rest = code;
+        while let Some(offset) = rest.find(if comment { "*/" } else { "/*" }) {
+            let end = offset + if comment { 2 } else { 0 };
+            kept.push_str(&if comment { " ".repeat(end) } else { rest[..end].to_owned() });
+            rest = &rest[end..];
+            comment = !comment;
+        }
+        kept.push_str(&if comment { " ".repeat(rest.len()) } else { rest.to_owned() });
+        let end = line.trim_end_matches('\n').len();
+        kept.truncate(end);
+        all.extend(kept.bytes().chain(std::iter::repeat(b' ')).take(end).map(char::from));
+        all.push_str(&line[end..]);
+    }
+    all
+}
+
+fn functions(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in code.split_inclusive('\n') {
+        let head = line.trim_start();
+        if line.contains("__aicore__") || line.starts_with("HPMOE_ROUTINE") {
+            let before = line.split('(').next().unwrap_or_default();
+            found.extend(before.split([' ', '*', '&']).next_back().map(|name| (at, name.to_owned())));
+        } else if let Some(number) = head.strip_prefix("case ").and_then(|rest| rest.split(':').next()) {
+            let task = code[at..].split("task::").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or_default();
+            found.push((at, format!("case {number} {task}")));
+        }
+        at += line.len();
+    }
+    found
+}
