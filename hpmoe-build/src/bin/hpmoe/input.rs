@@ -13,8 +13,11 @@ use hpmoe_core::validate::{ValidSchedule, validate};
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) text: String,
-    pub(crate) kernels: Vec<(String, Result<Vec<CheckedGraph>, Vec<Diagnostic>>)>,
+    pub(crate) kernels: Vec<(String, Checked)>,
 }
+
+/// The taskflows of a kernel, or all that is wrong with it.
+pub(crate) type Checked = Result<Vec<CheckedGraph>, Vec<Diagnostic>>;
 
 impl Input {
     pub(crate) fn read(source: &Source) -> Result<Self, String> {
