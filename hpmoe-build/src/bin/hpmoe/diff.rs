@@ -9,11 +9,8 @@ use std::process::ExitCode;
 
 pub(crate) fn diff(options: &Diff) -> Result<ExitCode, String> {
     let text = |file: &Path| -> Result<String, String> {
-        let source = Source {
-            file: file.to_owned(),
-            settings: options.settings.clone(),
-            matrix_cores: options.matrix_cores,
-        };
+        let source =
+            Source { file: file.to_owned(), settings: options.settings.clone(), matrix_cores: options.matrix_cores };
         let mut all = String::new();
         for checked in Input::read(&source)?.flows()? {
             all.push_str(&schedule_text(&checked, scheduled(&checked, options.matrix_cores)?.schedule()));

@@ -33,7 +33,10 @@ pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
         if let Some(path) = &options.svg {
             let svg = schedule_svg(&checked, valid.schedule(), options.ranks).ok_or_else(|| {
                 let experts = checked.graph().sizes.experts;
-                format!("there is no schedule for {} ranks: choose a number that divides {experts} experts", options.ranks)
+                format!(
+                    "there is no schedule for {} ranks: choose a number that divides {experts} experts",
+                    options.ranks
+                )
             })?;
             std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", path.display()))?;
             eprintln!("modelled schedule (SVG): {}", path.display());
