@@ -5,8 +5,8 @@ mod layers;
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
-    let deep = std::path::PathBuf::from("kernels/deep.rs");
-    hpmoe_build::kernels(std::iter::once(deep).chain(layers::write())).build();
+    let own = ["kernels/deep.rs", "kernels/mixed.rs", "kernels/odd.rs"].map(std::path::PathBuf::from);
+    hpmoe_build::kernels(own.into_iter().chain(layers::write())).build();
     // So few that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/ffn.rs", "kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();
     // Dies with other numbers of cores.

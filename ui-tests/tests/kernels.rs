@@ -8,6 +8,10 @@ mod deep_file;
 mod echo_file;
 #[path = "../kernels/ffn.rs"]
 mod ffn_file;
+#[path = "../kernels/mixed.rs"]
+mod mixed_file;
+#[path = "../kernels/odd.rs"]
+mod odd_file;
 mod random;
 
 use coarse_file::coarse;
@@ -15,6 +19,8 @@ use deep_file::deep;
 use echo_file::echo;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
+use mixed_file::mixed;
+use odd_file::odd;
 use proptest::prelude::*;
 use random::{Case, cases, experts, ids, numbers, weights};
 
@@ -57,6 +63,31 @@ proptest! {
         let mut found = case.zeros();
         let report = deep::forward::launch(&case.group(), &route, &x, &z, &w, &gate, &up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn sizes_that_no_tile_divides(case in cases(odd::EXPERTS, odd::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, odd::EXPERTS, &ids::<{ odd::TOP_K }>(&case, odd::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let (gate, up, down) = (experts(&case, odd::EXPERTS, 1), experts(&case, odd::EXPERTS, 2), experts(&case, odd::EXPERTS, 3));
+        let mut expected = case.zeros();
+        odd::r#try(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = odd::r#try::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn pieces_fixed_tiles_and_two_results(case in cases(mixed::EXPERTS, mixed::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, mixed::EXPERTS, &ids::<{ mixed::TOP_K }>(&case, mixed::EXPERTS)).unwrap();
+        let (x, w, v) = (numbers(&case), weights(&case), experts(&case, mixed::EXPERTS, 1));
+        let (mut z, mut expected) = (case.zeros(), case.zeros());
+        mixed::forward(ep, &route, &x, &w, &v, &mut z, &mut expected);
+        let (mut other, mut found) = (case.zeros(), case.zeros());
+        let report = mixed::forward::launch(&case.group(), &route, &x, &w, &v, &mut other, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()) && z.iter().eq(other.iter()))?;
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The module beside a taskflow: its texts, its tables, and `launch`.
 
 use crate::artifacts::{Artifact, FOLDER};
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
 /// For a kernel that was built.
@@ -80,10 +80,34 @@ fn parameters(function: &ItemFn) -> (Vec<TokenStream>, TokenStream) {
             if matches!(ty, Type::Reference(reference) if last_is(&reference.elem, "Route")) {
                 route = quote!(#name);
             }
+            let ty = outside(ty.to_token_stream(), false);
             quote!(#name: #ty)
         })
         .collect();
     (kept, route)
+}
+
+/// What the module beside the taskflow declares.
+const DECLARED: [&str; 7] = ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE"];
+
+/// A type as it is outside of that module, where a constant may have one of those names.
+fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
+    let named = |token: TokenTree| match token {
+        TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {
+            if in_braces {
+                quote!(super::#name)
+            } else {
+                quote!({ super::#name })
+            }
+        }
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), outside(group.stream(), true));
+            inner.set_span(group.span());
+            TokenTree::Group(inner).into()
+        }
+        other => other.into(),
+    };
+    tokens.into_iter().flat_map(named).collect()
 }
 
 fn arguments(function: &ItemFn) -> Vec<TokenStream> {

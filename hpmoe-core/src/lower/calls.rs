@@ -6,7 +6,7 @@ use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, TaskGraph};
+use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, Task, TaskGraph};
 use crate::ids::TaskId;
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Stmt, TaskFn, nearest};
 use hpmoe_kernels::op::Core;
@@ -113,7 +113,8 @@ impl Lowering<'_> {
             .collect();
         let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
         let generics = self.const_arguments(function, call, &nest, &places)?;
-        let task = self.instance(function, &generics)?;
+        let returns = places.iter().any(|place| place.base == Base::Scatter);
+        let task = self.instance(function, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
         let by_route = |argument: &&Argument| {
@@ -172,11 +173,19 @@ impl Lowering<'_> {
         Some(function.generics.iter().map(|name| (name.clone(), values[name])).collect())
     }
 
-    fn instance(&mut self, function: &TaskFn, generics: &IndexMap<String, usize>) -> Option<TaskId> {
+    /// The task with these const arguments. What a put does on the device depends on the way it goes, so that one that
+    /// goes both ways is two tasks.
+    fn instance(&mut self, function: &TaskFn, generics: &IndexMap<String, usize>, returns: bool) -> Option<TaskId> {
         let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
-        let found = self.graph.tasks.position(|task| task.name == function.name && task.arguments == wanted);
-        if found.is_some() {
-            return found;
+        let same = |task: &Task| task.name == function.name && task.arguments == wanted;
+        let scatters = |access: &Access| access.region.rows == Rows::Scatter;
+        let other_way = |id: TaskId| {
+            let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
+            function.core == Core::Comm && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
+        };
+        let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
+        if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
+            return Some(found);
         }
         let key = (function.name.clone(), generics.clone());
         if self.failed.contains(&key) {
@@ -186,7 +195,12 @@ impl Lowering<'_> {
         let task = tasks::instance(self.kernel, function, generics, self.errors);
         self.errors.within(Some(&self.flow.name));
         match task {
-            Some(task) => Some(self.graph.tasks.push(task)),
+            Some(mut task) => {
+                if !known.is_empty() {
+                    task.label.push_str(if returns { "_back" } else { "_there" });
+                }
+                Some(self.graph.tasks.push(task))
+            }
             None => {
                 self.failed.push(key);
                 None
