@@ -1,6 +1,7 @@
 //! The user's module: markers stripped, constants resolved and asserted.
 
 use super::launch;
+use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::compile::Front;
 use crate::syntax::Overrides;
@@ -21,11 +22,17 @@ pub(super) fn with_launch(
     let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
     let mut added = Vec::new();
     for item in items.iter_mut() {
-        if let Item::Const(constant) = item {
+        if let Item::Fn(function) = item
+            && runs(front, &function.sig.ident.to_string())
+        {
+            let reason = "the megakernel runs it";
+            function.attrs.push(syn::parse_quote!(#[allow(dead_code, reason = #reason)]));
+        } else if let Item::Const(constant) = item {
             let name = constant.ident.to_string();
             if let Some(value) = overrides.get(&name) {
                 let literal = proc_macro2::Literal::usize_unsuffixed(*value);
                 constant.expr = syn::parse_quote!(#literal);
+                constant.attrs.push(syn::parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
             } else if let Some(value) = front.kernel.constants.get(&name) {
                 let (ident, text) =
                     (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
@@ -46,6 +53,15 @@ pub(super) fn with_launch(
     }
     items.extend(added.into_iter().map(Item::Verbatim));
     module.into_token_stream()
+}
+
+/// Whether a function is a taskflow, or a task that one calls.
+fn runs(front: &Front, name: &str) -> bool {
+    front
+        .flows
+        .iter()
+        .map(CheckedGraph::graph)
+        .any(|graph| graph.taskflow == name || graph.tasks.iter().any(|(_, task)| task.name == name))
 }
 
 /// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions, and the
