@@ -21,6 +21,7 @@ use hpmoe_core::fingerprint::{of_flow, of_module};
 use hpmoe_core::program::Program;
 use hpmoe_core::schedule::Cores;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::target::Target;
 use std::path::{Path, PathBuf};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.
@@ -136,7 +137,7 @@ fn build_module(
         let graph = checked.graph();
         let fingerprint = of_flow(hash, graph, cores);
         let artifact = Artifact::new(package, &graph.kernel, &graph.taskflow, fingerprint);
-        match back(checked, cores, &source.file, &artifact, &fingerprint.hex()) {
+        match back(checked, &cores.on(&Target::ascend_a3()), &source.file, &artifact, &fingerprint.hex()) {
             Ok(program) => units.push(write(&artifact, &program, folder)?),
             Err(fault) => files::write(&folder.join(format!("{}.fault", artifact.stem)), &fault)?,
         }

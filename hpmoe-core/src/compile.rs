@@ -6,8 +6,9 @@ use crate::emit::{Names, Paths, ascendc, tables};
 use crate::finding::{Diagnostic, Errors};
 use crate::lower::lower;
 use crate::program::{Program, program};
-use crate::schedule::{Cores, schedule};
+use crate::schedule::schedule_for;
 use crate::syntax::{Kernel, Overrides, parse};
+use crate::target::Target;
 use crate::validate::{Violation, validate};
 use syn::{Item, ItemMod};
 
@@ -62,25 +63,25 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
     }
 }
 
-/// The back end: schedules a checked graph and writes everything that a build leaves behind.
+/// The back end: schedules a checked graph for a target and writes everything that a build leaves behind.
 ///
 /// # Errors
 ///
 /// A text for the user where a schedule fails its validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
-    cores: Cores,
+    target: &Target,
     file: &str,
     artifact: &Artifact,
     fingerprint: &str,
 ) -> Result<Program, String> {
-    let proposed = schedule(checked, cores);
+    let proposed = schedule_for(checked, target);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
     let names = Names { file, symbol: &artifact.symbol };
     let kernel = ascendc(checked, &valid, &names);
     let descriptors = artifact.below_out_dir("descriptors");
     let tables = tables(checked, &valid, &names, &Paths { fingerprint, descriptors: &descriptors });
-    Ok(program(checked, &valid, artifact, &kernel, tables, fingerprint))
+    Ok(program(checked, &valid, target, artifact, &kernel, tables, fingerprint))
 }
 
 fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {

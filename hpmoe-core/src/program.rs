@@ -4,6 +4,7 @@ use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::emit::{Ascendc, Tables};
 use crate::report::{graph_text, mermaid, schedule_svg, schedule_text, summary};
+use crate::target::Target;
 use crate::validate::ValidSchedule;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -28,6 +29,7 @@ pub struct File {
 pub(crate) fn program(
     checked: &CheckedGraph,
     valid: &ValidSchedule,
+    target: &Target,
     artifact: &Artifact,
     kernel: &Ascendc,
     tables: Tables,
@@ -62,7 +64,10 @@ pub(crate) fn program(
             name: "schedule_svg",
             ending: "schedule.svg",
             doc: "The modelled schedule as a picture (SVG), for a number of ranks that divides the experts.",
-            texts: ranks.iter().filter_map(|&ranks| Some((ranks, schedule_svg(checked, schedule, ranks)?))).collect(),
+            texts: ranks
+                .iter()
+                .filter_map(|&ranks| Some((ranks, schedule_svg(checked, schedule, target, ranks)?)))
+                .collect(),
         },
     ];
     let constants = texts.iter().map(|text| text.constant(artifact));

@@ -8,6 +8,7 @@ use crate::analyze::CheckedGraph;
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{PhaseId, RoleId};
 use crate::schedule::{Bar, Role, Schedule, Timeline, Unit, timeline};
+use crate::target::Target;
 use crate::units::Nanos;
 use axis::Axis;
 use palette::Palette;
@@ -28,11 +29,11 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .inside{fill:#ffffff;font-size:11px;text-anchor:middle}.tick{fill:#59636e;text-anchor:middle}";
 
-/// The modelled timeline of one rank, a lane for each role, or nothing where there is no schedule for that many ranks.
+/// The modelled timeline of one rank on a target, a lane for each role, or nothing where there is no schedule for that many ranks.
 #[must_use]
-pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Option<String> {
+pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {
     let graph = checked.graph();
-    let timeline = timeline(checked, schedule, ranks)?;
+    let timeline = timeline(checked, schedule, target, ranks)?;
     let axis = Axis::new(timeline.end, LEFT, WIDTH - LEFT - RIGHT);
     let palette = Palette::new(graph);
     let lanes = schedule.roles.len() as f64;
@@ -166,12 +167,12 @@ mod tests {
     fn every_entry_is_drawn_and_called_modelled() {
         let checked = moe_ffn(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let picture = schedule_svg(&checked, &schedule, 4).unwrap();
+        let picture = schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap();
         // 49 entries, 3 lanes, the page, 7 phases in the legend.
         assert_eq!(picture.matches("<rect").count(), 49 + 3 + 1 + 7);
         assert_eq!(picture.matches("<title>").count(), 49);
         assert!(picture.contains("modelled, balanced routing") && !picture.contains("measured"));
-        assert_eq!(schedule_svg(&checked, &schedule, 4).unwrap(), picture);
-        assert_eq!(schedule_svg(&checked, &schedule, 3), None);
+        assert_eq!(schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap(), picture);
+        assert_eq!(schedule_svg(&checked, &schedule, &Target::ascend_a3(), 3), None);
     }
 }

@@ -1,5 +1,7 @@
 //! How many cores a rank has.
 
+use crate::target::Target;
+
 /// Cores of one rank, all of which the schedule uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cores {
@@ -17,5 +19,13 @@ impl Cores {
     #[must_use]
     pub const fn of(aic: u32) -> Self {
         Self { aic, aiv: 2 * aic }
+    }
+
+    /// A target with so many cores and everything else as it is.
+    #[must_use]
+    pub fn on(self, target: &Target) -> Target {
+        let mut target = target.clone();
+        (target.cores.aic, target.cores.aiv) = (self.aic, self.aiv);
+        target
     }
 }

@@ -1,34 +1,26 @@
-//! A small cost table: how long an entry keeps its role busy when tokens are spread evenly over the experts.
+//! How long an entry keeps its role busy when tokens are spread evenly over the experts, on a target.
 //!
-//! It orders entries and splits the vector cores; the times are modelled, never measured. Constants are those of one
-//! Ascend A3 die; `ini` is CANN's platform configuration.
+//! It orders entries and splits the vector cores. Tiles take what they take in the simulator when nothing else runs; the
+//! times are modelled, never measured.
 
 use super::{Entry, Role};
-use crate::graph::{Columns, Phase, SpaceKind, TaskGraph};
+use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId};
+use crate::simulate::{self, Works};
+use crate::target::Target;
 use crate::units::Nanos;
-use hpmoe_kernels::op::{Core, Work};
-
-/// Cube: 16x16x16 bf16 multiply-adds a cycle (ini) at 1.85 GHz (ini), of which a fused GEMM reaches 86.25 % (fitted to
-/// published latencies).
-const CUBE_FLOP_PER_US: u64 = 8_192 * 1_850 * 8_625 / 10_000;
-/// One AIV, SwiGLU-like, bytes read and written (assumed).
-const VECTOR_BYTES_PER_US: u64 = 50_000;
-/// One AIV putting to a peer (assumed: about half of the AIVs fill the link).
-const PUT_BYTES_PER_US: u64 = 10_000;
-/// A die's link to other packages, each way (published by its communication library).
-const LINK_BYTES_PER_US: u64 = 196_000;
-/// Pickup, check of waits, signal (assumed).
-const TILE_OVERHEAD: Nanos = Nanos(200);
-/// From a signal to the moment at which a waiting core sees it (measured).
-pub(super) const COUNTER_VISIBLE: Nanos = Nanos(1_000);
-
-/// After a put, until its rows are known to have arrived (assumed).
-const FENCE: Nanos = Nanos(1_900);
 
 /// What the phases of a graph cost on one core.
 pub(super) struct Costs {
     phases: Arena<PhaseId, PhaseCost>,
+    /// Of every tile beside its work.
+    overhead: Nanos,
+    /// From a signal to the moment at which a waiting core sees it.
+    pub(super) visible: Nanos,
+    /// After a put, until its rows are known to have arrived.
+    fence: Nanos,
+    /// How many times faster than the puts of one core a die's link to other packages is.
+    link_over_put: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -41,21 +33,30 @@ struct PhaseCost {
 }
 
 impl Costs {
-    pub(super) fn new(graph: &TaskGraph) -> Self {
-        let phases = graph.phases.iter().map(|(_, phase)| PhaseCost {
-            tile_ps: tile_ps(graph, phase),
+    pub(super) fn new(graph: &TaskGraph, target: &Target) -> Self {
+        let costs = simulate::Costs::new(target);
+        let works = Works::of(graph);
+        let phases = graph.phases.iter().map(|(id, phase)| PhaseCost {
+            tile_ps: works[id].alone(target, &costs).0,
             height: u64::from(graph.spaces[phase.space].height),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
         });
-        Self { phases: phases.collect() }
+        let nanos = |ns: f64| Nanos(ns.round() as u64);
+        Self {
+            phases: phases.collect(),
+            overhead: nanos(target.sync.task_pickup_ns + target.sync.tile_overhead_ns),
+            visible: nanos(target.sync.counter_visible_ns),
+            fence: nanos(target.sync.fence_remote_ns),
+            link_over_put: target.link.other_package_gb_per_s / target.link.put_gb_per_s_per_aiv,
+        }
     }
 
     /// Time on one core for that many rows of a phase.
     fn core_time(&self, phase: PhaseId, rows: u64) -> Nanos {
         let PhaseCost { tile_ps, height, columns, .. } = self.phases[phase];
         let tiles = rows.div_ceil(height) * columns;
-        Nanos(tile_ps * columns * rows / height / 1_000) + TILE_OVERHEAD * tiles
+        Nanos(tile_ps * columns * rows / height / 1_000) + self.overhead * tiles
     }
 
     /// Time on one core for all entries of a phase.
@@ -71,8 +72,8 @@ impl Costs {
     /// have arrived, it leaves the link to others.
     pub(super) fn put_cores(&self, phase: PhaseId) -> u32 {
         let put = Nanos(self.phases[phase].tile_ps / 1_000).0.max(1);
-        let paused = (FENCE + TILE_OVERHEAD).0;
-        (LINK_BYTES_PER_US * (put + paused)).div_ceil(PUT_BYTES_PER_US * put).min(u64::from(u32::MAX)) as u32
+        let paused = (self.fence + self.overhead).0;
+        (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
 
     /// From the beginning of an entry of the phase to its end: its tiles go round among the role's cores.
@@ -81,7 +82,7 @@ impl Costs {
         // No tile is shared by two cores.
         let rows = self.entry_rows(graph, ranks, phase).min(cost.height);
         let one = Nanos(cost.tile_ps * rows / cost.height / 1_000);
-        self.entry_share(graph, role, ranks, phase).max(one + TILE_OVERHEAD)
+        self.entry_share(graph, role, ranks, phase).max(one + self.overhead)
     }
 
     /// How much of the role's time an entry of the phase takes up.
@@ -128,41 +129,6 @@ pub(super) fn entry_shares(
     move |entry| shares[entry.phase]
 }
 
-/// Picoseconds of a tile with all its rows and the columns that the tensor really has.
-fn tile_ps(graph: &TaskGraph, phase: &Phase) -> u64 {
-    let task = &graph.tasks[phase.task];
-    let shapes = task.shapes();
-    let work = task.body.steps.iter().fold(Work::default(), |sum, step| {
-        let operands: Vec<_> = step.operands.iter().map(|&operand| shapes[operand]).collect();
-        let work = (step.operation.work)(&operands, &step.result);
-        Work {
-            cube_flops: sum.cube_flops + work.cube_flops,
-            vector_bytes: sum.vector_bytes + work.vector_bytes,
-            moved_bytes: sum.moved_bytes + work.moved_bytes,
-        }
-    });
-    let (amount, per_us) = match task.core {
-        Core::Cube => (work.cube_flops, CUBE_FLOP_PER_US),
-        Core::Vector => (work.moved_bytes, VECTOR_BYTES_PER_US),
-        Core::Comm => (work.moved_bytes, PUT_BYTES_PER_US),
-    };
-    let (real, nominal) = columns(graph, phase);
-    amount * 1_000_000 / per_us * real / nominal
-}
-
-/// Columns that a phase writes: those of the tensor, and those of all its tiles.
-fn columns(graph: &TaskGraph, phase: &Phase) -> (u64, u64) {
-    let written = phase.accesses.iter().filter(|access| access.write);
-    let cut = written.filter_map(|access| match access.region.columns {
-        Columns::Tile { range: Some(range), width, .. } => {
-            let nominal = u64::from(width) * u64::from(phase.ranges[range as usize]);
-            Some((u64::from(graph.tensors[access.tensor].columns).min(nominal), nominal))
-        }
-        _ => None,
-    });
-    cut.fold((1, 1), |widest, cut| if cut.1 > widest.1 { cut } else { widest })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,9 +139,9 @@ mod tests {
     fn deepseek_projections_take_what_the_cube_allows() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let graph = checked.graph();
-        let costs = Costs::new(graph);
+        let costs = Costs::new(graph, &Target::ascend_a3());
         let matrix: u64 = [1, 2, 4].map(|p| costs.phase_time(graph, PhaseId::new(p)).0).iter().sum();
-        // 6 * H * I * rows over 24 cores at 86.25 % of peak is 9.2 ms; tiles add 200 ns each.
+        // 6 * H * I * rows over 24 cores at 86.25 % of peak is 9.2 ms; tiles add 300 ns each.
         let ms = matrix as f64 / 24.0 / 1e6;
         assert!((9.2..9.5).contains(&ms), "{ms} ms");
     }
@@ -185,8 +151,9 @@ mod tests {
         let wide = moe_ffn(&Layer { columns: 4096, ..Layer::SMALL });
         let exact = moe_ffn(&Layer { columns: 128, ..Layer::SMALL });
         let combine = PhaseId::new(6);
-        let time =
-            |checked: &crate::analyze::CheckedGraph| Costs::new(checked.graph()).phase_time(checked.graph(), combine).0;
+        let time = |checked: &crate::analyze::CheckedGraph| {
+            Costs::new(checked.graph(), &Target::ascend_a3()).phase_time(checked.graph(), combine).0
+        };
         // The router's weights are read once per tile either way and are scaled with it.
         assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));
     }

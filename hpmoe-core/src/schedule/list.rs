@@ -1,6 +1,6 @@
 //! The list scheduler: always the best of the entries that are ready.
 
-use super::cost::{COUNTER_VISIBLE, Costs, entry_shares, entry_times};
+use super::cost::{Costs, entry_shares, entry_times};
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::priority::priorities;
@@ -30,7 +30,7 @@ pub(super) fn list(
     let time = entry_times(graph, costs, roles, role_of, ranks);
     let times: Vec<Nanos> = entries.iter().map(|&entry| time(entry)).collect();
     let share = entry_shares(graph, costs, roles, role_of, ranks);
-    let priorities = priorities(checked, &groups, &precedence, role_of, &times);
+    let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
 
     let mut lists = Lists {
         incoming: precedence.incoming.clone(),
@@ -42,6 +42,7 @@ pub(super) fn list(
         role_of,
         ranks,
         kinds: kinds(checked, role_of),
+        visible: costs.visible,
     };
     for node in 0..precedence.len() {
         if precedence.incoming[node] == 0 {
@@ -136,6 +137,7 @@ struct Lists<'a> {
     role_of: &'a Arena<PhaseId, RoleId>,
     ranks: u32,
     kinds: Arena<PhaseId, Kind>,
+    visible: Nanos,
 }
 
 impl Lists<'_> {
@@ -173,7 +175,7 @@ impl Lists<'_> {
         let precedence = self.precedence;
         for next in precedence.successors(number) {
             let data = next < precedence.first_order;
-            self.pass(next, if data { end + COUNTER_VISIBLE } else { end });
+            self.pass(next, if data { end + self.visible } else { end });
         }
     }
 
@@ -205,6 +207,7 @@ mod tests {
     use crate::ids::Id;
     use crate::schedule::fixture::{Layer, circular, moe_ffn};
     use crate::schedule::{Cores, schedule, timeline};
+    use crate::target::Target;
     use crate::validate::{Violation, validate};
 
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
@@ -245,7 +248,12 @@ mod tests {
     fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
         let checked = circular(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let bars: usize = timeline(&checked, &schedule, 4).unwrap().lanes.iter().map(|(_, lane)| lane.len()).sum();
+        let bars: usize = timeline(&checked, &schedule, &Target::ascend_a3(), 4)
+            .unwrap()
+            .lanes
+            .iter()
+            .map(|(_, lane)| lane.len())
+            .sum();
         let entries: usize = schedule.orders[2].queues.iter().map(|(_, queue)| queue.len()).sum();
         assert_eq!(entries, 49);
         assert!(bars < entries, "a replay stops where entries wait for one another");

@@ -20,6 +20,6 @@ mod timeline;
 
 pub use cores::Cores;
 pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
-pub use schedule::{MAX_RANKS, schedule};
+pub use schedule::{MAX_RANKS, schedule, schedule_for};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};

@@ -1,6 +1,5 @@
 //! The longest path of work that is left after an entry begins.
 
-use super::cost::COUNTER_VISIBLE;
 use super::groups::Groups;
 use super::precedence::Precedence;
 use crate::analyze::CheckedGraph;
@@ -8,14 +7,16 @@ use crate::ids::{Arena, Id, PhaseId, RoleId};
 use crate::units::Nanos;
 use petgraph::unionfind::UnionFind;
 
-/// By entry number. Phases of one role and one space that feed the same phase share the longer of their paths, so that
-/// the entries of one group stay together and their consumer finds their tiles in L2.
+/// By entry number, from the times of entries and the time that a signal takes.
+///
+/// Phases of one role and one space that feed the same phase share the longer of their paths, so that the entries of one
+/// group stay together and their consumer finds their tiles in L2.
 pub(super) fn priorities(
     checked: &CheckedGraph,
     groups: &Groups,
     precedence: &Precedence,
     role_of: &Arena<PhaseId, RoleId>,
-    times: &[Nanos],
+    times: (&[Nanos], Nanos),
 ) -> Vec<Nanos> {
     let mut left = longest_paths(precedence, times);
     left.truncate(precedence.entries);
@@ -40,13 +41,13 @@ pub(super) fn priorities(
 }
 
 /// Over data alone: program order within a role is no work.
-fn longest_paths(precedence: &Precedence, times: &[Nanos]) -> Vec<Nanos> {
+fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -> Vec<Nanos> {
     let mut left = vec![Nanos(0); precedence.len()];
     for node in topological(precedence).into_iter().rev() {
         let after = precedence.successors(node).filter(|&next| next < precedence.first_order);
         let after = after.map(|next| left[next]).max();
         left[node] = match after {
-            Some(after) if node < precedence.entries => times[node] + COUNTER_VISIBLE + after,
+            Some(after) if node < precedence.entries => times[node] + visible + after,
             None if node < precedence.entries => times[node],
             after => after.unwrap_or_default(),
         };

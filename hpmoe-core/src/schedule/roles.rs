@@ -59,7 +59,7 @@ mod tests {
 
     fn split(checked: &crate::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
         let graph = checked.graph();
-        let (roles, _) = roles(graph, &Costs::new(graph), Cores { aic: 24, aiv });
+        let (roles, _) = roles(graph, &Costs::new(graph, &crate::target::Target::ascend_a3()), Cores { aic: 24, aiv });
         roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
     }
 

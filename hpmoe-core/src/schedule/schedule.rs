@@ -8,17 +8,26 @@ use super::roles::roles;
 use super::starts::starts;
 use super::{Cores, Schedule};
 use crate::analyze::CheckedGraph;
+use crate::target::Target;
 
 /// Most ranks that schedules are made for.
 pub const MAX_RANKS: u32 = 64;
 
-/// Shares the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`].
+/// Shares the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`]: with
+/// the default choices, for dies like those of an Ascend A3 with that many cores.
 ///
 /// The choice is a heuristic and always the same for the same graph. Whether it is right is for
 /// [`validate`](crate::validate::validate) to say.
 #[must_use]
 pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
-    let costs = Costs::new(checked.graph());
+    schedule_for(checked, &cores.on(&Target::ascend_a3()))
+}
+
+/// The same for the dies of a target.
+#[must_use]
+pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
+    let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
+    let costs = Costs::new(checked.graph(), target);
     let (roles, role_of) = roles(checked.graph(), &costs, cores);
     let band_of = bands(checked);
     let orders: Vec<_> =

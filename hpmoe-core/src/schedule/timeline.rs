@@ -1,11 +1,12 @@
 //! When entries would run: the queues replayed along the modelled times that ordered them.
 
-use super::cost::{COUNTER_VISIBLE, Costs, entry_times};
+use super::cost::{Costs, entry_times};
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::{Entry, Schedule};
 use crate::analyze::CheckedGraph;
 use crate::ids::{Arena, RoleId};
+use crate::target::Target;
 use crate::units::Nanos;
 
 /// A modelled run of an entry on all cores of its role.
@@ -28,15 +29,15 @@ pub struct Timeline {
     pub end: Nanos,
 }
 
-/// Replays the queues for a number of ranks, or nothing where there is no schedule for it. Entries wait for whole
+/// Replays the queues for a number of ranks on a target, or nothing where there is no schedule for it. Entries wait for whole
 /// entries here; on the device they wait for tiles, and overlap more.
 #[must_use]
-pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Option<Timeline> {
+pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<Timeline> {
     let order = schedule.orders.iter().find(|order| order.ranks == ranks)?;
     let graph = checked.graph();
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
-    let costs = Costs::new(graph);
+    let costs = Costs::new(graph, target);
     let time = entry_times(graph, &costs, &schedule.roles, &schedule.role_of, ranks);
 
     let mut replay = Replay {
@@ -62,7 +63,7 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Opti
                 let start = free.max(replay.ready[number]);
                 let end = start + time(entry);
                 lanes[role].push(Bar { entry, start, end });
-                replay.let_go(number, end + COUNTER_VISIBLE);
+                replay.let_go(number, end + costs.visible);
                 moved = true;
             }
         }
@@ -105,21 +106,21 @@ mod tests {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         for order in &schedule.orders {
-            let timeline = timeline(&checked, &schedule, order.ranks).unwrap();
+            let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), order.ranks).unwrap();
             for (role, queue) in order.queues.iter() {
                 let lane = &timeline.lanes[role];
                 assert!(lane.iter().map(|bar| bar.entry).eq(queue.iter().copied()));
                 assert!(lane.windows(2).all(|pair| pair[0].end <= pair[1].start));
             }
         }
-        assert!(timeline(&checked, &schedule, 3).is_none());
+        assert!(timeline(&checked, &schedule, &Target::ascend_a3(), 3).is_none());
     }
 
     #[test]
     fn matrix_cores_rarely_wait() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let timeline = timeline(&checked, &schedule, 8).unwrap();
+        let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), 8).unwrap();
         let (_, matrix) = timeline.lanes.iter().next().unwrap();
         let busy: u64 = matrix.iter().map(|bar| (bar.end - bar.start).0).sum();
         assert!(busy * 100 > timeline.end.0 * 80, "{busy} of {} ns", timeline.end.0);

@@ -4,6 +4,8 @@ use crate::input::{Input, scheduled};
 use crate::options::Schedule;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::report::{schedule_svg, schedule_text, totals};
+use hpmoe_core::schedule::Cores;
+use hpmoe_core::target::Target;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -31,7 +33,8 @@ pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
             println!("{}", schedule_text(&checked, valid.schedule()));
         }
         if let Some(path) = &options.svg {
-            let svg = schedule_svg(&checked, valid.schedule(), options.ranks).ok_or_else(|| {
+            let target = Cores::of(options.source.matrix_cores).on(&Target::ascend_a3());
+            let svg = schedule_svg(&checked, valid.schedule(), &target, options.ranks).ok_or_else(|| {
                 let experts = checked.graph().sizes.experts;
                 format!(
                     "there is no schedule for {} ranks: choose a number that divides {experts} experts",

@@ -7,3 +7,4 @@ mod program;
 mod works;
 
 pub use program::{Ours, Unfit};
+pub(crate) use works::Works;

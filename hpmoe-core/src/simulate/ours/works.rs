@@ -3,7 +3,7 @@
 use super::layout::Item;
 use crate::graph::{Access, Columns, Extent, Phase, Rows, TaskGraph};
 use crate::ids::{Arena, Id, PhaseId};
-use crate::simulate::{Efficiency, Work, reuse};
+use crate::simulate::{Costs, Efficiency, Time, Work, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Core, Device};
 
@@ -12,7 +12,7 @@ const ORIGIN: u64 = 4;
 
 /// What the tiles of one phase do.
 #[derive(Clone, Debug)]
-pub(super) struct Works {
+pub(crate) struct Works {
     height: u32,
     columns: Vec<Column>,
 }
@@ -38,12 +38,20 @@ enum Column {
 
 impl Works {
     /// Of every phase.
-    pub(super) fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
+    pub(crate) fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
         let works = graph.phases.iter().map(|(_, phase)| Self {
             height: graph.spaces[phase.space].height,
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
         });
         works.collect()
+    }
+
+    /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. Puts go to another rank.
+    pub(crate) fn alone(&self, target: &Target, costs: &Costs) -> Time {
+        let item = Item { peer: 1, owner: 0, source: 0, expert: 0, start: 0, rows: self.height };
+        let columns = 0..self.columns.len() as u32;
+        let all: Time = columns.map(|column| costs.alone(0, &self.work(target, &item, column, (1, 1)))).sum();
+        Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
     /// Of a tile; `items` of its entry are walked in bands.
