@@ -6,6 +6,7 @@
 mod bound;
 mod cost;
 mod counters;
+mod depends;
 mod engine;
 mod idle;
 mod lane;
@@ -23,6 +24,7 @@ mod time;
 
 pub use bound::{Bound, bound};
 pub use cost::{Cost, Costs, Shared, reuse};
+pub use depends::depends;
 pub use engine::simulate;
 pub use idle::Spent;
 pub use result::{OpTotal, Simulated, Slice, Stuck};

@@ -8,6 +8,8 @@ pub struct Routing {
     experts: u32,
     top_k: u32,
     rows: Vec<u32>,
+    /// By source and expert: the token of each row, where they are known.
+    tokens: Vec<Vec<Vec<u32>>>,
 }
 
 /// Rows that no tokens make.
@@ -40,7 +42,39 @@ impl Routing {
                 return no(format!("rank {source} sends {} rows of {tokens} tokens to expert {expert}", of[expert]));
             }
         }
-        Ok(Self { experts: experts as u32, top_k, rows: rows.concat() })
+        Ok(Self { experts: experts as u32, top_k, rows: rows.concat(), tokens: Vec::new() })
+    }
+
+    /// The experts of every token: by source, then token.
+    ///
+    /// # Errors
+    ///
+    /// When tokens differ in how many experts they have, when a token has one twice or one that is none, and as for
+    /// [`Self::new`].
+    pub fn of_tokens(ids: &[Vec<Vec<u32>>], experts: u32) -> Result<Self, NoRouting> {
+        let top_k = ids.iter().flatten().next().map_or(0, Vec::len);
+        let mut rows = vec![vec![0; experts as usize]; ids.len()];
+        let mut tokens = vec![vec![Vec::new(); experts as usize]; ids.len()];
+        for (source, of_source) in ids.iter().enumerate() {
+            for (token, of_token) in of_source.iter().enumerate() {
+                let no = |what: String| Err(NoRouting(format!("token {token} of rank {source} {what}")));
+                if of_token.len() != top_k {
+                    return no(format!("has {} experts, the first token {top_k}", of_token.len()));
+                }
+                for &expert in of_token {
+                    if expert >= experts {
+                        return no(format!("goes to expert {expert}; the last is {}", experts.saturating_sub(1)));
+                    }
+                    let own: &mut Vec<u32> = &mut tokens[source][expert as usize];
+                    if own.last() == Some(&(token as u32)) {
+                        return no(format!("goes to expert {expert} twice"));
+                    }
+                    own.push(token as u32);
+                    rows[source][expert as usize] += 1;
+                }
+            }
+        }
+        Ok(Self { tokens, ..Self::new(&rows, top_k as u32)? })
     }
 
     /// Every expert gets the same, as far as numbers allow; neighbouring tokens go to different experts.
@@ -58,7 +92,7 @@ impl Routing {
                 rows[(source * experts + expert) as usize] = each + u32::from(place < more);
             }
         }
-        Self { experts, top_k, rows }
+        Self { experts, top_k, rows, tokens: Vec::new() }
     }
 
     /// Each token draws `top_k` different experts; the expert in place p of an order drawn from the seed has the weight
@@ -94,7 +128,7 @@ impl Routing {
                 }
             }
         }
-        Self { experts, top_k, rows }
+        Self { experts, top_k, rows, tokens: Vec::new() }
     }
 
     /// Ranks of the group.
@@ -146,10 +180,13 @@ impl Routing {
         (rank * local..(rank + 1) * local).map(|expert| self.expert_rows(expert)).sum()
     }
 
-    /// The token of each row of a source, by expert: every expert's tokens are spread over all tokens of the source, in
-    /// ascending order, and every token has `top_k` rows. (Counts alone don't say which tokens they are.)
+    /// The token of each row of a source, by expert, in ascending order; every token has `top_k` rows. Counts alone don't
+    /// say which tokens they are: every expert's are then spread over all tokens of the source.
     #[must_use]
     pub fn tokens_of_rows(&self, source: u32) -> Vec<Vec<u32>> {
+        if let Some(known) = self.tokens.get(source as usize) {
+            return known.clone();
+        }
         let counts = self.of(source);
         let all: u64 = counts.iter().map(|&rows| u64::from(rows)).sum();
         // Rows by where they would like to be, in 1/(2 rows) of all tokens.
@@ -234,6 +271,19 @@ mod tests {
             }
             assert!(rows.iter().all(|&rows| rows == 3));
         }
+    }
+
+    #[test]
+    fn tokens_that_are_known_are_kept() {
+        let ids = [vec![vec![0, 3], vec![1, 0]], vec![vec![2, 3], vec![3, 0]]];
+        let routing = Routing::of_tokens(&ids, 4).unwrap();
+        assert_eq!((routing.ranks(), routing.top_k(), routing.tokens(1)), (2, 2, 2));
+        assert_eq!((routing.expert_rows(3), routing.rows(0, 0)), (3, 2));
+        assert_eq!(routing.tokens_of_rows(0), [vec![0, 1], vec![1], vec![], vec![0]]);
+        let words = |ids: Vec<Vec<u32>>| Routing::of_tokens(&[ids], 4).unwrap_err().to_string();
+        assert_eq!(words(vec![vec![0, 4]]), "token 0 of rank 0 goes to expert 4; the last is 3");
+        assert_eq!(words(vec![vec![0, 1], vec![2, 2]]), "token 1 of rank 0 goes to expert 2 twice");
+        assert_eq!(words(vec![vec![0, 1], vec![2]]), "token 1 of rank 0 has 1 experts, the first token 2");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::constants::KEYS;
 use super::{Fault, Target};
+use crate::syntax::nearest;
 
 /// How a value is known, by the first word of the comment behind it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -70,7 +71,7 @@ impl Target {
         let (name, value) = parts.ok_or_else(|| fault(format!("`{assignment}` is not `section.key=value`")))?;
         let (name, value) = (name.trim(), value.trim());
         let place = KEYS.iter().position(|key| name == format!("{}.{}", key.section, key.key));
-        let place = place.ok_or_else(|| fault(format!("no target has a constant `{name}`")))?;
+        let place = place.ok_or_else(|| fault(format!("no target has a constant `{name}`{}", hint(name))))?;
         let key = &KEYS[place];
         let number = value.parse().ok().filter(|&number| key.range.holds(number));
         let number = number.ok_or_else(|| fault(format!("`{name}` is {}, not `{value}`", key.range.words())))?;
@@ -78,6 +79,14 @@ impl Target {
         self.constants[place].source = Source::Given;
         Ok(())
     }
+}
+
+/// The nearest constant, where one is near enough to be meant; a name without its section is near too.
+fn hint(name: &str) -> String {
+    let names: Vec<String> = KEYS.iter().map(|key| format!("{}.{}", key.section, key.key)).collect();
+    let whole = names.iter().find(|full| full.ends_with(&format!(".{name}"))).cloned();
+    let near = whole.or_else(|| nearest(name, names.iter().map(String::as_str)));
+    near.map_or_else(String::new, |near| format!(": is `{near}` meant?"))
 }
 
 impl Source {
@@ -88,5 +97,19 @@ impl Source {
             comment if comment.starts_with("assumed") => Self::Assumed,
             _ => Self::Known,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_constant_is_told_with_the_nearest() {
+        let words = |assignment| Target::ascend_a3().set(assignment).unwrap_err().to_string();
+        let near = "no target has a constant `sync.tile_overhead`: is `sync.tile_overhead_ns` meant?";
+        assert_eq!(words("sync.tile_overhead=900"), near);
+        assert!(words("tile_overhead_ns=900").ends_with("is `sync.tile_overhead_ns` meant?"));
+        assert_eq!(words("x.y=1"), "no target has a constant `x.y`");
     }
 }

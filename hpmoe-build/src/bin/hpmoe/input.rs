@@ -8,6 +8,7 @@ use hpmoe_core::finding::Diagnostic;
 use hpmoe_core::schedule::{Cores, schedule};
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::validate::{ValidSchedule, validate};
+use std::path::Path;
 
 /// A file and what the front end makes of each of its kernels.
 pub(crate) struct Input {
@@ -21,9 +22,19 @@ pub(crate) type Checked = Result<Vec<CheckedGraph>, Vec<Diagnostic>>;
 
 impl Input {
     pub(crate) fn read(source: &Source) -> Result<Self, String> {
-        let name = source.file.display().to_string();
-        let text = std::fs::read_to_string(&source.file).map_err(|error| format!("can't read {name}: {error}"))?;
-        let settings = parse_settings(&source.settings.join(","))?;
+        Self::of(&source.file, &source.settings)
+    }
+
+    /// A file with constants set.
+    pub(crate) fn of(file: &Path, settings: &[String]) -> Result<Self, String> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
+        Self::parse(name, text, settings)
+    }
+
+    /// A text with constants set.
+    pub(crate) fn parse(name: String, text: String, settings: &[String]) -> Result<Self, String> {
+        let settings = parse_settings(&settings.join(","))?;
         let modules = modules(&text).map_err(|error| {
             let start = error.span().start();
             format!("{name}:{}:{}: {error}", start.line, start.column + 1)
@@ -69,7 +80,12 @@ pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<Val
     if matrix_cores == 0 {
         return Err("--matrix-cores is 0: a rank has at least one".into());
     }
-    validate(checked, schedule(checked, Cores::of(matrix_cores))).map_err(|violations| {
+    scheduled_on(checked, Cores::of(matrix_cores))
+}
+
+/// The same for any cores of a rank.
+pub(crate) fn scheduled_on(checked: &CheckedGraph, cores: Cores) -> Result<ValidSchedule, String> {
+    validate(checked, schedule(checked, cores)).map_err(|violations| {
         let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
         format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
     })

@@ -5,7 +5,11 @@ mod diff;
 mod graph;
 mod input;
 mod options;
+mod progress;
+mod routing;
 mod schedule;
+mod simulate;
+mod target;
 
 use clap::Parser as _;
 use options::{Command, Options};
@@ -16,6 +20,7 @@ fn main() -> ExitCode {
         Command::Check(source) => check::check(&source),
         Command::Graph(graph) => graph::graph(&graph),
         Command::Schedule(schedule) => schedule::schedule(&schedule),
+        Command::Simulate(simulate) => simulate::simulate(&simulate),
         Command::Diff(diff) => diff::diff(&diff),
     };
     match result {

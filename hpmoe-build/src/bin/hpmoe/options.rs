@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Checks, draws and schedules the kernels of a Rust source file.
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Graph(Graph),
     /// Prints the schedule.
     Schedule(Schedule),
+    /// Simulates the kernel, the original system and the operator-by-operator execution on a described target.
+    Simulate(Simulate),
     /// Compares the schedules of two files.
     Diff(Diff),
 }
@@ -78,4 +80,80 @@ pub(crate) struct Diff {
     /// Matrix cores of a rank.
     #[arg(long, default_value_t = 24)]
     pub(crate) matrix_cores: u32,
+}
+
+/// Who plans and runs the layer.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Policy {
+    /// The kernel of the file, as scheduled.
+    Ours,
+    /// HyperParallel-MoE: its tasks, queues, counters and polling.
+    Hyperparallel,
+    /// One operator after another, over the whole device.
+    Serial,
+}
+
+/// Which pass of the layer.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    /// Tokens to outputs.
+    Forward,
+    /// Gradients of outputs to gradients of tokens and weights.
+    Backward,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+/// A target and what is changed of it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TargetChoice {
+    /// A built-in target, or a file like it.
+    #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
+    pub(crate) target: String,
+    /// Changes a constant of the target; may be given again and again.
+    #[arg(long = "constant", value_name = "SECTION.KEY=VALUE")]
+    pub(crate) constants: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Simulate {
+    /// The Rust file with the `#[megakernel]` modules.
+    #[arg(value_name = "FILE.rs")]
+    pub(crate) file: PathBuf,
+    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Only this policy; without, all three.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<Policy>,
+    /// Which pass.
+    #[arg(long, value_enum, default_value = "forward")]
+    pub(crate) direction: Direction,
+    /// The taskflow of `ours`, as NAME or KERNEL::NAME; without, the one called as the direction.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) taskflow: Option<String>,
+    /// Ranks of the group.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) ranks: u32,
+    #[command(flatten)]
+    pub(crate) target: TargetChoice,
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    #[arg(long, value_name = "ROUTING", default_value = "balanced")]
+    pub(crate) routing: String,
+    /// Whether waiting cores of the original look at their counters only now and then, as they do.
+    #[arg(long, value_enum, default_value = "on")]
+    pub(crate) polling: Switch,
+    /// Counts the permutation and the top-k sum: in `ours` as it has them, in the others as kernels of their own.
+    #[arg(long)]
+    pub(crate) count_extras: bool,
+    /// Prints the bytes that each rank puts to each, simulated.
+    #[arg(long)]
+    pub(crate) traffic: bool,
+    /// Prints JSON: one object with --policy, else a list of them.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -7,7 +7,7 @@ use crate::simulate::{Costs, Efficiency, Time, Work, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Core, Device};
 
-/// Bytes of a (token, k) that goes with each row of a put through the route.
+/// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
 const ORIGIN: u64 = 4;
 
 /// What the tiles of one phase do.
@@ -110,7 +110,7 @@ impl Column {
             Core::Comm => {
                 let written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
                 let row = written.map(|(param, _)| bytes(param) / u64::from(extent(param).0.max(1))).sum::<u64>();
-                Self::Put { row: row + if phase.origins.is_some() { ORIGIN } else { 0 } }
+                Self::Put { row: row + if phase.origins.is_some_and(|origins| origins.write) { ORIGIN } else { 0 } }
             }
         }
     }

@@ -1,0 +1,46 @@
+//! `hpmoe simulate`: the kernel, the original and the serial execution on a described target.
+
+mod json;
+mod runs;
+mod scenario;
+mod text;
+
+use crate::options::{Policy, Simulate};
+use hpmoe_core::simulate::depends;
+use hpmoe_core::target::{Constant, Target};
+use scenario::Scenario;
+use std::process::ExitCode;
+
+const ALL: [Policy; 3] = [Policy::Ours, Policy::Hyperparallel, Policy::Serial];
+
+pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
+    let policies = options.policy.map_or_else(|| ALL.to_vec(), |policy| vec![policy]);
+    let scenario = Scenario::read(options, &policies)?;
+    let runs = runs::runs(&scenario, &policies, options.count_extras)?;
+    if options.json {
+        let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
+        let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
+        println!("{value}");
+    } else {
+        print!("{}", text::text(options, &scenario, &runs));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The estimates that figures of these policies rest on.
+fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
+    let target = &scenario.target;
+    let used = |of: &&Constant| policies.iter().any(|policy| depends(policy.name(), of));
+    target.assumed().filter(used).map(|of| constant(target, of)).collect()
+}
+
+/// As in `sync.tile_overhead_ns = 200 (assumed)`.
+fn constant(target: &Target, constant: &Constant) -> String {
+    let Constant { section, key, comment, .. } = constant;
+    let value = target.get(section, key).unwrap_or_default();
+    if comment.is_empty() {
+        format!("{section}.{key} = {value}")
+    } else {
+        format!("{section}.{key} = {value} ({comment})")
+    }
+}

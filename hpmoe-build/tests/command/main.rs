@@ -1,0 +1,37 @@
+//! The command `hpmoe`, run as users run it.
+
+mod simulate;
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// The forward layer.
+const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/moe_ffn.rs");
+/// A size that is simulated in no time and has tiles as on a device.
+const SIZE: &str =
+    "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
+
+fn hpmoe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
+}
+
+/// What a command that succeeds prints.
+fn prints(arguments: &[&str]) -> String {
+    let output = hpmoe(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&prints(arguments)).expect("JSON")
+}
+
+/// What a command that fails says: one line.
+fn refuses(arguments: &[&str]) -> String {
+    let output = hpmoe(arguments);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?} succeeds");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}

@@ -1,0 +1,112 @@
+//! `hpmoe simulate`.
+
+use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
+use serde_json::Value;
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["simulate", LAYER, "--set", SIZE, "--ranks", "4"], more].concat()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+#[test]
+fn all_policies_stand_in_one_table_with_what_it_rests_on() {
+    let table = prints(&with(&[]));
+    for part in ["ours ", "hyperparallel ", "serial ", "dependency", "communication", "contention", "tail"] {
+        assert!(table.contains(part), "{part} is missing in\n{table}");
+    }
+    assert!(table.lines().next().unwrap().contains("simulated on ascend-a3: 4 ranks of 256 tokens"));
+    assert!(table.contains("sync.tile_overhead_ns = 200 (assumed") && table.contains("original.empty_task_us = 1.5"));
+    // One policy rests on fewer.
+    let serial = prints(&with(&["--policy", "serial"]));
+    assert!(serial.contains("vector.elementwise_gb_per_s = 50") && !serial.contains("original."));
+}
+
+#[test]
+fn a_policy_is_one_object() {
+    for policy in ["ours", "hyperparallel", "serial"] {
+        let found = json(&with(&["--policy", policy, "--json"]));
+        assert_eq!((found["policy"].as_str(), found["ranks"].as_u64()), (Some(policy), Some(4)));
+        assert_eq!((found["direction"].as_str(), found["target"].as_str()), (Some("forward"), Some("ascend-a3")));
+        let (time, bound) = (number(&found, "simulated_us"), number(&found, "bound_us"));
+        assert!(0.0 < bound && bound <= time, "{bound} of {time}");
+        assert!((0.0..=1.0).contains(&number(&found, "aic_useful")));
+        // All that a core does or doesn't do is the latency.
+        for kind in ["aic", "aiv"] {
+            let parts = ["idle", "busy"].into_iter().flat_map(|half| found[half].as_object().unwrap().values());
+            let sum: f64 = parts.map(|part| number(part, kind)).sum();
+            assert!((sum / time - 1.0).abs() < 1e-3, "{sum} of {time}");
+        }
+        let empty = number(&found, "empty_tasks") / number(&found, "tasks");
+        assert!(policy != "ours" || empty == 0.0, "{empty}");
+        assert!(policy != "hyperparallel" || empty > 0.5, "{empty}");
+    }
+    assert_eq!(json(&with(&["--json"])).as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn the_baselines_have_a_backward_pass() {
+    let of = |direction| json(&with(&["--policy", "hyperparallel", "--direction", direction, "--json"]));
+    let (forward, backward) = (of("forward"), of("backward"));
+    assert!(number(&backward, "simulated_us") > number(&forward, "simulated_us"));
+    let refused = refuses(&with(&["--taskflow", "sideways"]));
+    assert!(refused.contains("no taskflow `sideways`") && refused.contains("moe_ffn::forward"), "{refused}");
+}
+
+#[test]
+fn constants_and_polling_change_what_is_simulated() {
+    let of = |more: &[&str]| {
+        let base = with(&["--policy", "hyperparallel", "--json"]);
+        number(&json(&[&base, more].concat()), "simulated_us")
+    };
+    assert!(of(&["--polling", "off"]) < of(&[]));
+    assert!(of(&["--constant", "sync.tile_overhead_ns=9000"]) > of(&[]));
+    let table = prints(&with(&["--constant", "sync.tile_overhead_ns=900"]));
+    assert!(table.contains("set for this run:\n  sync.tile_overhead_ns = 900"), "{table}");
+}
+
+#[test]
+fn extras_are_counted_on_request() {
+    for policy in ["ours", "serial"] {
+        let of = |more: &[&str]| json(&with(&[&["--policy", policy, "--json"], more].concat()));
+        let (without, with) = (of(&[]), of(&["--count-extras"]));
+        assert!(number(&with, "simulated_us") > number(&without, "simulated_us"), "{policy}");
+    }
+}
+
+#[test]
+fn routings_come_from_names_and_files() {
+    let skewed = json(&with(&["--routing", "zipf:1.2:3", "--policy", "ours", "--json"]));
+    let even = json(&with(&["--policy", "ours", "--json", "--traffic"]));
+    assert!(number(&skewed, "simulated_us") > number(&even, "simulated_us"));
+    let sent: u64 = even["traffic_bytes"][0].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    // Out and back, with four bytes that tell where a row came from.
+    assert_eq!(sent, 256 * 4 * (2 * 2048 + 4));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counts.json");
+    std::fs::write(&path, format!("{{\"counts\":{:?}}}", vec![vec![64; 16]; 4])).unwrap();
+    let path = path.to_str().unwrap();
+    let file = json(&with(&["--routing", path, "--policy", "ours", "--json"]));
+    assert_eq!(file["simulated_us"], even["simulated_us"]);
+    let refused = refuses(&["simulate", LAYER, "--set", SIZE, "--ranks", "8", "--routing", path]);
+    assert!(refused.contains("4 ranks and 16 experts") && refused.contains("8 ranks"), "{refused}");
+}
+
+#[test]
+fn bad_input_is_told_in_a_line() {
+    for (more, said) in [
+        (["--constant", "sync.tile_overhed_ns=1"], "is `sync.tile_overhead_ns` meant?"),
+        (["--constant", "cores.aic=0.5"], "`cores.aic` is a whole number from 1 on, not `0.5`"),
+        (["--target", "nowhere.toml"], "neither built in"),
+        (["--routing", "zipf:-1"], "an exponent, zero or above"),
+        (["--set", "HIDEN=4"], "HIDDEN"),
+    ] {
+        let refused = refuses(&with(&more));
+        assert!(refused.starts_with("error: ") && refused.contains(said), "{refused}");
+    }
+    assert!(refuses(&["simulate", LAYER, "--ranks", "3"]).contains("3 ranks don't share 16 experts"));
+    assert!(!hpmoe(&with(&["--policy", "best"])).status.success());
+}
