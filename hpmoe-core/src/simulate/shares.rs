@@ -1,5 +1,8 @@
 //! Max-min fair shares.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// Users of one resource: how many alike, and what each wants at most.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Users {
@@ -43,13 +46,20 @@ pub(super) struct Flows {
     pub(super) count: u32,
 }
 
+const NONE: u32 = u32::MAX;
+
 /// Working space of [`flow_rates`], kept between calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
     left: Vec<f64>,
     waiting: Vec<u32>,
-    open: Vec<u32>,
-    touched: Vec<u32>,
+    /// By end: a place in `next`, which is twice the flow, and one more where it arrives.
+    first: Vec<u32>,
+    /// The place of another flow through the same end.
+    next: Vec<u32>,
+    /// Ends by what they could give to each flow that is not stopped yet, the least first; it only ever grows. (The bits
+    /// of a non-negative number sort like it.)
+    fullest: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// The max-min rate of one flow of each kind, none above `most`: all rates rise together, and a resource that is full
@@ -57,51 +67,68 @@ pub(super) struct Filling {
 pub(super) fn flow_rates(space: &mut Filling, capacity: &[f64], flows: &[Flows], most: f64, rates: &mut Vec<f64>) {
     rates.clear();
     rates.resize(flows.len(), most);
-    space.left.clear();
-    space.left.extend_from_slice(capacity);
-    space.waiting.clear();
-    space.waiting.resize(capacity.len(), 0);
-    space.touched.clear();
-    for flow in flows {
-        for end in [flow.out, flow.into] {
-            if space.waiting[end as usize] == 0 && flow.count > 0 {
-                space.touched.push(end);
+    space.lay_out(capacity, flows);
+    for end in 0..capacity.len() as u32 {
+        space.may_stop(end, most);
+    }
+    let mut full = 0.0;
+    while let Some(Reverse((bits, end))) = space.fullest.pop() {
+        if space.waiting[end as usize] == 0 {
+            continue;
+        }
+        let share = space.share(end);
+        if share.to_bits() != bits {
+            space.may_stop(end, most);
+            continue;
+        }
+        // Ends that are as full but for rounding stop their flows at the same rate.
+        if share > full * (1.0 + 1e-9) {
+            full = share;
+        }
+        let mut place = space.first[end as usize];
+        while place != NONE {
+            let flow = (place / 2) as usize;
+            let Flows { out, into, count } = flows[flow];
+            if rates[flow] >= most {
+                rates[flow] = full;
+                for end in [out, into].map(|end| end as usize) {
+                    space.left[end] = (space.left[end] - full * f64::from(count)).max(0.0);
+                    space.waiting[end] -= count;
+                }
             }
-            space.waiting[end as usize] += flow.count;
+            place = space.next[place as usize];
         }
     }
-    space.open.clear();
-    space.open.extend(0..flows.len() as u32);
-    loop {
-        let share = |end: u32| space.left[end as usize] / f64::from(space.waiting[end as usize]);
-        let busy = space.touched.iter().copied().filter(|&end| space.waiting[end as usize] > 0);
-        let full = busy.map(share).fold(f64::INFINITY, f64::min);
-        if full >= most {
-            return;
-        }
-        // Ends that are as full but for rounding are taken together.
-        let limit = full * (1.0 + 1e-9);
-        let stopped: Vec<u32> = space
-            .open
-            .iter()
-            .copied()
-            .filter(|&flow| {
-                let Flows { out, into, count } = flows[flow as usize];
-                count > 0 && (share(out) <= limit || share(into) <= limit)
-            })
-            .collect();
-        for &flow in &stopped {
-            let Flows { out, into, count } = flows[flow as usize];
-            rates[flow as usize] = full;
-            for end in [out, into] {
-                space.left[end as usize] = (space.left[end as usize] - full * f64::from(count)).max(0.0);
-                space.waiting[end as usize] -= count;
+}
+
+impl Filling {
+    fn lay_out(&mut self, capacity: &[f64], flows: &[Flows]) {
+        self.left.clear();
+        self.left.extend_from_slice(capacity);
+        self.waiting.clear();
+        self.waiting.resize(capacity.len(), 0);
+        self.first.clear();
+        self.first.resize(capacity.len(), NONE);
+        self.next.clear();
+        for flow in flows {
+            for end in [flow.out, flow.into].map(|end| end as usize) {
+                self.waiting[end] += flow.count;
+                let place = self.next.len() as u32;
+                self.next.push(std::mem::replace(&mut self.first[end], place));
             }
         }
-        let rates = &*rates;
-        space.open.retain(|&flow| flows[flow as usize].count > 0 && rates[flow as usize] >= most);
-        if stopped.is_empty() || space.open.is_empty() {
-            return;
+        self.fullest.clear();
+    }
+
+    fn share(&self, end: u32) -> f64 {
+        self.left[end as usize] / f64::from(self.waiting[end as usize])
+    }
+
+    /// Notes an end that has less for each of its flows than they may take at most.
+    fn may_stop(&mut self, end: u32, most: f64) {
+        let waiting = f64::from(self.waiting[end as usize]);
+        if self.left[end as usize] < waiting * most {
+            self.fullest.push(Reverse((self.share(end).to_bits(), end)));
         }
     }
 }

@@ -8,6 +8,7 @@ mod text;
 use crate::options::{Policy, Simulate};
 use hpmoe_core::simulate::depends;
 use hpmoe_core::target::{Constant, Target};
+use runs::Extras;
 use scenario::Scenario;
 use std::process::ExitCode;
 
@@ -16,7 +17,9 @@ const ALL: [Policy; 3] = [Policy::Ours, Policy::Hyperparallel, Policy::Serial];
 pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
     let policies = options.policy.map_or_else(|| ALL.to_vec(), |policy| vec![policy]);
     let scenario = Scenario::read(options, &policies)?;
-    let runs = runs::runs(&scenario, &policies, options.count_extras)?;
+    // A script that asks for one policy wants its time soon.
+    let extras = Extras { count: options.count_extras, tell: !options.json || options.policy.is_none() };
+    let runs = runs::runs(&scenario, &policies, extras)?;
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
         let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };

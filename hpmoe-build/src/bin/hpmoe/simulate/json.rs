@@ -36,10 +36,12 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
             "overhead": by_kind(|spent| spent.overhead),
             "launch": by_kind(|spent| spent.launch),
         },
-        "extras_us": run.extras.us(),
         "refused_by_the_original": run.limits,
         "assumed": super::assumed(scenario, &[run.policy]),
     });
+    if let Some(extras) = run.extras {
+        value["extras_us"] = json!(extras.us());
+    }
     if traffic {
         value["traffic_bytes"] = json!(simulated.traffic);
     }

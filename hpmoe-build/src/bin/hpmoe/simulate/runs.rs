@@ -17,8 +17,9 @@ pub(crate) struct Run {
     pub(crate) simulated: Simulated,
     /// Matrix and vector cores of a rank that take tasks.
     cores: [u32; 2],
-    /// What the original leaves to other kernels takes that much more: as kernels of their own, or within `ours`.
-    pub(crate) extras: Time,
+    /// What the original leaves to other kernels takes that much more: as kernels of their own, or within `ours`, where that
+    /// was asked for: it takes a second simulation.
+    pub(crate) extras: Option<Time>,
     /// What the original would refuse.
     pub(crate) limits: Vec<String>,
 }
@@ -54,32 +55,42 @@ impl Run {
     }
 }
 
+/// What to do about the work that the original leaves to other kernels.
+#[derive(Clone, Copy)]
+pub(crate) struct Extras {
+    /// It is part of the latency.
+    pub(crate) count: bool,
+    /// It is told apart, for `ours` too.
+    pub(crate) tell: bool,
+}
+
 /// Simulates the policies one after another.
-pub(crate) fn runs(scenario: &Scenario, policies: &[Policy], count_extras: bool) -> Result<Vec<Run>, String> {
+pub(crate) fn runs(scenario: &Scenario, policies: &[Policy], extras: Extras) -> Result<Vec<Run>, String> {
     let progress = Progress::new(policies.len());
     let mut all = Vec::new();
     for &policy in policies {
         progress.begins(format!("simulating {} on {} ranks", policy.name(), scenario.ranks));
-        all.push(run(scenario, policy, count_extras)?);
+        all.push(run(scenario, policy, extras)?);
         progress.ended();
     }
     Ok(all)
 }
 
-fn run(scenario: &Scenario, policy: Policy, count_extras: bool) -> Result<Run, String> {
-    let program = scenario.program(policy, count_extras)?;
+fn run(scenario: &Scenario, policy: Policy, Extras { count, tell }: Extras) -> Result<Run, String> {
+    let program = scenario.program(policy, count)?;
     let timed = |program: &dyn Program| {
         simulate(&scenario.target, program, false).map_err(|stuck| format!("{}: {stuck}", policy.name()))
     };
     let simulated = timed(&*program)?;
     let (extras, counted) = if policy == Policy::Ours {
         // Ours overlaps them with the rest: what they cost is the difference.
-        let other = timed(&*scenario.program(policy, !count_extras)?)?.time;
-        (simulated.time.since(other) + other.since(simulated.time), Time::ZERO)
+        let other = || timed(&*scenario.program(policy, !count)?).map(|other| other.time);
+        let other = if tell { Some(other()?) } else { None };
+        (other.map(|other| simulated.time.since(other) + other.since(simulated.time)), Time::ZERO)
     } else {
         let extras = extras(&scenario.shape()?, scenario.direction, &scenario.target);
         let extras = extras.iter().map(|extra| extra.time).sum();
-        (extras, if count_extras { extras } else { Time::ZERO })
+        (Some(extras), if count { extras } else { Time::ZERO })
     };
     Ok(Run {
         policy,

@@ -97,12 +97,12 @@ fn spent(scenario: &Scenario, runs: &[Run]) -> String {
 fn apart(options: &Simulate, runs: &[Run]) -> String {
     let counted = if options.count_extras { "counted above" } else { "not counted above" };
     let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
-    for run in runs {
+    for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
         let what = match run.policy {
             Policy::Ours => "permutation within the puts, top-k sum overlapped",
             _ => "routing tables, permutation, top-k sum as kernels of their own",
         };
-        let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), run.extras.us());
+        let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), extras.us());
     }
     for limit in runs.iter().flat_map(|run| &run.limits) {
         let _ = writeln!(text, "the original itself refuses this layer: {limit}");
