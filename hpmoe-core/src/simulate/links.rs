@@ -59,7 +59,8 @@ impl Links {
             self.flows.push(Flows { out: from * ENDS + other, into: to * ENDS + other + 1, count: 0 });
         }
         let lane = self.lane_of[pair];
-        if self.lanes[lane as usize].len() == 0 {
+        // A lane that became empty a moment ago is still listed.
+        if self.lanes[lane as usize].len() == 0 && !self.active.contains(&lane) {
             self.active.push(lane);
         }
         self.lanes[lane as usize].join(now, bytes as f64, core);
@@ -103,5 +104,23 @@ impl Links {
                 foretell(end.max(now), lane, of.version);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_that_empties_and_fills_at_once_counts_once() {
+        let target = Target::ascend_a3();
+        let mut links = Links::new(&target, 4);
+        links.join(Time::ZERO, (0, 2), 10_000, 7);
+        let mut end = Time::ZERO;
+        links.settle(Time::ZERO, |time, _, _| end = time);
+        assert_eq!(links.pop(end, 0), Some(7));
+        links.join(end, (0, 2), 10_000, 7);
+        links.settle(end, |_, _, _| {});
+        assert_eq!(links.active, [0]);
     }
 }

@@ -81,7 +81,10 @@ impl Memories {
         let of = &mut self.lanes[lane as usize].2;
         let die = &mut self.dies[rank as usize];
         if of.len() == 0 {
-            die.active.push(lane);
+            // A lane that became empty a moment ago is still listed.
+            if !die.active.contains(&lane) {
+                die.active.push(lane);
+            }
             of.set_rate(now, 1.0);
         }
         of.join(now, time, core);
@@ -178,5 +181,23 @@ impl Memories {
             die.dirty = true;
             self.dirty.push(rank);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_that_empties_and_fills_at_once_counts_once() {
+        let target = Target::ascend_a3();
+        let mut memories = Memories::new(&target, 1);
+        let work = Shared { time: Time(1_000), hbm: 1.0, l2: 1.0 };
+        memories.join(Time::ZERO, 0, &work, 7);
+        memories.settle(Time::ZERO, |_, _, _| {});
+        assert_eq!(memories.pop(Time(1_000), 0), Some(7));
+        memories.join(Time(1_000), 0, &work, 7);
+        memories.settle(Time(1_000), |_, _, _| {});
+        assert_eq!(memories.dies[0].active, [0]);
     }
 }
