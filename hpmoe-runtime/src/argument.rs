@@ -3,13 +3,17 @@
 use std::marker::PhantomData;
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, PerRank, Tensor};
+use hpmoe_kernels::{Element, Experts, PerRank, Received, Slots, Tensor};
 
 /// What a rank's part of a tensor argument has rows of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowKind {
     /// A row per token.
     Tokens,
+    /// A row per token received.
+    Received,
+    /// A row per (token, k).
+    Slots,
     /// That many rows for each expert.
     Experts(usize),
 }
@@ -19,7 +23,7 @@ pub(crate) enum RowKind {
 pub(crate) struct Part {
     /// Where its first element lies.
     pub(crate) address: u64,
-    /// Tokens or experts.
+    /// Rows or experts.
     pub(crate) count: usize,
 }
 
@@ -52,29 +56,37 @@ mod sealed {
     impl<X> Sealed for hpmoe_kernels::PerRank<X> {}
 }
 
-/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>` and `PerRank<Experts<T, N, K>>`.
+/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Slots<T, C>>` and
+/// `PerRank<Experts<T, N, K>>`.
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
 }
 
-impl<T: Element, const C: usize> TensorArgument for PerRank<Tensor<T, C>> {
-    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
-        let part = |tensor: &Tensor<T, C>| Part {
-            address: tensor.address().expose_provenance() as u64,
-            count: tensor.row_count(),
-        };
-        Argument {
-            name,
-            element: T::TYPE,
-            columns: C,
-            kind: RowKind::Tokens,
-            parts: self.iter().map(part).collect(),
-            writable,
-            borrow: PhantomData,
+/// Tensors of rows: what a row is for, and that is all.
+macro_rules! rows {
+    ($($tensor:ident: $kind:ident),*) => {$(
+        impl<T: Element, const C: usize> TensorArgument for PerRank<$tensor<T, C>> {
+            fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
+                let part = |tensor: &$tensor<T, C>| Part {
+                    address: tensor.address().expose_provenance() as u64,
+                    count: tensor.row_count(),
+                };
+                Argument {
+                    name,
+                    element: T::TYPE,
+                    columns: C,
+                    kind: RowKind::$kind,
+                    parts: self.iter().map(part).collect(),
+                    writable,
+                    borrow: PhantomData,
+                }
+            }
         }
-    }
+    )*};
 }
+
+rows!(Tensor: Tokens, Received: Received, Slots: Slots);
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {

@@ -64,7 +64,7 @@ fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(),
 
 const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     match tensor.memory {
-        Memory::Argument(number) => Some(number),
+        Memory::Argument(number) | Memory::Shared(number) => Some(number),
         Memory::Workspace | Memory::Symmetric => None,
     }
 }
@@ -129,11 +129,15 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
 fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), LaunchError> {
     let wanted = match tensor.extent {
         Extent::Expert(height) => RowKind::Experts(height as usize),
-        Extent::Token | Extent::Slot | Extent::Received => RowKind::Tokens,
+        Extent::Token => RowKind::Tokens,
+        Extent::Slot => RowKind::Slots,
+        Extent::Received => RowKind::Received,
     };
     let tell = |kind| match kind {
         RowKind::Experts(height) => format!("{height} rows per expert"),
         RowKind::Tokens => "a row per token".to_owned(),
+        RowKind::Received => "a row per token received".to_owned(),
+        RowKind::Slots => "a row per (token, k)".to_owned(),
     };
     match argument.kind == wanted {
         true => Ok(()),

@@ -53,6 +53,8 @@ pub enum Extent {
 pub enum Memory {
     /// The n-th tensor argument of the taskflow.
     Argument(usize),
+    /// The n-th tensor argument of the taskflow, which peers write.
+    Shared(usize),
     /// The rank's workspace.
     Workspace,
     /// The symmetric heap.

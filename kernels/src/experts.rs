@@ -38,6 +38,17 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         Self::from_slice(&values)
     }
 
+    /// `experts` matrices of zeros.
+    #[must_use]
+    pub fn zeros(experts: usize) -> Self {
+        Self { cells: Buffer::filled(experts * N * K, T::default()) }
+    }
+
+    /// `experts` matrices of which every bit is set.
+    pub(crate) fn poisoned(experts: usize) -> Self {
+        Self { cells: Buffer::filled(experts * N * K, T::POISON) }
+    }
+
     /// Number of experts.
     #[must_use]
     pub fn count(&self) -> usize {

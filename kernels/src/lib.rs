@@ -33,7 +33,7 @@ pub use per_rank::PerRank;
 pub use rank::{Expert, Rank, Ranks};
 pub use route::{Piece, Route, RouteError, RowTile, TokenBlock};
 pub use tensor::Tensor;
-pub use tile::{Tile, TileBuf};
+pub use tile::{RAGGED, Tile, TileBuf};
 pub use value::Value;
 pub use workspace::{Received, Slots};
 

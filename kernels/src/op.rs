@@ -151,6 +151,15 @@ pub enum VectorCall {
     Unary(&'static str, Slot, Slot),
 }
 
+/// Which way of a tile the sums of a product run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contracted {
+    /// Along its columns: the tile holds M×K, or N×K.
+    Columns,
+    /// Along its rows: the tile holds K×M, or K×N.
+    Rows,
+}
+
 /// What an operation becomes on the device.
 #[derive(Clone, Copy, Debug)]
 pub enum Device {
@@ -161,7 +170,16 @@ pub enum Device {
     /// A value is rounded to another type and stays on chip.
     Cast,
     /// A product on the cube, written by the store that follows.
-    Matmul,
+    Matmul {
+        /// Which way of the left tile is contracted.
+        x: Contracted,
+        /// Which way of the right tile is contracted.
+        w: Contracted,
+        /// Whether the first operand is a value that the product is added to.
+        adds: bool,
+    },
+    /// A value is added to what its tile holds.
+    Accumulate,
     /// A copy to another rank.
     Put,
     /// A sequence of vector calls. They run in order, with a barrier wherever one reads what another wrote.

@@ -6,6 +6,11 @@ use std::fmt;
 use crate::buffer::Buffer;
 use crate::{Element, Float};
 
+/// As many rows as an expert has: the height of a tile of all rows received for it, `Tile<bf16, RAGGED, COLS>`.
+///
+/// It is a bound as any other, larger than the number of rows that a rank can receive.
+pub const RAGGED: usize = 1 << 30;
+
 /// Which rows of a tensor a tile has.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows<'a> {

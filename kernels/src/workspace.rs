@@ -4,12 +4,14 @@
 
 use crate::buffer::Buffer;
 use crate::tile::Rows;
-use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile, TokenBlock};
+use crate::{Element, Expert, Experts, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile, TokenBlock};
 
 /// A row of `C` elements for each token that a rank receives: by expert, then source rank, then the sender's order.
 pub struct Received<T, const C: usize> {
     cells: Buffer<T>,
     rank: Rank,
+    /// First row and number of rows of each expert of the rank.
+    experts: Vec<(usize, usize)>,
 }
 
 impl<T: Element, const C: usize> Received<T, C> {
@@ -29,6 +31,31 @@ impl<T: Element, const C: usize> Received<T, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
         assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
         Tile::new(&self.cells, C, Rows::Range { first: tile.first(), count: tile.rows() })
+    }
+
+    /// All rows received for an expert of this rank, zero included. `R` is [`RAGGED`](crate::RAGGED).
+    ///
+    /// # Panics
+    ///
+    /// When this rank does not own the expert.
+    #[must_use]
+    pub fn expert<const R: usize>(&self, expert: Expert) -> Tile<'_, T, R, C> {
+        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        let (first, count) = self.experts[expert.local()];
+        Tile::new(&self.cells, C, Rows::Range { first, count })
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
+    /// lives. Nothing on the host may use it while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
     }
 
     /// The rows that a piece covers at its receiver.
@@ -68,6 +95,42 @@ impl<T: Element, const C: usize> Slots<T, C> {
         Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1 })
     }
 
+    /// The slots of the rows of a piece, which this rank sends: for reading what [`scatter`](Self::scatter) is for
+    /// writing.
+    ///
+    /// # Panics
+    ///
+    /// When another rank sends the piece.
+    #[must_use]
+    pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
+        self.scatter(piece)
+    }
+
+    /// Sets all elements, row after row.
+    ///
+    /// # Panics
+    ///
+    /// When there are not `row_count() * C` values.
+    pub fn copy_from(&mut self, values: &[T]) {
+        assert_eq!(values.len(), self.cells.len(), "{} rows of {C} take as many values", self.row_count());
+        for (cell, value) in self.cells.iter().zip(values) {
+            cell.set(*value);
+        }
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
+    /// lives. Nothing on the host may use it while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
+    }
+
     /// The slots of a block of tokens, `top_k` rows for each. `R` must be `B * top_k`.
     ///
     /// # Panics
@@ -87,7 +150,8 @@ impl PerRank<()> {
     pub fn symmetric<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| {
             let cells = Buffer::filled(route.received(rank) * C, T::POISON);
-            Received { cells, rank }
+            let experts = route.experts_of(rank).map(|e| (route.pair(Rank::new(0), e).base, route.expert_rows(e)));
+            Received { cells, rank, experts: experts.collect() }
         })
     }
 
@@ -95,6 +159,12 @@ impl PerRank<()> {
     #[must_use]
     pub fn ragged<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         Self::symmetric(ep, route)
+    }
+
+    /// An N×K matrix for each expert, in private memory: [`Experts`].
+    #[must_use]
+    pub fn experts<T: Element, const N: usize, const K: usize>(ep: Ranks, route: &Route) -> PerRank<Experts<T, N, K>> {
+        PerRank::from_fn(ep, |_| Experts::poisoned(route.local_experts()))
     }
 
     /// A slot for each (token, k), in symmetric memory: [`Slots`].

@@ -76,6 +76,11 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
 /// What one counter stands for: the reader's own tile where the writers' tiles nest with it, else something coarser.
 fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
     writers.first()?;
+    let of_experts = |used: &Use| matches!(used.rows, Rows::Group | Rows::Expert { .. });
+    let of_received = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece) || of_experts(used);
+    if of_received(&reader) && writers.iter().all(of_received) && writers.iter().chain([&reader]).any(of_experts) {
+        return Some(Grid::Experts);
+    }
     let by_rows = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece);
     if by_rows(&reader) && writers.iter().all(by_rows) {
         let mut height = space(graph, reader).height;
@@ -144,6 +149,7 @@ fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
 
 fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     match graph.tasks[graph.phases[writer.phase].task].core {
+        _ if matches!(writer.rows, Rows::Expert { .. }) => Amount::One,
         Core::Cube => Amount::One,
         Core::Vector | Core::Comm => Amount::Rows,
     }
@@ -162,6 +168,7 @@ fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
         let slots = if writer.rows == Rows::Scatter { graph.sizes.top_k as u32 } else { 1 };
         match amount(graph, *writer) {
             Amount::Rows => need.per_row += times * slots,
+            Amount::One if space(graph, *writer).kind == SpaceKind::Experts => need.fixed += times,
             Amount::One => need.pieces.push((space(graph, *writer).height, times)),
         }
     }

@@ -1,8 +1,9 @@
 //! Hazards: every element that is read has been written before, by one writer.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Memory, Phase, Rows, SpaceKind, TaskGraph, Tensor};
+use crate::graph::{Access, Columns, Extent, Phase, Rows, SpaceKind, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
+use hpmoe_kernels::RAGGED;
 
 /// Checks the accesses of every tensor.
 pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
@@ -33,9 +34,9 @@ fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
 }
 
 fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
-    let input = tensor.memory == Memory::Argument && !tensor.writable;
+    let input = tensor.memory.is_argument() && !tensor.writable;
     let mut writers = accesses(graph, id, true).peekable();
-    if tensor.memory == Memory::Argument && tensor.writable && writers.peek().is_none() {
+    if tensor.memory.is_argument() && tensor.writable && writers.peek().is_none() {
         errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
     }
     if input {
@@ -144,6 +145,7 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String>
         return Some(phase.range_names[range].clone());
     }
     let by_expert = matches!(graph.tensors[access.tensor].extent, Extent::Expert { .. });
-    let many_items = graph.spaces[phase.space].kind != SpaceKind::Blocks;
-    (by_expert && many_items).then(|| "row tile".to_owned())
+    let space = graph.spaces[phase.space];
+    let one_item = matches!(space.kind, SpaceKind::Blocks | SpaceKind::Experts) || space.height as usize == RAGGED;
+    (by_expert && !one_item).then(|| "row tile".to_owned())
 }

@@ -57,14 +57,16 @@ pub enum Index {
 pub enum Amount {
     /// Its rows (vector cores); with [`Index::PieceBlocks`]: the rows that belong to the block.
     Rows,
-    /// One (matrix cores).
+    /// One (matrix cores, and tiles of an expert's matrix).
     One,
 }
 
 /// What a counter holds when the data it speaks of is complete: with `rows` the rows that the counter stands for,
-/// `per_row * rows + Σ count * ⌈rows / height⌉`.
+/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Need {
+    /// Added for an expert's matrix, whatever its rows: one for each tile of it.
+    pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
     /// Added by matrix cores: `(height, count)`, for each started `height` rows `count` pieces.
@@ -76,7 +78,7 @@ impl Need {
     #[must_use]
     pub fn at(&self, rows: u64) -> u64 {
         let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * rows.div_ceil(u64::from(height)));
-        u64::from(self.per_row) * rows + pieces.sum::<u64>()
+        u64::from(self.fixed) + u64::from(self.per_row) * rows + pieces.sum::<u64>()
     }
 }
 

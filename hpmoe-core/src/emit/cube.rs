@@ -3,6 +3,7 @@
 use super::cpp::{Function, Names, Stmt, braces, int, name};
 use crate::graph::Task;
 use crate::plan::CubePlan;
+use hpmoe_kernels::op::Contracted;
 
 /// A function that calls the library's product with its plan.
 pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
@@ -16,9 +17,20 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
             .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone())),
     );
     let products = plan.products.iter().map(|product| {
-        let plan = braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)]);
-        let [x, w, y] = [product.x, product.w, product.y].map(|param| name(&names[param]));
-        Stmt::call("MatmulT", vec![name("core"), x, w, y, plan])
+        let cut = braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)]);
+        let mut arguments = vec![name("core"), name(&names[product.y]), cut];
+        arguments.extend(product.terms.iter().map(|term| {
+            let kind = format!("Term<{}, {}>", contracted(term.x.1), contracted(term.w.1));
+            braces(kind, vec![name(&names[term.x.0]), name(&names[term.w.0])])
+        }));
+        Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
     });
     Function { head: "__aicore__ inline void".to_owned(), name: function.to_owned(), params, body: products.collect() }
+}
+
+const fn contracted(way: Contracted) -> &'static str {
+    match way {
+        Contracted::Columns => "Contracted::Columns",
+        Contracted::Rows => "Contracted::Rows",
+    }
 }

@@ -43,6 +43,7 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
         SpaceKind::Sends => 1,
         SpaceKind::Arrivals => 2,
         SpaceKind::Blocks => 3,
+        SpaceKind::Experts => 4,
     }
 }
 

@@ -4,7 +4,7 @@ use super::context::{Context, number};
 use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};
 use super::readiness::{signals, waits};
 use super::views::{view, whole};
-use crate::graph::{Rows, SpaceKind};
+use crate::graph::{Phase, Rows, SpaceKind};
 use crate::ids::{Id as _, PhaseId};
 use crate::schedule::Unit;
 use hpmoe_kernels::op::Core;
@@ -40,10 +40,24 @@ pub(super) fn run(context: &Context<'_>, unit: Unit) -> Item {
 fn case(context: &Context<'_>, id: PhaseId) -> Case {
     let phase = &context.graph.phases[id];
     let mut body = waits(context, id);
+    body.extend(origins(context, id));
     body.push(task_call(context, id));
     body.extend(signals(context, id));
     body.push(Stmt::Return(name("true")));
     Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }
+}
+
+/// The first put of a piece tells whose rows they are.
+fn origins(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
+    let phase = &context.graph.phases[id];
+    phase.origins.filter(|origins| origins.write)?;
+    Some(Stmt::call("PutOrigins", vec![name("core"), name("tile"), origins_of(context, phase)]))
+}
+
+fn origins_of(context: &Context<'_>, phase: &Phase) -> Expr {
+    let origins = phase.origins.expect("a put that scatters, or the first that gathers, knows whose rows they are");
+    let rows = vec![name("tile").dot("first"), name("tile").dot("rows")];
+    whole(context, origins.tensor, origins.write).method("Rows", rows)
 }
 
 fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
@@ -55,12 +69,11 @@ fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
     }
     arguments.extend(phase.accesses.iter().map(|access| view(context, phase, access)));
     if put {
-        let origins = phase.origins.expect("every put there is goes through the route");
-        let rows = vec![name("tile").dot("first"), name("tile").dot("rows")];
-        arguments.push(whole(context, origins.tensor, origins.write).method("Rows", rows));
         if context.graph.spaces[phase.space].kind == SpaceKind::Sends {
             let gathers = phase.accesses.iter().any(|access| access.region.rows == Rows::Gather);
             arguments.push(int(if gathers { context.graph.sizes.top_k as u64 } else { 1 }));
+        } else {
+            arguments.push(origins_of(context, phase));
         }
     }
     debug_assert!(phase.task.index() < context.task_names.len());

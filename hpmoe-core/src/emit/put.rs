@@ -4,8 +4,8 @@ use super::cpp::{Expr, Function, Names, Stmt, int, name};
 use crate::graph::{SpaceKind, Task};
 use crate::plan::PutPlan;
 
-/// A function that calls the library's put: the tile, the parameters, the rows' (token, k), and for gathered rows how
-/// many of those one row of the source stands for.
+/// A function that calls the library's put: the tile, the parameters, and for scattered rows their (token, k), for
+/// gathered rows how many of those one row of the source stands for.
 pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) -> Function {
     let mut scope = Names::with(&["core", "tile", "origins", "per_row"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
@@ -17,17 +17,18 @@ pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) 
             .zip(&names)
             .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone())),
     );
-    params.push(("const View<int32_t> &".to_owned(), "origins".to_owned()));
     let bytes = |param: usize| name("Bytes").call(vec![name(&names[param])]);
     let mut arguments: Vec<Expr> = vec![name("core"), name("tile"), bytes(plan.from)];
     let routine = if kind == SpaceKind::Sends {
         params.push(("uint32_t".to_owned(), "per_row".to_owned()));
         arguments.push(name("per_row"));
+        arguments.extend([bytes(plan.to), int(plan.rows)]);
         "PutGathered"
     } else {
+        params.push(("const View<int32_t> &".to_owned(), "origins".to_owned()));
+        arguments.extend([bytes(plan.to), name("origins"), int(plan.rows)]);
         "PutScattered"
     };
-    arguments.extend([bytes(plan.to), name("origins"), int(plan.rows)]);
     Function {
         head: "__aicore__ inline void".to_owned(),
         name: function.to_owned(),

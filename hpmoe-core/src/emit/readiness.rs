@@ -112,9 +112,9 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
 
 /// How much is enough: what the producers of the counter's rows add together.
 fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
-    let Need { per_row, pieces } = &wait.need;
+    let Need { fixed, per_row, pieces } = &wait.need;
     let rows = || rows(context, phase, wait.counter);
-    let mut total = int(0u64);
+    let mut total = int(*fixed);
     if *per_row > 0 {
         total = total + rows() * int(*per_row);
     }

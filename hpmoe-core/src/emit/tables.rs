@@ -139,10 +139,11 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         Extent::Expert { rows } => quote!(Extent::Expert(#rows)),
     };
     let memory = match tensor.memory {
-        Memory::Argument => {
+        Memory::Argument | Memory::Shared => {
             let number = *arguments;
             *arguments += 1;
-            quote!(Memory::Argument(#number))
+            let kind = format_ident!("{}", if tensor.memory == Memory::Shared { "Shared" } else { "Argument" });
+            quote!(Memory::#kind(#number))
         }
         Memory::Workspace => quote!(Memory::Workspace),
         Memory::Symmetric => quote!(Memory::Symmetric),

@@ -10,7 +10,7 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
     let whole = whole(context, access.tensor, access.remote);
     let (first, count) = (name("tile").dot("first"), name("tile").dot("rows"));
     let rows = match access.region.rows {
-        Rows::Tile | Rows::Piece | Rows::Block => whole.method("Rows", vec![first, count]),
+        Rows::Tile | Rows::Group | Rows::Piece | Rows::Block => whole.method("Rows", vec![first, count]),
         Rows::BlockSlots => {
             let slots = context.graph.sizes.top_k as u64;
             whole.method("Rows", vec![first * int(slots), count * int(slots)])
@@ -50,7 +50,11 @@ pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Ex
 /// How a tensor's type is spelled where it is declared.
 pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
     let tensor = &context.graph.tensors[tensor];
-    let kind = if tensor.memory == Memory::Symmetric { "Symmetric" } else { "Private" };
+    let kind = match tensor.memory {
+        Memory::Symmetric => "Symmetric",
+        Memory::Shared => "Shared",
+        Memory::Argument | Memory::Workspace => "Private",
+    };
     format!("{kind}<{}>", tensor.element.ascendc())
 }
 

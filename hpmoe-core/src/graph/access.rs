@@ -7,11 +7,13 @@ use crate::ids::TensorId;
 pub enum Rows {
     /// The row tile itself, in a tensor of received rows (space: row tiles).
     Tile,
+    /// All rows of the item's expert, in a tensor of received rows (spaces: row tiles and experts).
+    Group,
     /// The piece, in a tensor of received rows. Space arrivals: on this rank; space sends: at the peer.
     Piece,
     /// The tokens of the piece, read through the route on this rank (space: sends).
     Gather,
-    /// The (token, k) slots of the piece: space arrivals: at the peer; space sends: on this rank.
+    /// The (token, k) slots of the piece: space arrivals: at the peer; space sends: on this rank, for reading.
     Scatter,
     /// The block's tokens (space: blocks).
     Block,

@@ -5,6 +5,8 @@
 pub enum SpaceKind {
     /// Row tiles of the rows received for each expert of this rank; one group per expert.
     RowTiles,
+    /// Each expert of this rank with all its rows, even where it has none; one group per expert, with one item.
+    Experts,
     /// Pieces of what this rank sends, cut at the receiver's row tiles; one group per (owner, its expert).
     Sends,
     /// Pieces of what this rank received; one group per (source, own expert).
@@ -18,7 +20,7 @@ pub enum SpaceKind {
 pub struct Space {
     /// What its items are.
     pub kind: SpaceKind,
-    /// Most rows (tokens, for blocks) of an item.
+    /// Most rows (tokens, for blocks) of an item; [`RAGGED`](hpmoe_kernels::RAGGED) where it has all of an expert.
     pub height: u32,
 }
 
@@ -27,7 +29,7 @@ impl Space {
     #[must_use]
     pub fn groups(&self, experts: usize, ranks: usize) -> usize {
         match self.kind {
-            SpaceKind::RowTiles => experts / ranks,
+            SpaceKind::RowTiles | SpaceKind::Experts => experts / ranks,
             SpaceKind::Sends | SpaceKind::Arrivals => experts,
             SpaceKind::Blocks => 1,
         }

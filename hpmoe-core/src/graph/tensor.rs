@@ -24,6 +24,8 @@ pub enum Extent {
 pub enum Memory {
     /// The caller's, dense rows.
     Argument,
+    /// The caller's, dense rows, within reach of peers: a put writes it.
+    Shared,
     /// The rank's workspace.
     Workspace,
     /// The symmetric heap: peers may put into it.
@@ -51,12 +53,20 @@ pub struct Tensor {
     pub span: Span,
 }
 
+impl Memory {
+    /// Whether the caller brings it.
+    #[must_use]
+    pub const fn is_argument(self) -> bool {
+        matches!(self, Self::Argument | Self::Shared)
+    }
+}
+
 /// Elements from one row to the next: dense for arguments; rows of workspace and symmetric tensors start on 512 bytes.
 #[must_use]
 pub fn pitch(element: ElementType, columns: u32, memory: Memory) -> u32 {
     let bytes = element.bytes() as u32;
     match memory {
-        Memory::Argument => columns,
+        Memory::Argument | Memory::Shared => columns,
         Memory::Workspace | Memory::Symmetric => (columns * bytes).next_multiple_of(512) / bytes,
     }
 }

@@ -5,6 +5,7 @@ use crate::finding::{Errors, Finding};
 use crate::graph::{Columns, Extent, Region, Rows, TaskGraph, Tensor};
 use crate::ids::TensorId;
 use crate::syntax::{Accessor, Argument, Kernel, nearest};
+use hpmoe_kernels::RAGGED;
 use indexmap::IndexMap;
 use syn::Expr;
 
@@ -27,6 +28,7 @@ pub(super) enum Base {
     Piece,
     Scatter,
     Tile,
+    Group,
     BlockSlots,
     Block,
     Expert,
@@ -75,7 +77,7 @@ pub(super) fn place(
         match accessor {
             Accessor::Tile(expr) if base == Some(Base::Expert) && tile.is_none() => tile = Some(index(expr)?),
             Accessor::Cols(expr) if base.is_some() && cols.is_none() => cols = Some(index(expr)?),
-            other if base.is_none() => match rows(nest, other) {
+            other if base.is_none() => match rows(nest, other, graph.tensors[tensor].extent) {
                 Some(found) => base = Some(found),
                 None => {
                     errors.push(
@@ -105,13 +107,13 @@ pub(super) fn place(
         matches!(
             (tensor.extent, base),
             (Extent::Token, Base::Gather | Base::Block)
-                | (Extent::Received, Base::Piece | Base::Tile)
+                | (Extent::Received, Base::Piece | Base::Tile | Base::Group)
                 | (Extent::Slot, Base::Scatter | Base::BlockSlots)
                 | (Extent::Expert { .. }, Base::Expert)
         )
     };
     match base {
-        Some(base) if fits(&graph.tensors[tensor], base) && (base == Base::Expert) == tile.is_some() => {
+        Some(base) if fits(&graph.tensors[tensor], base) => {
             at_home(nest, argument, base, side, errors)?;
             Some(Place { tensor, side, base, tile, cols })
         }
@@ -137,7 +139,7 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
         Base::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
         Base::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
         Base::Expert => (Side::Owner, format!("matrix of `{expert}`"), owner()),
-        Base::Tile | Base::BlockSlots | Base::Block => return Some(()),
+        Base::Tile | Base::Group | Base::BlockSlots | Base::Block => return Some(()),
     };
     if side == home {
         return Some(());
@@ -154,15 +156,22 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
     None
 }
 
-fn rows(nest: &Nest, accessor: &Accessor) -> Option<Base> {
+fn rows(nest: &Nest, accessor: &Accessor, extent: Extent) -> Option<Base> {
     match (&nest.items, accessor) {
+        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && extent == Extent::Slot => {
+            Some(Base::Scatter)
+        }
         (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Base::Gather),
         (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Base::Piece),
         (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Base::Scatter),
         (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Base::Tile),
-        (Items::RowTiles { expert, .. } | Items::Sends { expert, .. }, Accessor::Expert(e)) if e == expert => {
-            Some(Base::Expert)
+        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && extent == Extent::Received => {
+            Some(Base::Group)
         }
+        (
+            Items::RowTiles { expert, .. } | Items::Experts { expert, .. } | Items::Sends { expert, .. },
+            Accessor::Expert(e),
+        ) if e == expert => Some(Base::Expert),
         (Items::Blocks { block, .. }, Accessor::Rows(name)) if name == block => Some(Base::Block),
         (Items::Blocks { block, .. }, Accessor::Slots(name)) if name == block => Some(Base::BlockSlots),
         _ => None,
@@ -187,10 +196,13 @@ impl Place {
             Items::RowTiles { height, .. } | Items::Sends { height, .. } | Items::Blocks { height, .. } => {
                 *height as usize
             }
+            Items::Experts { .. } => RAGGED,
         };
-        let rows = match self.base {
-            Base::Expert => None,
-            Base::BlockSlots => Some(height * graph.sizes.top_k),
+        let rows = match (self.base, graph.tensors[self.tensor].extent) {
+            (Base::Expert, Extent::Expert { rows }) if self.tile.is_none() => Some(rows as usize),
+            (Base::Expert, _) => None,
+            (Base::Group, _) => Some(RAGGED),
+            (Base::BlockSlots, _) => Some(height * graph.sizes.top_k),
             _ => Some(height),
         };
         let columns = graph.tensors[self.tensor].columns as usize;
@@ -208,6 +220,7 @@ impl Place {
             Base::Piece => Rows::Piece,
             Base::Scatter => Rows::Scatter,
             Base::Tile => Rows::Tile,
+            Base::Group => Rows::Group,
             Base::BlockSlots => Rows::BlockSlots,
             Base::Block => Rows::Block,
             Base::Expert => {
@@ -238,8 +251,8 @@ fn extent_words(extent: Extent) -> &'static str {
 fn accessors_of(extent: Extent) -> &'static str {
     match extent {
         Extent::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
-        Extent::Slot => "take `.scatter(&s)` of a send, or `.slots(t)` of a token block",
-        Extent::Received => "take `.group(e, m)` of a row tile, or `.rows_of(&s)` of a send",
-        Extent::Expert { .. } => "take `.expert(e).tile(n)`",
+        Extent::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
+        Extent::Received => "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send",
+        Extent::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
     }
 }

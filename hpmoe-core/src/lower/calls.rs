@@ -6,10 +6,10 @@ use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Origins, Phase, Rows, Task, TaskGraph};
+use crate::graph::{Access, Columns, Extent, Memory, Origins, Phase, Rows, Task, TaskGraph};
 use crate::ids::TaskId;
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Stmt, TaskFn, nearest};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::{Core, Device};
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
@@ -113,7 +113,7 @@ impl Lowering<'_> {
             .collect();
         let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
         let generics = self.const_arguments(function, call, &nest, &places)?;
-        let returns = places.iter().any(|place| place.base == Base::Scatter);
+        let returns = places.iter().zip(call.arguments).any(|(place, it)| it.write && place.base == Base::Scatter);
         let task = self.instance(function, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
@@ -178,7 +178,7 @@ impl Lowering<'_> {
     fn instance(&mut self, function: &TaskFn, generics: &IndexMap<String, usize>, returns: bool) -> Option<TaskId> {
         let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
         let same = |task: &Task| task.name == function.name && task.arguments == wanted;
-        let scatters = |access: &Access| access.region.rows == Rows::Scatter;
+        let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
         let other_way = |id: TaskId| {
             let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
             function.core == Core::Comm && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
@@ -327,7 +327,8 @@ impl Lowering<'_> {
     }
 
     fn phase(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place], side: Side) -> Option<()> {
-        let space = nest.space(side);
+        let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| tasks::writes(step.operation));
+        let space = nest.space(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
         let space =
             self.graph.spaces.position(|known| *known == space).unwrap_or_else(|| self.graph.spaces.push(space));
         let params = self.graph.tasks[task].params.iter().map(|param| (param.shape, param.write));
@@ -346,10 +347,18 @@ impl Lowering<'_> {
         if self.graph.tasks[task].core == Core::Comm {
             self.check_put(call, &accesses)?;
         }
-        let sends = places.iter().any(|place| place.base == Base::Gather);
-        let returns = places.iter().any(|place| place.base == Base::Scatter) && side == Side::Owner;
+        let put = self.graph.tasks[task].core == Core::Comm;
+        // The first put that sends tells the receiver whose rows they are.
+        let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
+        let (sends, returns) = (put && side == Side::Source && !written, put && side == Side::Owner);
         let origins =
             (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });
+        for access in accesses.iter().filter(|access| access.remote) {
+            let tensor = &mut self.graph.tensors[access.tensor];
+            if tensor.memory == Memory::Argument {
+                tensor.memory = Memory::Shared;
+            }
+        }
         self.graph.phases.push(Phase {
             task,
             space,
@@ -370,14 +379,15 @@ impl Lowering<'_> {
         let whole = accesses.iter().all(|access| access.region.columns == Columns::All);
         let known = matches!(
             rows.as_slice(),
-            [(Rows::Gather, false), (Rows::Piece, true)] | [(Rows::Piece, false), (Rows::Scatter, true)]
+            [(Rows::Gather | Rows::Scatter, false), (Rows::Piece, true)]
+                | [(Rows::Piece, false), (Rows::Scatter, true)]
         );
         if known && whole {
             return Some(());
         }
         self.errors.push(call.span, Finding::Unsupported {
             problem: "this put is none of those there are".into(),
-            help: "put whole rows: `&x[src].gather(&s)` to `&mut t[e.owner()].rows_of(&s)`, or `&t[e.owner()].rows_of(&s)` \
+            help: "put whole rows: `&x[src].gather(&s)` (of tokens or slots) to `&mut t[e.owner()].rows_of(&s)`, or `&t[e.owner()].rows_of(&s)` \
                    to `&mut slots[src].scatter(&s)`"
                 .into(),
         });

@@ -3,6 +3,7 @@
 use crate::finding::{Errors, Finding};
 use crate::graph::{Space, SpaceKind};
 use crate::syntax::{Kernel, Over, Rank, nearest};
+use hpmoe_kernels::RAGGED;
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -108,7 +109,7 @@ pub(super) fn find<'a>(scope: &'a [Variable], name: &str) -> Option<&'a Variable
 /// The loops around a call, understood.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
-    /// Row tiles, sends or blocks: the loop that gives the item.
+    /// Row tiles, experts, sends or blocks: the loop that gives the item.
     pub(super) items: Items,
     /// Constant ranges, outermost first.
     pub(super) ranges: Vec<(String, u32)>,
@@ -118,6 +119,7 @@ pub(super) struct Nest {
 #[derive(Clone, Debug)]
 pub(super) enum Items {
     RowTiles { tile: String, expert: String, rank: String, height: u32 },
+    Experts { expert: String, rank: String },
     Sends { send: String, source: String, expert: String, owner: Option<String>, height: u32 },
     Blocks { block: String, rank: String, height: u32 },
 }
@@ -125,7 +127,7 @@ pub(super) enum Items {
 /// One of the two ranks that a call may speak of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
-    /// Row tiles and blocks: the only rank. Sends: the sender.
+    /// Row tiles, experts and blocks: the only rank. Sends: the sender.
     Source,
     /// Sends: the owner of the expert.
     Owner,
@@ -164,11 +166,12 @@ impl Nest {
             Kind::Block { height, rank } => {
                 Some(Items::Blocks { block: innermost.name.clone(), rank: rank.clone(), height: *height })
             }
+            Kind::ExpertOf(rank) => Some(Items::Experts { expert: innermost.name.clone(), rank: rank.clone() }),
             _ => None,
         };
         let Some(items) = items else {
             let problem = format!(
-                "the loops around this call ({}) choose no row tile of an expert, no send and no token block",
+                "the loops around this call ({}) choose no expert of a rank, no row tile of it, no send and no token block",
                 rest.iter().map(|variable| format!("`{}`", variable.name)).collect::<Vec<_>>().join(", ")
             );
             errors.push(call, odd(problem));
@@ -176,6 +179,7 @@ impl Nest {
         };
         let used: Vec<&str> = match &items {
             Items::RowTiles { tile, expert, rank, .. } => vec![tile, expert, rank],
+            Items::Experts { expert, rank } => vec![expert, rank],
             Items::Sends { send, source, expert, owner, .. } => {
                 let mut used = vec![send.as_str(), source, expert];
                 used.extend(owner.as_deref());
@@ -200,10 +204,13 @@ impl Nest {
     /// Which side a rank expression means, if either.
     pub(super) fn side(&self, rank: &Rank) -> Option<Side> {
         match (&self.items, rank) {
-            (Items::RowTiles { rank, .. } | Items::Blocks { rank, .. }, Rank::Variable(name)) if name == rank => {
+            (
+                Items::RowTiles { rank, .. } | Items::Experts { rank, .. } | Items::Blocks { rank, .. },
+                Rank::Variable(name),
+            ) if name == rank => Some(Side::Source),
+            (Items::RowTiles { expert, .. } | Items::Experts { expert, .. }, Rank::Owner(name)) if name == expert => {
                 Some(Side::Source)
             }
-            (Items::RowTiles { expert, .. }, Rank::Owner(name)) if name == expert => Some(Side::Source),
             (Items::Sends { source, .. }, Rank::Variable(name)) if name == source => Some(Side::Source),
             (Items::Sends { expert, .. }, Rank::Owner(name)) if name == expert => Some(Side::Owner),
             (Items::Sends { owner: Some(owner), .. }, Rank::Variable(name)) if name == owner => Some(Side::Owner),
@@ -211,9 +218,12 @@ impl Nest {
         }
     }
 
-    /// The iteration space, seen from that side.
-    pub(super) fn space(&self, side: Side) -> Space {
+    /// The iteration space, seen from that side. A task that only adds to what is there (`adds`) has nothing to do for an
+    /// expert without rows.
+    pub(super) fn space(&self, side: Side, adds: bool) -> Space {
         match (&self.items, side) {
+            (Items::Experts { .. }, _) if adds => Space { kind: SpaceKind::RowTiles, height: RAGGED as u32 },
+            (Items::Experts { .. }, _) => Space { kind: SpaceKind::Experts, height: RAGGED as u32 },
             (Items::RowTiles { height, .. }, _) => Space { kind: SpaceKind::RowTiles, height: *height },
             (Items::Blocks { height, .. }, _) => Space { kind: SpaceKind::Blocks, height: *height },
             (Items::Sends { height, .. }, Side::Source) => Space { kind: SpaceKind::Sends, height: *height },

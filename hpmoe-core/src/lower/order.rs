@@ -101,6 +101,8 @@ fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
             _ if variable == expert => Part::Expert,
             _ => Part::Holder,
         },
+        Items::Experts { expert, .. } if variable == expert => Part::Expert,
+        Items::Experts { .. } => Part::Holder,
         Items::Blocks { block, .. } if variable == block => Part::Item,
         Items::Blocks { .. } => Part::Holder,
         Items::Sends { send, .. } if variable == send => Part::Item,

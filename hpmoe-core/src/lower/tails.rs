@@ -7,7 +7,7 @@ use super::arguments::{Base, Index, Place};
 use super::loops::Nest;
 use crate::graph::{Body, Extent, Param, TaskGraph};
 use crate::ids::{Id as _, ValueId};
-use hpmoe_kernels::op::Device;
+use hpmoe_kernels::op::{Contracted, Device};
 use proc_macro2::Span;
 use std::fmt;
 
@@ -61,6 +61,21 @@ fn rows(real: &Real) -> String {
     }
 }
 
+/// Free and contracted extent of an operand of a product.
+fn split(size: &Size, way: Contracted) -> (&Real, &Real) {
+    match way {
+        Contracted::Columns => (&size.rows, &size.cols),
+        Contracted::Rows => (&size.cols, &size.rows),
+    }
+}
+
+fn along(real: &Real, way: Contracted) -> String {
+    match way {
+        Contracted::Columns => format!("{real} columns"),
+        Contracted::Rows => rows(real),
+    }
+}
+
 /// The first operation of a body, if any, that these arguments don't fit.
 pub(super) fn uneven(
     graph: &TaskGraph,
@@ -88,14 +103,19 @@ pub(super) fn uneven(
         };
         let first = operands[0];
         let result = match step.operation.device {
-            Device::Matmul => {
-                let w = operands[1];
-                if first.cols != w.cols {
-                    return fault(&format!("{} columns", first.cols), &format!("{} columns", w.cols));
+            Device::Matmul { x, w, adds } => {
+                let tiles = &operands[usize::from(adds)..];
+                let (left, right) = (split(tiles[0], x), split(tiles[1], w));
+                if left.1 != right.1 {
+                    return fault(&along(left.1, x), &along(right.1, w));
                 }
-                Some(Size { rows: first.rows.clone(), cols: w.rows.clone() })
+                let product = Size { rows: left.0.clone(), cols: right.0.clone() };
+                if adds && *first != product {
+                    return fault(&format!("{}, {} columns", rows(&first.rows), first.cols), &along(right.0, w));
+                }
+                Some(product)
             }
-            Device::Load | Device::Cast | Device::Store | Device::Put | Device::Vector { .. } => {
+            Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put | Device::Vector { .. } => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {
                     let what = |size: &Size| {
                         if first.cols == other.cols { rows(&size.rows) } else { format!("{} columns", size.cols) }

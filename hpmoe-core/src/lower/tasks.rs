@@ -98,8 +98,8 @@ fn parameter(
 }
 
 /// Whether the operation writes its receiver, a tile.
-fn writes(operation: &Operation) -> bool {
-    matches!(operation.device, Device::Store | Device::Put)
+pub(super) fn writes(operation: &Operation) -> bool {
+    matches!(operation.device, Device::Store | Device::Accumulate | Device::Put)
 }
 
 /// Types a body.

@@ -23,7 +23,7 @@ pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
 /// Adds a `let` tensor.
 pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) {
     let memory = match declared.kind {
-        TensorKind::Ragged => Memory::Workspace,
+        TensorKind::Ragged | TensorKind::Experts { .. } => Memory::Workspace,
         _ => Memory::Symmetric,
     };
     let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };

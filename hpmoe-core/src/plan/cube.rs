@@ -4,24 +4,33 @@ use super::limits::{L0, L0_STAGE, L0C, L1, L1_LINES, L1_STAGE, LOAD_REPEATS};
 use super::{Memory, Overflow, by_size};
 use crate::graph::Task;
 use crate::units::Bytes;
-use hpmoe_kernels::op::{Device, ElementType};
+use hpmoe_kernels::op::{Contracted, Device, ElementType};
 
 /// How a task on matrix cores uses its memories.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CubePlan {
-    /// The products that it stores, in order.
+    /// The sums of products that it stores, in order.
     pub products: Vec<Product>,
 }
 
-/// One product `y = x · wᵀ`.
+/// One product of two tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// Parameter that holds the rows of the result, and which way of it is contracted.
+    pub x: (usize, Contracted),
+    /// Parameter that holds its columns, and which way of it is contracted.
+    pub w: (usize, Contracted),
+}
+
+/// A sum of products, written to a tile or added to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Product {
-    /// Parameter that holds the rows.
-    pub x: usize,
-    /// Parameter that holds the weights.
-    pub w: usize,
+    /// The products, in the order in which they are summed up.
+    pub terms: Vec<Term>,
     /// Parameter that is written.
     pub y: usize,
+    /// Whether the sum is added to what `y` holds.
+    pub onto: bool,
     /// Rows that are accumulated in L0C at a time; a multiple of 16.
     pub rows: u32,
     /// Most columns, rounded up to 16.
@@ -56,24 +65,50 @@ impl Product {
 }
 
 pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
-    let params = task.params.len();
-    let products = task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Store)).map(|store| {
-        let (y, value) = (store.operands[0].0 as usize, store.operands[1].0 as usize);
-        let product = &task.body.steps[value - params];
-        let (x, w) = (product.operands[0].0 as usize, product.operands[1].0 as usize);
-        block(task, x, w, y)
+    let written = task.body.steps.iter().filter_map(|step| match step.operation.device {
+        Device::Store => Some((step, false)),
+        Device::Accumulate => Some((step, true)),
+        _ => None,
+    });
+    let products = written.map(|(step, onto)| {
+        let (y, value) = (step.operands[0].0 as usize, step.operands[1].0 as usize);
+        block(task, terms(task, value), y, onto)
     });
     Ok(CubePlan { products: products.collect::<Result<_, _>>()? })
 }
 
+/// The products that a value is the sum of.
+fn terms(task: &Task, value: usize) -> Vec<Term> {
+    let product = &task.body.steps[value - task.params.len()];
+    let Device::Matmul { x, w, adds } = product.operation.device else {
+        unreachable!("the cube makes values only by products")
+    };
+    let operand = |place: usize| product.operands[place].0 as usize;
+    let mut sum = if adds { terms(task, operand(0)) } else { Vec::new() };
+    let first = usize::from(adds);
+    sum.push(Term { x: (operand(first), x), w: (operand(first + 1), w) });
+    sum
+}
+
+/// What a tile has along the sums, and across them.
+fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
+    let shape = task.params[param].shape;
+    let (rows, cols) = (shape.rows as u64, shape.cols as u64);
+    match way {
+        Contracted::Columns => (cols, rows),
+        Contracted::Rows => (rows, cols),
+    }
+}
+
 /// Everything is linear in rows, columns and depth, so each size is as large as the others leave room for.
-fn block(task: &Task, x: usize, w: usize, y: usize) -> Result<Product, Overflow> {
-    let [m, n, k] = [task.params[x].shape.rows, task.params[w].shape.rows, task.params[x].shape.cols]
-        .map(|extent| (extent as u64).next_multiple_of(16));
-    fits(task, w, Memory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
+fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
+    let first = terms[0];
+    let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
+    let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(16);
+    fits(task, first, Memory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
     fits(
         task,
-        w,
+        first,
         Memory::L0B,
         L0_STAGE,
         n * 16 * BF16,
@@ -90,7 +125,8 @@ fn block(task: &Task, x: usize, w: usize, y: usize) -> Result<Product, Overflow>
         power_of_two_below(block_limit)
     };
     let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
-    Ok(Product { x, w, y, rows: rows as u32, cols: n as u32, k_block: k_block as u32, k_step: k_step as u32 })
+    let [rows, cols, k_block, k_step] = [rows, n, k_block, k_step].map(|size| size as u32);
+    Ok(Product { terms, y, onto, rows, cols, k_block, k_step })
 }
 
 fn floor(value: u64, to: u64) -> u64 {
@@ -101,17 +137,17 @@ fn power_of_two_below(limit: u64) -> u64 {
     1 << limit.ilog2()
 }
 
-fn fits(task: &Task, w: usize, memory: Memory, capacity: Bytes, needed: u64, what: &str) -> Result<(), Overflow> {
+fn fits(task: &Task, term: Term, memory: Memory, capacity: Bytes, needed: u64, what: &str) -> Result<(), Overflow> {
     let needed = Bytes(needed);
     if needed <= capacity {
         return Ok(());
     }
-    let weights = &task.params[w];
+    let (weights, columns) = (&task.params[term.w.0], extents(task, term.w).1);
     Err(Overflow {
         memory,
         capacity,
         needed,
-        piece: format!("16 rows x all {} columns, with 16 columns of the contraction", weights.shape.rows),
+        piece: format!("16 rows x all {columns} columns, with 16 columns of the contraction"),
         contributors: by_size(vec![(what.to_owned(), needed)]),
         help: format!("declare `{}` and the result with fewer columns: at most 1024", weights.name),
     })

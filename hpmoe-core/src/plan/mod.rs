@@ -8,7 +8,7 @@ mod program;
 mod put;
 mod vector;
 
-pub use cube::{CubePlan, Product};
+pub use cube::{CubePlan, Product, Term};
 pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program};
 pub use put::PutPlan;
 pub use vector::VectorPlan;

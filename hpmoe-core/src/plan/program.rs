@@ -162,7 +162,7 @@ impl Builder<'_> {
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
-            Device::Matmul | Device::Put => {
+            Device::Matmul { .. } | Device::Accumulate | Device::Put => {
                 unreachable!("the front end keeps {} off vector cores", step.operation.name())
             }
         };

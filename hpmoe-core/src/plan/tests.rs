@@ -53,7 +53,7 @@ fn a_short_contraction_is_one_block() {
 #[test]
 fn tall_tiles_are_cut_by_rows_of_the_accumulator() {
     let layer = Layer { tile_m: 512, ..Layer::DEEPSEEK };
-    let product = products(moe_ffn(&layer).graph())[0];
+    let product = &products(moe_ffn(&layer).graph())[0];
     assert_eq!((product.rows, product.cols), (128, 256));
 }
 

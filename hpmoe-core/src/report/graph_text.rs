@@ -50,6 +50,7 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
         let memory = match tensor.memory {
             Memory::Argument if tensor.writable => "output",
             Memory::Argument => "input",
+            Memory::Shared => "output in reach of peers",
             Memory::Workspace => "workspace",
             Memory::Symmetric => "symmetric",
         };
@@ -96,6 +97,7 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
     };
     let rows = match access.region.rows {
         Rows::Tile => "tile".to_owned(),
+        Rows::Group => "all rows".to_owned(),
         Rows::Piece => "piece".to_owned(),
         Rows::Gather => "gathered".to_owned(),
         Rows::Scatter => "scattered".to_owned(),

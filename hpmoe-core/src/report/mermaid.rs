@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::analyze::CheckedGraph;
-use crate::graph::{Memory, TaskGraph};
+use crate::graph::TaskGraph;
 use crate::ids::{PhaseId, TensorId};
 use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::Core;
@@ -47,7 +47,7 @@ fn arguments(graph: &TaskGraph, text: &mut String) {
     let mut shown: BTreeSet<TensorId> = BTreeSet::new();
     let mut edges: BTreeSet<(PhaseId, TensorId, bool)> = BTreeSet::new();
     for (id, phase) in graph.phases.iter() {
-        let arguments = phase.accesses.iter().filter(|a| graph.tensors[a.tensor].memory == Memory::Argument);
+        let arguments = phase.accesses.iter().filter(|a| graph.tensors[a.tensor].memory.is_argument());
         for access in arguments {
             shown.insert(access.tensor);
             edges.insert((id, access.tensor, access.write));

@@ -4,6 +4,7 @@ use crate::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{CounterId, PhaseId, SpaceId};
 use crate::schedule::{Elision, Implied, Schedule};
+use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::Core;
 
 /// The task's name; with what it writes where several phases call it: `project→g`.
@@ -33,7 +34,11 @@ pub(super) fn core(core: Core) -> &'static str {
 /// As in `row tiles of 128`.
 pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
     let space = graph.spaces[id];
+    if space.height as usize == RAGGED {
+        return if space.kind == SpaceKind::Experts { "experts" } else { "experts with rows" }.to_owned();
+    }
     let kind = match space.kind {
+        SpaceKind::Experts => "experts of",
         SpaceKind::RowTiles => "row tiles of",
         SpaceKind::Sends => "sends of",
         SpaceKind::Arrivals => "arrivals of",
@@ -75,9 +80,10 @@ pub(super) fn wait(wait: &Wait) -> String {
 
 /// As in `2 per row + 4 per 32 rows`.
 pub(super) fn need(need: &Need) -> String {
+    let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
     let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
     let pieces = need.pieces.iter().map(|(height, count)| format!("{count} per {height} rows"));
-    rows.into_iter().chain(pieces).collect::<Vec<_>>().join(" + ")
+    fixed.into_iter().chain(rows).chain(pieces).collect::<Vec<_>>().join(" + ")
 }
 
 fn index(index: Index) -> &'static str {

@@ -71,7 +71,7 @@ fn text(graph: &TaskGraph, run: &Run) -> String {
     };
     let place = match graph.spaces[graph.phases[run.phases[0]].space].kind {
         SpaceKind::Blocks => String::new(),
-        SpaceKind::RowTiles => range("e", run.experts),
+        SpaceKind::RowTiles | SpaceKind::Experts => range("e", run.experts),
         SpaceKind::Sends | SpaceKind::Arrivals => range("e", run.experts) + &range("+", run.peers),
     };
     phases.join(", ") + &place

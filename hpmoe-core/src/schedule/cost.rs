@@ -38,7 +38,7 @@ impl Costs {
         let works = Works::of(graph);
         let phases = graph.phases.iter().map(|(id, phase)| PhaseCost {
             tile_ps: works[id].alone(target, &costs).0,
-            height: u64::from(graph.spaces[phase.space].height),
+            height: u64::from(works[id].height()),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
         });
@@ -96,7 +96,9 @@ impl Costs {
         let sizes = &graph.sizes;
         let rows = match self.phases[phase].kind {
             SpaceKind::Blocks => sizes.tokens,
-            SpaceKind::RowTiles => (sizes.tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts),
+            SpaceKind::RowTiles | SpaceKind::Experts => {
+                (sizes.tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts)
+            }
             SpaceKind::Sends | SpaceKind::Arrivals => (sizes.tokens * sizes.top_k).div_ceil(sizes.experts),
         };
         rows as u64

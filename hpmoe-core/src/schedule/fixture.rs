@@ -139,7 +139,7 @@ pub(crate) fn circular(layer: &Layer) -> CheckedGraph {
     std::mem::swap(&mut back.before, &mut back.after);
     let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts });
     back.signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
-    back.wait = Wait { counter, index: Index::Expert, need: Need { per_row: 0, pieces: vec![(32, 4)] } };
+    back.wait = Wait { counter, index: Index::Expert, need: Need { pieces: vec![(32, 4)], ..Need::default() } };
     dependencies.push(back);
     CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies)
 }

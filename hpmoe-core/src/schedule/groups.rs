@@ -22,7 +22,7 @@ impl Groups {
             base.push(base[base.len() - 1] + groups);
             peers.push(match space.kind {
                 SpaceKind::Sends | SpaceKind::Arrivals => ranks,
-                SpaceKind::RowTiles | SpaceKind::Blocks => 1,
+                SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks => 1,
             });
         }
         Self { base, peers }

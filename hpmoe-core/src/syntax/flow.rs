@@ -20,9 +20,9 @@ pub enum TensorKind {
     },
     /// `PerRank::symmetric`: a row per token received, in reach of peers.
     Symmetric,
-    /// `PerRank::ragged`: a row per token received.
+    /// `PerRank::ragged`, or `Received<T, C>`: a row per token received.
     Ragged,
-    /// `PerRank::slots`: a row per (token, k), in reach of peers.
+    /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in reach of peers.
     Slots,
 }
 
@@ -227,8 +227,8 @@ impl Flow {
                     input.span(),
                     Finding::Syntax {
                         problem: "a taskflow takes `Ranks`, `&Route` and tensors".into(),
-                        help: "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, or \
-                           `&mut` for what it writes"
+                        help: "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
+                           `&PerRank<Received<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
                             .into(),
                     },
                 ),
@@ -278,12 +278,15 @@ fn flow_param(input: &FnArg) -> Option<Input> {
     let last = path.path.segments.last().filter(|segment| segment.ident == "PerRank")?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     let Some(GenericArgument::Type(inner)) = arguments.args.first() else { return None };
-    let (kind, element, columns) = if let Some((element, dimensions)) = tensor_type(inner, "Tensor", 1) {
-        (TensorKind::Tokens, element, dimensions.into_iter().next()?)
-    } else {
-        let (element, dimensions) = tensor_type(inner, "Experts", 2)?;
-        let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
-        (TensorKind::Experts { rows: Box::new(rows) }, element, columns)
+    let by_rows = [("Tensor", TensorKind::Tokens), ("Received", TensorKind::Ragged), ("Slots", TensorKind::Slots)];
+    let of_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
+    let (kind, element, columns) = match of_rows {
+        Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),
+        None => {
+            let (element, dimensions) = tensor_type(inner, "Experts", 2)?;
+            let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
+            (TensorKind::Experts { rows: Box::new(rows) }, element, columns)
+        }
     };
     Some(Input::Tensor(Box::new(FlowParam {
         name: name.ident.to_string(),

@@ -29,7 +29,7 @@ impl Reader<'_> {
         match statement {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
                 fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged` or `PerRank::slots`",
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged`, `PerRank::slots` or `PerRank::experts::<bf16, ROWS, COLS>`",
                     self.ranks, self.route
                 ))
             }),
@@ -75,23 +75,20 @@ impl Reader<'_> {
         if per_rank.ident != "PerRank" {
             return None;
         }
-        let kind = match constructor.ident.to_string().as_str() {
+        let PathArguments::AngleBracketed(arguments) = &constructor.arguments else { return None };
+        let kind = constructor.ident.to_string();
+        let (element, mut dimensions) = generic_tensor(arguments, if kind == "experts" { 2 } else { 1 })?;
+        let columns = dimensions.pop()?;
+        let kind = match kind.as_str() {
             "symmetric" => TensorKind::Symmetric,
             "ragged" => TensorKind::Ragged,
             "slots" => TensorKind::Slots,
+            "experts" => TensorKind::Experts { rows: Box::new(dimensions.pop()?) },
             _ => return None,
         };
-        let PathArguments::AngleBracketed(arguments) = &constructor.arguments else { return None };
-        let (element, dimensions) = generic_tensor(arguments, 1)?;
         let given: Vec<_> = call.args.iter().map(ident).collect::<Option<_>>()?;
         (given == [self.ranks, self.route]).then_some(())?;
-        Some(Let {
-            name: name.ident.to_string(),
-            kind,
-            element,
-            columns: dimensions.into_iter().next()?,
-            span: name.ident.span(),
-        })
+        Some(Let { name: name.ident.to_string(), kind, element, columns, span: name.ident.span() })
     }
 
     fn over(&self, expr: &Expr) -> Option<Over> {

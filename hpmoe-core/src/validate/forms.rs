@@ -2,7 +2,7 @@
 
 use super::Violation;
 use crate::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::{Extent, SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::Core;
@@ -26,7 +26,12 @@ pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
 
 fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool {
     let graph = checked.graph();
+    let of_experts = |counter: crate::ids::CounterId| {
+        let tensor = checked.counters()[counter].tensor;
+        matches!(graph.tensors[tensor].extent, Extent::Expert { .. })
+    };
     let amount = match graph.tasks[graph.phases[phase].task].core {
+        _ if known(checked, signal.counter).is_some() && of_experts(signal.counter) => Amount::One,
         Core::Cube => Amount::One,
         Core::Vector | Core::Comm => Amount::Rows,
     };
@@ -80,7 +85,7 @@ pub(super) enum Home {
 /// Where the counters lie that a tile of the phase addresses; nothing where a tile can't know of them.
 pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool) -> Option<Home> {
     let here = match graph.spaces[graph.phases[phase].space].kind {
-        SpaceKind::RowTiles => (Home::Owner, None),
+        SpaceKind::RowTiles | SpaceKind::Experts => (Home::Owner, None),
         SpaceKind::Arrivals => (Home::Owner, Some(Home::Source)),
         SpaceKind::Sends => (Home::Source, Some(Home::Owner)),
         SpaceKind::Blocks => (Home::Source, None),

@@ -113,7 +113,7 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
     let experts = graph.sizes.experts as u32 / ranks;
     match graph.spaces[graph.phases[phase].space].kind {
-        SpaceKind::RowTiles => (experts, 1),
+        SpaceKind::RowTiles | SpaceKind::Experts => (experts, 1),
         SpaceKind::Sends | SpaceKind::Arrivals => (experts, ranks),
         SpaceKind::Blocks => (1, 1),
     }

@@ -45,24 +45,29 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mu
     }
 }
 
-/// `per_row * rows + Σ count * ⌈rows / height⌉` with each height once.
+/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉` with each height once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Sum {
+    fixed: u64,
     per_row: u64,
     pieces: BTreeMap<u32, u64>,
 }
 
 impl Sum {
     fn rows(per_row: u64) -> Self {
-        Self { per_row, pieces: BTreeMap::new() }
+        Self { per_row, ..Self::default() }
+    }
+
+    fn fixed(count: u64) -> Self {
+        Self { fixed: count, ..Self::default() }
     }
 
     fn pieces(height: u32, count: u64) -> Self {
-        Self { per_row: 0, pieces: BTreeMap::from([(height, count)]) }
+        Self { pieces: BTreeMap::from([(height, count)]), ..Self::default() }
     }
 
     fn of(need: &Need) -> Self {
-        let mut sum = Self::rows(need.per_row.into());
+        let mut sum = Self { fixed: need.fixed.into(), ..Self::rows(need.per_row.into()) };
         for &(height, count) in &need.pieces {
             sum.add(&Self::pieces(height, count.into()));
         }
@@ -70,6 +75,7 @@ impl Sum {
     }
 
     fn add(&mut self, other: &Self) {
+        self.fixed += other.fixed;
         self.per_row += other.per_row;
         for (&height, count) in &other.pieces {
             *self.pieces.entry(height).or_default() += count;
@@ -79,7 +85,7 @@ impl Sum {
     /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
     /// rows.
     fn clamped(&self, most: Option<u32>) -> Self {
-        let mut clamped = Self::rows(self.per_row);
+        let mut clamped = Self { fixed: self.fixed, ..Self::rows(self.per_row) };
         for (&height, &count) in self.pieces.iter().filter(|(_, count)| **count > 0) {
             match height.min(most.unwrap_or(height)) {
                 1 => clamped.per_row += count,
@@ -92,7 +98,7 @@ impl Sum {
     fn need(&self) -> Need {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let pieces = self.pieces.iter().map(|(&height, &count)| (height, short(count)));
-        Need { per_row: short(self.per_row), pieces: pieces.collect() }
+        Need { fixed: short(self.fixed), per_row: short(self.per_row), pieces: pieces.collect() }
     }
 }
 
@@ -111,13 +117,14 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         // How routed rows are cut into pieces is up to the routing.
         (Amount::One, _) if pieces => None,
         // Each expert may end in a piece that is not full.
-        (Amount::One, Index::Rank) if space.kind == SpaceKind::RowTiles => None,
+        (Amount::One, Index::Rank) if matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) => None,
+        (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
         (Amount::Rows, Index::PieceBlocks) => Some(Sum::rows(tiles * top_k)),
         (Amount::Rows, Index::Rank) => {
             let touches = match space.kind {
-                SpaceKind::RowTiles => Rows::Received,
+                SpaceKind::RowTiles | SpaceKind::Experts => Rows::Received,
                 SpaceKind::Arrivals if !signal.remote => Rows::Received,
                 SpaceKind::Sends if signal.remote => Rows::Received,
                 SpaceKind::Arrivals | SpaceKind::Sends => Rows::Slots,
@@ -231,7 +238,8 @@ mod tests {
         /// Clamping changes no value that can occur.
         #[test]
         fn clamped_sums_agree(most in 1u32..40, rows in 0u64..40, heights in prop::collection::vec(1u32..80, 0..4)) {
-            let need = Need { per_row: 2, pieces: heights.into_iter().map(|height| (height, 3)).collect() };
+            let pieces = heights.into_iter().map(|height| (height, 3)).collect();
+            let need = Need { per_row: 2, pieces, ..Need::default() };
             let rows = rows.min(most.into());
             prop_assert_eq!(Sum::of(&need).clamped(Some(most)).need().at(rows), need.at(rows));
         }

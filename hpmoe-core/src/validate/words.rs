@@ -82,7 +82,7 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
     let name = format!("{} (phase {})", graph.tasks[phase.task].name, entry.phase.0);
     match graph.spaces[phase.space].kind {
         SpaceKind::Blocks => name,
-        SpaceKind::RowTiles => format!("{name} of expert {}", entry.expert),
+        SpaceKind::RowTiles | SpaceKind::Experts => format!("{name} of expert {}", entry.expert),
         SpaceKind::Sends => format!("{name} to expert {} of peer +{}", entry.expert, entry.peer_offset),
         SpaceKind::Arrivals => format!("{name} of expert {} from peer +{}", entry.expert, entry.peer_offset),
     }
@@ -90,8 +90,9 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
 
 /// As in `2 a row + 4 per 128 rows`.
 fn words(need: &Need) -> String {
+    let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
     let rows = (need.per_row > 0).then(|| format!("{} a row", need.per_row));
     let pieces = need.pieces.iter().map(|(height, count)| format!("{count} per {height} rows"));
-    let parts: Vec<String> = rows.into_iter().chain(pieces).collect();
+    let parts: Vec<String> = fixed.into_iter().chain(rows).chain(pieces).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(" + ") }
 }

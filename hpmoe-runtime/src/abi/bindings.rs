@@ -5,6 +5,7 @@ pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;
 pub const HPMOE_SENDS: HpmoeSpaceKind = 1;
 pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
 pub const HPMOE_BLOCKS: HpmoeSpaceKind = 3;
+pub const HPMOE_EXPERTS: HpmoeSpaceKind = 4;
 pub type HpmoeSpaceKind = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

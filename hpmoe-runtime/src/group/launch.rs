@@ -13,7 +13,7 @@ use super::regions::regions;
 use super::session::Session;
 use crate::abi::{HPMOE_DONE, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome, Region};
-use crate::layout::tables::{Addresses, RankTables, record_bytes};
+use crate::layout::tables::{Addresses, Place, RankTables, record_bytes};
 use crate::memory::Arena;
 use crate::report::{Site, StuckReport};
 use crate::tables::{Memory, ScheduleTable, TensorTable};
@@ -92,11 +92,12 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
     let limit = options.time_limit_cycles();
     let step = |rank: Rank, workspace: u64, records: u64, &(route, arguments): &Step<'_>| {
         let address = |(tensor, at): (&TensorTable, &usize)| match tensor.memory {
-            Memory::Argument(number) => arguments[number].parts[rank.id()].address,
-            Memory::Workspace => workspace + *at as u64,
-            Memory::Symmetric => *at as u64,
+            Memory::Argument(number) => Place::At(arguments[number].parts[rank.id()].address),
+            Memory::Shared(number) => Place::OnEach(arguments[number].parts.iter().map(|part| part.address).collect()),
+            Memory::Workspace => Place::At(workspace + *at as u64),
+            Memory::Symmetric => Place::At(*at as u64),
         };
-        let tensors: Vec<u64> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
+        let tensors: Vec<Place> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
         let addresses = Addresses { peers: &peers, tensors: &tensors, records };
         RankTables::new(tables, schedule, plan, route, rank, &addresses, limit)
     };

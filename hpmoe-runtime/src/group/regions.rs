@@ -32,13 +32,13 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
     let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
         name: tensor.name,
         address: match tensor.memory {
-            Memory::Argument(number) => arguments[number].parts[rank.id()].address,
+            Memory::Argument(number) | Memory::Shared(number) => arguments[number].parts[rank.id()].address,
             Memory::Workspace => workspace + *at as u64,
             Memory::Symmetric => heap + *at as u64,
         },
         bytes: rows_of(tensor.extent, route, rank) * row_bytes(tensor),
         rank: number(rank),
-        symmetric: tensor.memory == Memory::Symmetric,
+        symmetric: matches!(tensor.memory, Memory::Symmetric | Memory::Shared(_)),
         writable: tensor.writable || !matches!(tensor.memory, Memory::Argument(_)),
     };
     tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()

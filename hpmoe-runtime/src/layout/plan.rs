@@ -33,7 +33,7 @@ impl Plan {
             .tensors
             .iter()
             .map(|tensor| match tensor.memory {
-                Memory::Argument(_) => 0,
+                Memory::Argument(_) | Memory::Shared(_) => 0,
                 Memory::Workspace => workspace.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
                 Memory::Symmetric => heap.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
             })

@@ -3,7 +3,7 @@
 use hpmoe_kernels::route::Pair;
 use hpmoe_kernels::{Expert, Rank, Route};
 
-use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_ROW_TILES, HPMOE_SENDS};
+use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_EXPERTS, HPMOE_ROW_TILES, HPMOE_SENDS};
 use crate::tables::SpaceTable;
 
 /// The extents of a space on one rank.
@@ -37,6 +37,7 @@ pub(crate) fn extents(space: &SpaceTable, route: &Route, rank: Rank) -> Extents 
         HPMOE_ARRIVALS => {
             plain(ranks.into_iter().flat_map(|source| route.experts_of(rank).map(move |e| pieces(source, e))))
         }
+        HPMOE_EXPERTS => plain(route.experts_of(rank).map(|_| 1)),
         HPMOE_BLOCKS => plain(std::iter::once(route.tokens(rank).div_ceil(height))),
         kind => unreachable!("the compiler knows no space of kind {kind}"),
     }

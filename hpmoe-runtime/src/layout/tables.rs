@@ -20,10 +20,18 @@ pub(crate) struct RankTables {
 pub(crate) struct Addresses<'a> {
     /// Heaps of all ranks.
     pub(crate) peers: &'a [u64],
-    /// Tensors: an address, or for a symmetric one the offset in the heap.
-    pub(crate) tensors: &'a [u64],
+    /// Tensors.
+    pub(crate) tensors: &'a [Place],
     /// The rank's records.
     pub(crate) records: u64,
+}
+
+/// Where a tensor lies.
+pub(crate) enum Place {
+    /// At an address; a symmetric one at an offset in the heap.
+    At(u64),
+    /// At an address on each rank.
+    OnEach(Vec<u64>),
 }
 
 impl RankTables {
@@ -41,10 +49,15 @@ impl RankTables {
         let mut arenas = Arenas::default();
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
         let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
+        let tensor = |place: &Place| match place {
+            Place::At(address) => *address,
+            Place::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
+        };
+        let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let spaces: Vec<HpmoeSpace> = tables.spaces.iter().map(|space| arenas.space(space, route, rank)).collect();
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
-            tensors: arenas.add("tensors", addresses.tensors),
+            tensors: arenas.add("tensors", &tensors),
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),

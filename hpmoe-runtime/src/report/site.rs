@@ -1,7 +1,7 @@
 //! Which call of the taskflow a core was in, in the user's words.
 
 use crate::KernelTables;
-use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord};
+use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord};
 use crate::tables::PhaseTable;
 
 /// Where a record was written.
@@ -48,6 +48,7 @@ impl<'a> Site<'a> {
             Some(HPMOE_ARRIVALS) => {
                 format!("piece {item} from rank {} for expert {}", group / own, first + group % own)
             }
+            Some(HPMOE_EXPERTS) => format!("all rows of expert {}", first + group),
             _ => format!("row tile {item} of expert {}", first + group),
         };
         format!("{what}, column {column}")

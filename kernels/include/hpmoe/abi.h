@@ -22,7 +22,8 @@ enum HpmoeSpaceKind {
     HPMOE_SENDS = 1,     /* groups: pairs (owner, its expert); items: pieces of this rank's rows for that expert, */
                          /* cut at the receiver's row tiles                                                       */
     HPMOE_ARRIVALS = 2,  /* groups: pairs (source, own expert); items: pieces of the rows that came from there    */
-    HPMOE_BLOCKS = 3     /* one group; items: blocks of consecutive tokens of this rank                           */
+    HPMOE_BLOCKS = 3,    /* one group; items: blocks of consecutive tokens of this rank                           */
+    HPMOE_EXPERTS = 4    /* groups: local experts; items: one, all rows received for the expert, even if none      */
 };
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
@@ -73,7 +74,8 @@ struct HpmoeSpace {
 /* The one argument of a kernel: a line-aligned structure in the rank's GM. */
 struct HpmoeLaunch {
     uint64_t peers;        /* GM uint64[ranks]: address of each rank's symmetric heap, as this rank sees it           */
-    uint64_t tensors;      /* GM uint64[tensors]: address; for a symmetric tensor: byte offset in the heap            */
+    uint64_t tensors;      /* GM uint64[tensors]: address; for a symmetric tensor: byte offset in the heap; for one   */
+                           /* of the caller's that peers write: address of GM uint64[ranks], where it lies on each    */
     uint64_t queues;       /* GM HpmoeQueue[aic + aiv], AICs first                                                    */
     uint64_t descriptors;  /* GM HpmoeDescriptor[]                                                                    */
     uint64_t spaces;       /* GM HpmoeSpace[spaces]                                                                   */

@@ -48,6 +48,13 @@ struct Core {
         const uint64_t offset = Word<uint64_t>(launch.tensors, tensor.number);
         return View<T>{Heap(peer) + offset, ~0u, tensor.columns, tensor.pitch};
     }
+    template <typename T> __aicore__ inline View<T> Of(const Shared<T> &tensor) const {
+        return OfPeer(tensor, launch.rank);
+    }
+    template <typename T> __aicore__ inline View<T> OfPeer(const Shared<T> &tensor, uint32_t peer) const {
+        const uint64_t addresses = Word<uint64_t>(launch.tensors, tensor.number);
+        return View<T>{Word<uint64_t>(addresses, peer), ~0u, tensor.columns, tensor.pitch};
+    }
 
     __aicore__ inline uint32_t ExpertRows(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * expert + 1));

@@ -1,4 +1,4 @@
-// The product of a tile of rows with a tile of transposed weights, through L1, L0 and L0C.
+// Products of tiles, through L1, L0 and L0C.
 #pragma once
 
 #include "hpmoe/cube.h"
@@ -12,7 +12,32 @@ struct MatmulPlan {
     uint32_t k_step;  // contraction of an L0 stage
 };
 
-// One L1 stage: x in NZ with `mp` rows, behind it w in NZ with `np` rows.
+// Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
+enum class Contracted { Columns, Rows };
+
+template <Contracted way> __aicore__ inline uint32_t Free(const View<bfloat16_t> &tile) {
+    return way == Contracted::Columns ? tile.rows : tile.cols;
+}
+
+template <Contracted way> __aicore__ inline uint32_t Depth(const View<bfloat16_t> &tile) {
+    return way == Contracted::Columns ? tile.cols : tile.rows;
+}
+
+// One product of a sum of products.
+template <Contracted X, Contracted W> struct Term {
+    View<bfloat16_t> x;
+    View<bfloat16_t> w;
+
+    __aicore__ inline uint32_t Rows() const { return Free<X>(x); }
+    __aicore__ inline uint32_t Columns() const { return Free<W>(w); }
+    __aicore__ inline uint32_t Contraction() const { return Depth<X>(x); }
+    // At most `most` rows of the result, from `first` on.
+    __aicore__ inline Term Panel(uint32_t first, uint32_t most) const {
+        return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, most), w};
+    }
+};
+
+// One L1 stage: x in NZ, behind it w in NZ.
 struct MatmulStage {
     LocalTensor<bfloat16_t> x;
     LocalTensor<bfloat16_t> w;
@@ -24,37 +49,74 @@ __aicore__ inline MatmulStage StageOf(uint32_t stage, uint32_t mp, uint32_t k_bl
                        Local<bfloat16_t>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
 }
 
-// Contraction [k0, k0 + length) of both operands to L1.
-__aicore__ inline void LoadStage(uint32_t stage, const MatmulStage &to, const View<bfloat16_t> &x,
-                                 const View<bfloat16_t> &w, uint32_t k0, uint32_t length) {
-    const uint16_t mp = static_cast<uint16_t>(AlignUp(x.rows, 16));
-    const uint16_t np = static_cast<uint16_t>(AlignUp(w.rows, 16));
-    const uint16_t columns = static_cast<uint16_t>(length);
+// Contraction [k0, k0 + length) of one operand to L1: NZ of its own rows, or of `length` rows.
+template <Contracted way>
+__aicore__ inline void LoadOperand(const LocalTensor<bfloat16_t> &to, const View<bfloat16_t> &tile, uint32_t k0,
+                                   uint32_t length) {
+    const bool columns = way == Contracted::Columns;
+    const uint16_t rows = static_cast<uint16_t>(columns ? tile.rows : length);
+    DataCopy(to, columns ? tile.At(0, k0) : tile.At(k0, 0),
+             Nd2NzParams(1, rows, static_cast<uint16_t>(columns ? length : tile.cols), 0,
+                         static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(rows, 16)), 1, 0));
+}
+
+template <Contracted X, Contracted W>
+__aicore__ inline void LoadStage(uint32_t stage, const MatmulStage &to, const Term<X, W> &term, uint32_t k0,
+                                 uint32_t length) {
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
-    DataCopy(to.x, x.At(0, k0),
-             Nd2NzParams(1, static_cast<uint16_t>(x.rows), columns, 0, static_cast<uint16_t>(x.pitch), mp, 1, 0));
-    DataCopy(to.w, w.At(0, k0),
-             Nd2NzParams(1, static_cast<uint16_t>(w.rows), columns, 0, static_cast<uint16_t>(w.pitch), np, 1, 0));
+    LoadOperand<X>(to.x, term.x, k0, length);
+    LoadOperand<W>(to.w, term.w, k0, length);
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
 }
 
-// Contraction [k0, k0 + depth) of an L1 stage: to L0, and added to L0C. `first` starts from zero, `last` hands L0C
-// over to Fixpipe.
-__aicore__ inline void Accumulate(CubeCore &core, const MatmulStage &from, uint32_t m, uint32_t n, uint32_t k0,
-                                  uint32_t depth, bool first, bool last) {
+// Contraction [k0, k0 + 16 * k1) of x to L0A, from NZ to zZ. `rows` are those of the NZ.
+template <Contracted X>
+__aicore__ inline void LoadLeft(const LocalTensor<bfloat16_t> &a, const LocalTensor<bfloat16_t> &x, uint32_t mp,
+                                uint32_t rows, uint32_t k0, uint32_t k1) {
+    if (X == Contracted::Columns) { // one call for each 16 columns of x
+        for (uint32_t i = 0; i < k1; ++i) {
+            LoadData(a[i * 256], x[(k0 + i * 16) * rows],
+                     LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1), false, 0));
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < mp / 16; ++i) {
+        LoadData(a[i * k1 * 256], x[i * rows * 16 + k0 * 16],
+                 LoadData2DParams(0, static_cast<uint8_t>(k1), 1, 0, 0, true, 0));
+    }
+}
+
+// Contraction [k0, k0 + 16 * k1) of w to L0B, from NZ to nZ.
+template <Contracted W>
+__aicore__ inline void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTensor<bfloat16_t> &w, uint32_t np,
+                                 uint32_t rows, uint32_t k0, uint32_t k1) {
+    if (W == Contracted::Columns) { // the NZ of w already is the nZ of its transpose
+        LoadData(b, w[k0 * rows], LoadData2DParams(0, static_cast<uint8_t>(np / 16 * k1), 1, 0, 0, false, 0));
+        return;
+    }
+    for (uint32_t i = 0; i < k1; ++i) {
+        LoadData(b[i * np * 16], w[(k0 + i * 16) * 16],
+                 LoadData2DParams(0, static_cast<uint8_t>(np / 16), static_cast<uint16_t>(rows / 16), 0, 0, true, 0));
+    }
+}
+
+// Contraction [k0, k0 + depth) of an L1 stage of `length`: to L0, and added to L0C. `first` starts from zero, `last`
+// hands L0C over to Fixpipe.
+template <Contracted X, Contracted W>
+__aicore__ inline void Accumulate(CubeCore &core, const MatmulStage &from, const Term<X, W> &term, uint32_t length,
+                                  uint32_t k0, uint32_t depth, bool first, bool last) {
+    const uint32_t m = term.Rows();
+    const uint32_t n = term.Columns();
     const uint32_t mp = AlignUp(m, 16);
     const uint32_t np = AlignUp(n, 16);
     const uint32_t k1 = CeilDiv(depth, 16);
+    const uint32_t kp = AlignUp(length, 16);
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
     const LocalTensor<bfloat16_t> a = Local<bfloat16_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE);
     const LocalTensor<bfloat16_t> b = Local<bfloat16_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE);
     WaitFlag<HardEvent::M_MTE1>(stage);
-    // NZ to zZ: one call for each 16 columns of x. W's NZ already is the nZ of its transpose.
-    for (uint32_t i = 0; i < k1; ++i) {
-        LoadData(a[i * 256], from.x[(k0 + i * 16) * mp],
-                 LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1), false, 0));
-    }
-    LoadData(b, from.w[k0 * np], LoadData2DParams(0, static_cast<uint8_t>(np / 16 * k1), 1, 0, 0, false, 0));
+    LoadLeft<X>(a, from.x, mp, X == Contracted::Columns ? mp : kp, k0, k1);
+    LoadRight<W>(b, from.w, np, W == Contracted::Columns ? np : kp, k0, k1);
     SetFlag<HardEvent::MTE1_M>(stage);
     WaitFlag<HardEvent::MTE1_M>(stage);
     // One row would make the cube read x as a plain vector.
@@ -70,6 +132,51 @@ __aicore__ inline void Accumulate(CubeCore &core, const MatmulStage &from, uint3
     core.l0_stage ^= 1;
 }
 
+// Nothing to sum up: zeros to L0C.
+__aicore__ inline void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
+    const int32_t stage = static_cast<int32_t>(core.l0_stage);
+    const uint32_t rows = m == 1 ? 16 : m;
+    WaitFlag<HardEvent::M_MTE1>(stage);
+    Fill(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE),
+         InitConstValueParams<int32_t>(1, static_cast<uint16_t>(CeilDiv(m, 16)), 0, 0));
+    Fill(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE),
+         InitConstValueParams<int32_t>(1, static_cast<uint16_t>(CeilDiv(n, 16)), 0, 0));
+    SetFlag<HardEvent::MTE1_M>(stage);
+    WaitFlag<HardEvent::MTE1_M>(stage);
+    Mmad(Local<float>(TPosition::CO1, 0, L0C_BYTES),
+         Local<bfloat16_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE),
+         Local<bfloat16_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE),
+         MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), 16, 3, false, true));
+    SetFlag<HardEvent::M_MTE1>(stage);
+    core.l0_stage ^= 1;
+}
+
+// Adds one product to L0C. Buffers go on alternating from product to product.
+template <Contracted X, Contracted W>
+__aicore__ inline void AddTerm(CubeCore &core, const Term<X, W> &term, const MatmulPlan &plan, bool first_term,
+                               bool last_term) {
+    const uint32_t mp = AlignUp(term.Rows(), 16);
+    const uint32_t k = term.Contraction();
+    LoadStage(core.l1_stage, StageOf(core.l1_stage, mp, plan.k_block), term, 0, Min(plan.k_block, k));
+    for (uint32_t k0 = 0; k0 < k; k0 += plan.k_block) {
+        const uint32_t length = Min(plan.k_block, k - k0);
+        const uint32_t next = k0 + length;
+        if (next < k) {
+            const uint32_t stage = core.l1_stage ^ 1;
+            LoadStage(stage, StageOf(stage, mp, plan.k_block), term, next, Min(plan.k_block, k - next));
+        }
+        const MatmulStage from = StageOf(core.l1_stage, mp, plan.k_block);
+        WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(core.l1_stage));
+        for (uint32_t step = 0; step < length; step += plan.k_step) {
+            const uint32_t depth = Min(plan.k_step, length - step);
+            Accumulate(core, from, term, length, step, depth, first_term && k0 + step == 0,
+                       last_term && k0 + step + depth == k);
+        }
+        SetFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(core.l1_stage));
+        core.l1_stage ^= 1;
+    }
+}
+
 template <typename Out> struct FixpipeRounding;
 template <> struct FixpipeRounding<bfloat16_t> {
     static constexpr QuantMode_t mode = F322BF16;
@@ -78,43 +185,53 @@ template <> struct FixpipeRounding<float> {
     static constexpr QuantMode_t mode = NoQuant;
 };
 
-// y = x · wᵀ for at most `plan.rows` rows: sums in f32 in ascending k, rounded once. Buffers go on alternating from
-// product to product; unit flags let the next product start while Fixpipe still reads L0C.
-template <typename Out>
-__aicore__ inline void MatmulPanel(CubeCore &core, const View<bfloat16_t> &x, const View<bfloat16_t> &w,
-                                   const View<Out> &y, const MatmulPlan &plan) {
-    const uint32_t mp = AlignUp(x.rows, 16);
-    const uint32_t k = x.cols;
-    LoadStage(core.l1_stage, StageOf(core.l1_stage, mp, plan.k_block), x, w, 0, Min(plan.k_block, k));
-    for (uint32_t k0 = 0; k0 < k; k0 += plan.k_block) {
-        const uint32_t length = Min(plan.k_block, k - k0);
-        const uint32_t next = k0 + length;
-        if (next < k) {
-            const uint32_t stage = core.l1_stage ^ 1;
-            LoadStage(stage, StageOf(stage, mp, plan.k_block), x, w, next, Min(plan.k_block, k - next));
-        }
-        const MatmulStage from = StageOf(core.l1_stage, mp, plan.k_block);
-        WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(core.l1_stage));
-        for (uint32_t step = 0; step < length; step += plan.k_step) {
-            const uint32_t depth = Min(plan.k_step, length - step);
-            Accumulate(core, from, x.rows, w.rows, step, depth, k0 + step == 0, k0 + step + depth == k);
-        }
-        SetFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(core.l1_stage));
-        core.l1_stage ^= 1;
-    }
+// L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
+template <typename Out> __aicore__ inline void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
     Fixpipe<Out, float, CFG_ROW_MAJOR>(
         y.At(0, 0), Local<float>(TPosition::CO1, 0, L0C_BYTES),
-        FixpipeParamsV220(static_cast<uint16_t>(w.rows), static_cast<uint16_t>(x.rows), static_cast<uint16_t>(mp),
+        FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m), static_cast<uint16_t>(AlignUp(m, 16)),
                           y.pitch, false, FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
-// y[rows, n] = x[rows, k] · w[n, k]ᵀ. Rows beyond `plan.rows` are further panels.
-template <typename Out>
-HPMOE_ROUTINE void MatmulT(CubeCore &core, const View<bfloat16_t> &x, const View<bfloat16_t> &w, const View<Out> &y,
-                           const MatmulPlan &plan) {
-    core.record.empty += w.rows == 0 || x.cols == 0 ? 1 : 0;
-    for (uint32_t row = 0; row < x.rows; row += plan.rows) {
-        MatmulPanel(core, x.Rows(row, plan.rows), w, y.Rows(row, plan.rows), plan);
+// The terms of one panel, in order.
+template <Contracted X, Contracted W, class... More>
+__aicore__ inline void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first,
+                                const Term<X, W> &term, const More &...more) {
+    AddTerm(core, term.Panel(row, plan.rows), plan, first, sizeof...(More) == 0);
+    if constexpr (sizeof...(More) > 0) {
+        AddTerms(core, plan, row, false, more...);
+    }
+}
+
+// y = the sum of the products: sums in f32, term after term, each in ascending k. Rows beyond `plan.rows` are further
+// panels. Where there is nothing to sum up (all rows of an expert that has none), y becomes zero.
+template <typename Out, class First, class... More>
+HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
+                          const More &...more) {
+    const uint32_t n = term.Columns();
+    core.record.empty += n == 0 ? 1 : 0;
+    for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
+        const uint32_t m = Min(plan.rows, term.Rows() - row);
+        if (term.Contraction() == 0) {
+            AccumulateNothing(core, m, n);
+        } else {
+            AddTerms(core, plan, row, true, term, more...);
+        }
+        StoreSums(y.Rows(row, plan.rows), m, n);
+    }
+}
+
+// y += the sum of the products.
+template <class First, class... More>
+HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
+                              const More &...more) {
+    const uint32_t n = term.Columns();
+    core.record.empty += n == 0 || term.Contraction() == 0 ? 1 : 0;
+    for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
+        AddTerms(core, plan, row, true, term, more...);
+        SetAtomicAdd<float>();
+        StoreSums(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n);
+        SetAtomicNone();
     }
 }
 

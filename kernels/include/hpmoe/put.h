@@ -45,16 +45,21 @@ __aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
 }
 
-// Sends rows `order[i] / per_row` of `from` to the consecutive rows of `to` at the peer, and their (token, k) to
-// `origins` there. `half_rows` rows fit into a half of UB.
-HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint32_t per_row,
-                               const ByteRows &to, const View<int32_t> &origins, uint32_t half_rows) {
+// Sends the (token, k) of a piece to `origins` at the peer.
+HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<int32_t> &origins) {
     core.Use(PUT_LAYOUT);
     OriginsIn(core.launch.order + static_cast<uint64_t>(piece.order) * 4, piece.rows);
     SetFlag<HardEvent::MTE2_MTE3>(2);
     WaitFlag<HardEvent::MTE2_MTE3>(2);
     RowsOut(ByteRows{origins.address, piece.rows * 4, piece.rows * 4}, 0, 1,
             Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
+}
+
+// Sends rows `order[i] / per_row` of `from` to the consecutive rows of `to` at the peer. `half_rows` rows fit into a
+// half of UB.
+HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint32_t per_row,
+                               const ByteRows &to, uint32_t half_rows) {
+    core.Use(PUT_LAYOUT);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
         const int32_t id = static_cast<int32_t>(core.half);

@@ -19,6 +19,13 @@ template <typename T> struct Symmetric {
     uint32_t pitch;
 };
 
+// A tensor of the caller's that peers may put into.
+template <typename T> struct Shared {
+    uint32_t number;
+    uint32_t columns;
+    uint32_t pitch;
+};
+
 // Rows and columns of a tensor. The pitch of a row is in elements.
 template <typename T> struct View {
     uint64_t address;

@@ -20,6 +20,11 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
         return tile;
     }
     tile.expert = entry.expert;
+    if (entry.kind == HPMOE_EXPERTS) {
+        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * entry.expert));
+        tile.rows = core.ExpertRows(entry.expert);
+        return tile;
+    }
     if (entry.kind == HPMOE_ROW_TILES) {
         tile.at = place.item * space.height;
         tile.rows = core.TileRows(entry.expert, tile.at, space.height);
@@ -37,7 +42,7 @@ template <class Program, class AnyCore>
 __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = 0;
-    if (entry.kind == HPMOE_ROW_TILES) {
+    if (entry.kind == HPMOE_ROW_TILES || entry.kind == HPMOE_EXPERTS) {
         group = entry.expert;
     } else if (entry.kind != HPMOE_BLOCKS) {
         const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
@@ -72,7 +77,8 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
             return false;
         }
         core.record.tasks += 1;
-        core.record.empty += tile.rows == 0 ? 1 : 0;
+        // An expert without rows has its gradient set to zero, which is something to do.
+        core.record.empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS ? 1 : 0;
     }
     return true;
 }

@@ -1,9 +1,7 @@
 //! `x.matmul_t(w)`: the product x · wᵀ on the cube.
 
-use std::cell::Cell;
-
-use super::{bytes, misshapen, mistyped};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use super::product::{Factor, fits, work};
+use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
 use crate::{Tile, Value, bf16};
 
 /// Multiplies two tiles.
@@ -13,39 +11,12 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[Place::Tile, Place::Tile],
     takes_element: false,
     shape,
-    device: Device::Matmul,
+    device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: false },
     work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    let (x, w) = (operands[0], operands[1]);
-    for tile in [x, w] {
-        if tile.element != ElementType::bf16 {
-            return Err(mistyped(
-                format!("`matmul_t` multiplies bf16 tiles, but this is a {tile}"),
-                "declare the tile as bf16",
-            ));
-        }
-    }
-    if x.cols != w.cols {
-        return Err(misshapen(
-            format!(
-                "`matmul_t` contracts columns with columns, but the left tile has {} columns and the right one {}",
-                x.cols, w.cols
-            ),
-            format!("x.matmul_t(w) takes Tile<bf16, {}, K> and Tile<bf16, {}, K> with one K", x.rows, w.rows),
-        ));
-    }
-    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: x.rows, cols: w.rows })
-}
-
-fn work(operands: &[Shape], result: &Shape) -> Work {
-    let (x, w) = (&operands[0], &operands[1]);
-    Work {
-        cube_flops: 2 * (result.rows * result.cols * x.cols) as u64,
-        moved_bytes: bytes(x) + bytes(w),
-        ..Work::default()
-    }
+    fits("matmul_t", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
 }
 
 impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
@@ -67,36 +38,9 @@ impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
     /// When the tiles really have different numbers of columns.
     #[must_use]
     pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, bf16, N, K>) -> Value<R, N> {
-        assert_eq!(self.width(), w.width(), "`matmul_t` contracts columns with columns, their numbers are");
-        let x_rows: Vec<_> = (0..self.rows()).map(|row| self.row(row)).collect();
-        let w_rows: Vec<_> = (0..w.rows()).map(|row| w.row(row)).collect();
-        Value::new(self.rows(), w.rows(), product(&x_rows, &w_rows, self.width()))
+        let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Columns));
+        Value::new(x.free(), w.free(), x.times(&w, "matmul_t"))
     }
-}
-
-/// x · wᵀ from the rows of both. `w` is transposed first, so that the inner loop runs over columns of the result, each
-/// with its own sum: the order of sums does not depend on how it is vectorised.
-fn product(x: &[&[Cell<bf16>]], w: &[&[Cell<bf16>]], depth: usize) -> Vec<f32> {
-    let cols = w.len();
-    let mut panel = vec![0.0_f32; depth * cols];
-    for (n, row) in w.iter().enumerate() {
-        for (k, cell) in row.iter().enumerate() {
-            panel[k * cols + n] = cell.get().to_f32();
-        }
-    }
-    let mut result = vec![0.0_f32; x.len() * cols];
-    if cols == 0 {
-        return result;
-    }
-    for (sums, row) in result.chunks_exact_mut(cols).zip(x) {
-        for (factors, cell) in panel.chunks_exact(cols).zip(row.iter()) {
-            let a = cell.get().to_f32();
-            for (sum, b) in sums.iter_mut().zip(factors) {
-                *sum += a * b;
-            }
-        }
-    }
-    result
 }
 
 #[cfg(test)]
@@ -109,7 +53,7 @@ mod tests {
     fn contracts_columns_with_columns() {
         let (x, w) = (tile(ElementType::bf16, 128, 7168), tile(ElementType::bf16, 256, 7168));
         assert_eq!(shape(&[x, w], None), Ok(value(128, 256)));
-        assert_eq!(work(&[x, w], &value(128, 256)).cube_flops, 2 * 128 * 256 * 7168);
+        assert_eq!((OPERATION.work)(&[x, w], &value(128, 256)).cube_flops, 2 * 128 * 256 * 7168);
 
         let misfit = shape(&[x, tile(ElementType::bf16, 256, 2048)], None).unwrap_err();
         assert!(!misfit.types);

@@ -2,13 +2,19 @@
 //!
 //! A new operation is a file here and a row in [`TABLE`].
 
+mod accumulate;
+mod add_matmul;
+mod add_matmul_t;
 mod cast;
 mod load;
+mod matmul;
 mod matmul_t;
 mod mul;
+mod product;
 mod put;
 mod silu;
 mod store;
+mod t_matmul;
 mod weighted_sum;
 
 use crate::op::{ElementType, Misfit, Operation, Shape, Spelling};
@@ -18,7 +24,12 @@ pub static TABLE: &[&Operation] = &[
     &load::OPERATION,
     &store::OPERATION,
     &cast::OPERATION,
+    &accumulate::OPERATION,
     &matmul_t::OPERATION,
+    &matmul::OPERATION,
+    &t_matmul::OPERATION,
+    &add_matmul::OPERATION,
+    &add_matmul_t::OPERATION,
     &silu::OPERATION,
     &mul::OPERATION,
     &weighted_sum::OPERATION,
@@ -113,6 +124,6 @@ mod tests {
     #[test]
     fn the_cube_makes_values_only_by_a_product() {
         let on_cube: Vec<String> = TABLE.iter().filter(|o| o.cores.contains(&Core::Cube)).map(|o| o.name()).collect();
-        assert_eq!(on_cube, ["store", "matmul_t"]);
+        assert_eq!(on_cube, ["store", "accumulate", "matmul_t", "matmul", "t_matmul", "add_matmul", "add_matmul_t"]);
     }
 }

@@ -81,6 +81,7 @@ impl Layout {
         };
         match space.kind {
             SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(space.height),
+            SpaceKind::Experts => 1,
             SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
             SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
             SpaceKind::Blocks => self.tokens[rank as usize].div_ceil(space.height),
@@ -132,7 +133,7 @@ impl Layout {
         let (mut peer, mut owner, mut source) = (rank, rank, rank);
         let expert = if kind == SpaceKind::Blocks { 0 } else { group % self.local };
         let (from, to) = match kind {
-            SpaceKind::RowTiles => (0, self.expert_rows(rank, expert)),
+            SpaceKind::RowTiles | SpaceKind::Experts => (0, self.expert_rows(rank, expert)),
             SpaceKind::Blocks => (0, self.tokens[rank as usize]),
             SpaceKind::Sends => {
                 peer = group / self.local;

@@ -93,7 +93,7 @@ impl<'a> Ours<'a> {
 
     fn group(&self, rank: u32, entry: Entry) -> u32 {
         match self.layout.kind(self.checked.graph().phases[entry.phase].space) {
-            SpaceKind::RowTiles => entry.expert,
+            SpaceKind::RowTiles | SpaceKind::Experts => entry.expert,
             SpaceKind::Sends | SpaceKind::Arrivals => {
                 (rank + entry.peer_offset) % self.layout.ranks * self.layout.local + entry.expert
             }

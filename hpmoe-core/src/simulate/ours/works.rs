@@ -5,7 +5,8 @@ use crate::graph::{Access, Columns, Extent, Phase, Rows, TaskGraph};
 use crate::ids::{Arena, Id, PhaseId};
 use crate::simulate::{Costs, Efficiency, Time, Work, reuse};
 use crate::target::Target;
-use hpmoe_kernels::op::{Core, Device};
+use hpmoe_kernels::RAGGED;
+use hpmoe_kernels::op::{Contracted, Core, Device};
 
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
 const ORIGIN: u64 = 4;
@@ -20,9 +21,11 @@ pub(crate) struct Works {
 /// What the tiles of one column do, with all their rows.
 #[derive(Clone, Copy, Debug)]
 enum Column {
+    /// `m` or `k` are the item's rows where they are none.
     Product {
+        m: Option<u32>,
         n: u32,
-        k: u32,
+        k: Option<u32>,
         products: u32,
     },
     /// Bytes that grow with the rows, and bytes that don't.
@@ -36,14 +39,24 @@ enum Column {
     },
 }
 
+/// Rows for which a tile of all rows of an expert is priced: what it costs grows with them.
+const fn priced(rows: u32) -> u32 {
+    if rows as usize == RAGGED { 128 } else { rows }
+}
+
 impl Works {
     /// Of every phase.
     pub(crate) fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
         let works = graph.phases.iter().map(|(_, phase)| Self {
-            height: graph.spaces[phase.space].height,
+            height: priced(graph.spaces[phase.space].height),
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
         });
         works.collect()
+    }
+
+    /// Rows of a tile with all its rows; of one with all of an expert, those that it is priced for.
+    pub(crate) const fn height(&self) -> u32 {
+        self.height
     }
 
     /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. Puts go to another rank.
@@ -58,11 +71,12 @@ impl Works {
     pub(super) fn work(&self, target: &Target, item: &Item, column: u32, (items, band): (u32, u32)) -> Work {
         let scaled = |bytes: u64| bytes * u64::from(item.rows) / u64::from(self.height);
         match self.columns[column as usize] {
-            Column::Product { n, k, products } => {
-                let (left_reuse, right_reuse) =
-                    reuse(target, (items, self.columns.len() as u32, band), (self.height, n, k));
+            Column::Product { m, n, k, products } => {
+                let height = m.unwrap_or(self.height);
+                let (m, k) = (m.unwrap_or(item.rows), k.unwrap_or(item.rows));
+                let (left_reuse, right_reuse) = reuse(target, (items, self.columns.len() as u32, band), (height, n, k));
                 let tiles = products as f32;
-                Work::Gemm { m: item.rows, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
+                Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
             }
             Column::Vector { read, fixed, written } => {
                 Work::Vector { read: scaled(read) + fixed, written: scaled(written) }
@@ -77,7 +91,7 @@ impl Column {
         let task = &graph.tasks[phase.task];
         let extent = |param: usize| {
             let shape = task.params[param].shape;
-            extent(graph, phase, &phase.accesses[param], column, (shape.rows as u32, shape.cols as u32))
+            extent(graph, phase, &phase.accesses[param], column, (priced(shape.rows as u32), shape.cols as u32))
         };
         let bytes = |param: usize| {
             let (rows, columns) = extent(param);
@@ -85,12 +99,22 @@ impl Column {
         };
         match task.core {
             Core::Cube => {
-                let mut products =
-                    task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Matmul));
-                let Some(first) = products.next() else { return Self::Product { n: 0, k: 0, products: 0 } };
-                let (n, _) = extent(first.operands[1].index());
-                let (_, k) = extent(first.operands[0].index());
-                Self::Product { n, k, products: 1 + products.count() as u32 }
+                let terms = task.body.steps.iter().filter_map(|step| match step.operation.device {
+                    Device::Matmul { x, w, adds } => Some((step, x, w, usize::from(adds))),
+                    _ => None,
+                });
+                let terms: Vec<_> = terms.collect();
+                let Some(&(step, x, w, first)) = terms.first() else {
+                    return Self::Product { m: Some(0), n: 0, k: Some(0), products: 0 };
+                };
+                let (left, right) = (step.operands[first].index(), step.operands[first + 1].index());
+                let by_item = |param: usize| !matches!(phase.accesses[param].region.rows, Rows::Expert { .. });
+                let split = |param: usize, way| match (extent(param), way) {
+                    ((rows, columns), Contracted::Columns) => (Some(rows).filter(|_| !by_item(param)), Some(columns)),
+                    ((rows, columns), Contracted::Rows) => (Some(columns), Some(rows).filter(|_| !by_item(param))),
+                };
+                let ((m, k), (n, _)) = (split(left, x), split(right, w));
+                Self::Product { m, n: n.unwrap_or(0), k, products: terms.len() as u32 }
             }
             Core::Vector => {
                 let (mut read, mut fixed, mut written) = (0, 0, 0);

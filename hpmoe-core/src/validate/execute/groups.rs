@@ -95,6 +95,7 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
     match space.kind {
         SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),
+        SpaceKind::Experts => (0..routing.local).map(|expert| vec![whole(routing, rank, expert)]).collect(),
         SpaceKind::Sends => pairs.map(|(owner, expert)| pieces(routing, rank, (rank, owner, expert), height)).collect(),
         SpaceKind::Arrivals => {
             pairs.map(|(source, expert)| pieces(routing, rank, (source, rank, expert), height)).collect()
@@ -106,7 +107,7 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
 fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> usize {
     let expert = entry.expert as usize;
     match graph.spaces[graph.phases[entry.phase].space].kind {
-        SpaceKind::RowTiles => expert,
+        SpaceKind::RowTiles | SpaceKind::Experts => expert,
         SpaceKind::Sends | SpaceKind::Arrivals => {
             (rank + entry.peer_offset as usize) % routing.ranks * routing.local + expert
         }
@@ -115,21 +116,28 @@ fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> us
 }
 
 fn row_tiles(routing: &Routing, rank: usize, expert: usize, height: usize) -> Vec<Item> {
-    let of_group = rank * routing.local + expert;
-    let rows = routing.expert_rows(of_group);
+    let rows = routing.expert_rows(rank * routing.local + expert);
     let cut = (0..rows.div_ceil(height)).map(|tile| tile * height..rows.min((tile + 1) * height));
-    let item = |rows: Range<usize>| Item {
+    cut.map(|rows| of_expert(routing, rank, expert, rows)).collect()
+}
+
+/// All rows of an expert, even if there are none.
+fn whole(routing: &Routing, rank: usize, expert: usize) -> Item {
+    of_expert(routing, rank, expert, 0..routing.expert_rows(rank * routing.local + expert))
+}
+
+fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) -> Item {
+    Item {
         rank,
         peer: rank,
         owner: rank,
         expert,
-        first: routing.base(of_group) + rows.start,
+        first: routing.base(rank * routing.local + expert) + rows.start,
         rows,
         source: rank,
         slots: Vec::new(),
         tokens: 0..0,
-    };
-    cut.map(item).collect()
+    }
 }
 
 /// Rows of a source for an expert of an owner, cut where the expert's rows are cut.

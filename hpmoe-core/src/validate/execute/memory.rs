@@ -1,7 +1,7 @@
 //! Which version of each element a tile meets.
 
 use super::{Routing, Tile, groups};
-use crate::graph::{Columns, Phase, Rows, TaskGraph};
+use crate::graph::{Columns, Extent, Phase, Rows, TaskGraph};
 use crate::ids::TensorId;
 use std::collections::{BTreeSet, HashMap};
 
@@ -134,7 +134,15 @@ fn places(graph: &TaskGraph, written: &BTreeSet<TensorId>, unit: usize, tile: &T
     let phase = &graph.phases[tile.phase];
     let mut places = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
-        let (rank, rows) = rows(graph, tile, access.region.rows);
+        let (rank, rows) = match (access.region.rows, graph.tensors[access.tensor].extent) {
+            (Rows::Expert { range, index, height }, Extent::Expert { rows }) => {
+                let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
+                let (height, rows) = (height as usize, rows as usize);
+                let first = tile.item.expert * rows;
+                (tile.item.rank, (first + index * height..first + rows.min((index + 1) * height)).collect())
+            }
+            (rows_of, _) => rows(graph, tile, rows_of),
+        };
         assert_eq!(rank, if access.remote { tile.item.peer } else { tile.item.rank });
         let columns = graph.tensors[access.tensor].columns as usize;
         let (from, to) = match access.region.columns {
@@ -169,12 +177,12 @@ fn rows(graph: &TaskGraph, tile: &Tile, rows: Rows) -> (usize, Vec<usize>) {
     let top_k = graph.sizes.top_k;
     let received = || (item.first..item.first + item.rows.len()).collect();
     match rows {
-        Rows::Tile => (item.rank, received()),
+        Rows::Tile | Rows::Group => (item.rank, received()),
         Rows::Piece => (item.owner, received()),
         Rows::Gather => (item.source, item.slots.iter().map(|slot| slot / top_k).collect()),
         Rows::Scatter => (item.source, item.slots.clone()),
         Rows::Block => (item.rank, item.tokens.clone().collect()),
         Rows::BlockSlots => (item.rank, (item.tokens.start * top_k..item.tokens.end * top_k).collect()),
-        Rows::Expert { .. } => unreachable!("no test writes what belongs to an expert"),
+        Rows::Expert { .. } => unreachable!("rows of a matrix depend on the tensor"),
     }
 }

@@ -1,0 +1,82 @@
+//! `tile.accumulate(value)`: a value added to what a tile holds.
+
+use super::{bytes, misshapen, mistyped};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::{Tile, Value};
+
+/// Adds to a tile.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("accumulate"),
+    cores: &[Core::Cube],
+    operands: &[Place::Tile, Place::Value],
+    takes_element: false,
+    shape,
+    device: Device::Accumulate,
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (tile, value) = (operands[0], operands[1]);
+    if tile.element != ElementType::f32 {
+        return Err(mistyped(
+            format!("`accumulate` adds to f32, but this is a {tile}: a narrower sum would be rounded again and again"),
+            "declare the tile and its tensor as f32",
+        ));
+    }
+    if (tile.rows, tile.cols) != (value.rows, value.cols) {
+        return Err(misshapen(
+            format!("a value of {}x{} can't be added to a tile of {}x{}", value.rows, value.cols, tile.rows, tile.cols),
+            format!("declare the tile as Tile<f32, {}, {}>", value.rows, value.cols),
+        ));
+    }
+    Ok(tile)
+}
+
+fn work(_: &[Shape], result: &Shape) -> Work {
+    Work { moved_bytes: bytes(result), ..Work::default() }
+}
+
+impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {
+    /// Adds a value to what the tile holds, each sum rounded once. What the tile held before the launch is the caller's.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{TileBuf, Value};
+    ///
+    /// let y = TileBuf::<f32>::from_f32(1, 2, &[1.0, 2.0]);
+    /// y.tile::<8, 16>().accumulate(Value::new(1, 2, vec![0.5, 0.25]));
+    /// assert_eq!(y.to_f32(), [1.5, 2.25]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When tile and value really have different sizes.
+    pub fn accumulate(&mut self, value: Value<R, C>) {
+        assert_eq!(
+            (self.rows(), self.width()),
+            (value.rows(), value.cols()),
+            "`accumulate` needs a tile of the size of the value, rows and columns are"
+        );
+        for row in 0..self.rows() {
+            for (cell, number) in self.row(row).iter().zip(value.row(row)) {
+                cell.set(cell.get() + number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{tile, value};
+    use super::*;
+
+    #[test]
+    fn adds_to_f32_of_its_size() {
+        let sums = tile(ElementType::f32, 128, 256);
+        assert_eq!(shape(&[sums, value(128, 256)], None), Ok(sums));
+        assert!(shape(&[tile(ElementType::bf16, 128, 256), value(128, 256)], None).unwrap_err().types);
+        assert_eq!(
+            shape(&[sums, value(128, 128)], None).unwrap_err().problem,
+            "a value of 128x128 can't be added to a tile of 128x256"
+        );
+    }
+}

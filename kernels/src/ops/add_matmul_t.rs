@@ -1,0 +1,66 @@
+//! `value.add_matmul_t(x, w)`: a product added to another in the accumulator of the cube.
+
+use super::product::{Factor, added, fits, work};
+use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
+use crate::{Tile, Value, bf16};
+
+/// Adds the product of two tiles to a value.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("add_matmul_t"),
+    cores: &[Core::Cube],
+    operands: &[Place::Value, Place::Tile, Place::Tile],
+    takes_element: false,
+    shape,
+    device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: true },
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let value = &operands[0];
+    let product = fits("add_matmul_t", (&operands[1], Contracted::Columns), (&operands[2], Contracted::Columns))?;
+    added("add_matmul_t", value, product)
+}
+
+impl<const R: usize, const N: usize> Value<R, N> {
+    /// This value plus x · wᵀ, R×N: its sums go on with the products of x and w in ascending k, each product and each
+    /// sum rounded once. (Adding two finished products would round otherwise.)
+    ///
+    /// ```
+    /// use hpmoe_kernels::{TileBuf, bf16};
+    ///
+    /// let x = TileBuf::<bf16>::from_f32(1, 2, &[1.0, 2.0]);
+    /// let w = TileBuf::<bf16>::from_f32(3, 2, &[1.0, 0.0, 0.0, 1.0, 3.0, 4.0]);
+    /// let (x, w) = (x.tile::<16, 16>(), w.tile::<16, 16>());
+    /// assert_eq!(x.matmul_t(&w).add_matmul_t(&x, &w).as_slice(), [2.0, 4.0, 22.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the tiles don't really fit each other or the value.
+    #[must_use]
+    pub fn add_matmul_t<const K: usize>(self, x: &Tile<'_, bf16, R, K>, w: &Tile<'_, bf16, N, K>) -> Self {
+        let (x, w) = (Factor::new(x, Contracted::Columns), Factor::new(w, Contracted::Columns));
+        assert_eq!(
+            (self.rows(), self.cols()),
+            (x.free(), w.free()),
+            "`add_matmul_t` adds to a value of the product's size"
+        );
+        let mut sums = self.as_slice().to_vec();
+        x.add_to(&mut sums, &w, "add_matmul_t");
+        Self::new(x.free(), w.free(), sums)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{tile, value};
+    use super::*;
+
+    #[test]
+    fn adds_to_a_value_of_its_size() {
+        let (x, w) = (tile(ElementType::bf16, 128, 64), tile(ElementType::bf16, 256, 64));
+        assert_eq!(shape(&[value(128, 256), x, w], None), Ok(value(128, 256)));
+        let misfit = shape(&[value(128, 128), x, w], None).unwrap_err();
+        assert_eq!(misfit.problem, "`add_matmul_t` adds a product of 128x256 to a value of 128x128");
+    }
+}

@@ -1,0 +1,61 @@
+//! `x.matmul(w)`: the product x · w on the cube.
+
+use super::product::{Factor, fits, work};
+use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
+use crate::{Tile, Value, bf16};
+
+/// Multiplies two tiles, the right one held by rows of the contraction.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("matmul"),
+    cores: &[Core::Cube],
+    operands: &[Place::Tile, Place::Tile],
+    takes_element: false,
+    shape,
+    device: Device::Matmul { x: Contracted::Columns, w: Contracted::Rows, adds: false },
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    fits("matmul", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Rows))
+}
+
+impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
+    /// x · w: R×K times K×N gives R×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{TileBuf, bf16};
+    ///
+    /// let x = TileBuf::<bf16>::from_f32(1, 2, &[1.0, 2.0]);
+    /// let w = TileBuf::<bf16>::from_f32(2, 3, &[1.0, 0.0, 3.0, 0.0, 1.0, 4.0]);
+    /// let y = x.tile::<16, 16>().matmul(&w.tile::<16, 16>());
+    /// assert_eq!(y.as_slice(), [1.0, 2.0, 11.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When `x` really has another number of columns than `w` has rows.
+    #[must_use]
+    pub fn matmul<const N: usize>(&self, w: &Tile<'_, bf16, K, N>) -> Value<R, N> {
+        let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Rows));
+        Value::new(x.free(), w.free(), x.times(&w, "matmul"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{tile, value};
+    use super::*;
+
+    #[test]
+    fn contracts_columns_with_rows() {
+        let (x, w) = (tile(ElementType::bf16, 128, 2048), tile(ElementType::bf16, 2048, 256));
+        assert_eq!(shape(&[x, w], None), Ok(value(128, 256)));
+        assert_eq!((OPERATION.work)(&[x, w], &value(128, 256)).cube_flops, 2 * 128 * 256 * 2048);
+        let misfit = shape(&[x, tile(ElementType::bf16, 256, 2048)], None).unwrap_err();
+        assert_eq!(
+            misfit.problem,
+            "`matmul` contracts columns with rows, but the left tile has 2048 columns and the right one 256 rows"
+        );
+        assert_eq!(misfit.help, "it takes Tile<bf16, 128, K> and Tile<bf16, K, 2048> with one K");
+    }
+}

@@ -1,0 +1,140 @@
+//! What the products have in common: contracted sizes that agree, work, and the one order of sums.
+
+use super::{bytes, misshapen, mistyped};
+use crate::op::{Contracted, ElementType, Misfit, Place, Shape, Work};
+use crate::{RAGGED, Tile, bf16};
+
+/// Rows and columns of a tile as (free, contracted).
+const fn split(shape: &Shape, way: Contracted) -> (usize, usize) {
+    match way {
+        Contracted::Columns => (shape.rows, shape.cols),
+        Contracted::Rows => (shape.cols, shape.rows),
+    }
+}
+
+const fn words(way: Contracted) -> &'static str {
+    match way {
+        Contracted::Columns => "columns",
+        Contracted::Rows => "rows",
+    }
+}
+
+/// The value that operation `name` makes of two tiles.
+pub(super) fn fits(
+    name: &str,
+    (x, x_way): (&Shape, Contracted),
+    (w, w_way): (&Shape, Contracted),
+) -> Result<Shape, Misfit> {
+    for tile in [x, w] {
+        if tile.element != ElementType::bf16 {
+            return Err(mistyped(
+                format!("`{name}` multiplies bf16 tiles, but this is a {tile}"),
+                "declare the tile as bf16",
+            ));
+        }
+    }
+    let ((m, k), (n, other)) = (split(x, x_way), split(w, w_way));
+    if k != other {
+        let (left, right) = (words(x_way), words(w_way));
+        let tile = |free: usize, way| match way {
+            Contracted::Columns => format!("Tile<bf16, {free}, K>"),
+            Contracted::Rows => format!("Tile<bf16, K, {free}>"),
+        };
+        return Err(misshapen(
+            format!(
+                "`{name}` contracts {left} with {right}, but the left tile has {k} {left} and the right one {other}{}",
+                if left == right { String::new() } else { format!(" {right}") }
+            ),
+            format!("it takes {} and {} with one K", tile(m, x_way), tile(n, w_way)),
+        ));
+    }
+    if m == RAGGED || n == RAGGED {
+        return Err(misshapen(
+            format!("`{name}` contracts other than the ragged rows, which leaves a result of unknown size"),
+            "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
+        ));
+    }
+    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: m, cols: n })
+}
+
+/// The sum of a value and a product.
+pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, Misfit> {
+    if (value.rows, value.cols) == (product.rows, product.cols) {
+        return Ok(product);
+    }
+    Err(misshapen(
+        format!(
+            "`{name}` adds a product of {}x{} to a value of {}x{}",
+            product.rows, product.cols, value.rows, value.cols
+        ),
+        "add products of one size",
+    ))
+}
+
+/// Work of a product whose last two operands are its tiles.
+pub(super) fn work(operands: &[Shape], result: &Shape) -> Work {
+    let [.., x, w] = operands else { return Work::default() };
+    let contracted = bytes(x) / (x.element.bytes() * result.rows.max(1)) as u64;
+    Work {
+        cube_flops: 2 * (result.rows * result.cols) as u64 * contracted,
+        moved_bytes: bytes(x) + bytes(w),
+        ..Work::default()
+    }
+}
+
+/// One operand, widened, contracted element after contracted element: `panel[k * free + i]`.
+pub(super) struct Factor {
+    panel: Vec<f32>,
+    free: usize,
+    depth: usize,
+}
+
+impl Factor {
+    pub(super) fn new<const R: usize, const C: usize>(tile: &Tile<'_, bf16, R, C>, way: Contracted) -> Self {
+        let (rows, cols) = (tile.rows(), tile.width());
+        let (free, depth) = match way {
+            Contracted::Columns => (rows, cols),
+            Contracted::Rows => (cols, rows),
+        };
+        let mut panel = vec![0.0_f32; free * depth];
+        for row in 0..rows {
+            for (col, cell) in tile.row(row).iter().enumerate() {
+                let at = match way {
+                    Contracted::Columns => col * free + row,
+                    Contracted::Rows => row * free + col,
+                };
+                panel[at] = cell.get().to_f32();
+            }
+        }
+        Self { panel, free, depth }
+    }
+
+    /// Rows, or columns, of the result.
+    pub(super) const fn free(&self) -> usize {
+        self.free
+    }
+
+    /// The product, row after row.
+    pub(super) fn times(&self, w: &Self, name: &str) -> Vec<f32> {
+        let mut sums = vec![0.0_f32; self.free * w.free];
+        self.add_to(&mut sums, w, name);
+        sums
+    }
+
+    /// Adds the product: each sum takes its products in ascending k, so that the order does not depend on how the inner
+    /// loop over columns of the result is vectorised.
+    pub(super) fn add_to(&self, sums: &mut [f32], w: &Self, name: &str) {
+        assert_eq!(self.depth, w.depth, "`{name}` contracts as many elements on both sides, there are");
+        if w.free == 0 {
+            return;
+        }
+        for (m, sums) in sums.chunks_exact_mut(w.free).enumerate() {
+            for (k, factors) in w.panel.chunks_exact(w.free).enumerate() {
+                let a = self.panel[k * self.free + m];
+                for (sum, b) in sums.iter_mut().zip(factors) {
+                    *sum += a * b;
+                }
+            }
+        }
+    }
+}
