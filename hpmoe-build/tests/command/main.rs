@@ -1,5 +1,6 @@
 //! The command `hpmoe`, run as users run it.
 
+mod calibrate;
 mod simulate;
 
 use serde_json::Value;

@@ -84,10 +84,6 @@ mod tests {
         let target = Target::ascend_a3();
         let outcome = calibrate(&target, &Published::simulated_ms);
         hold(&outcome);
-        let [found, given] = [&outcome.fitted, &target.fitted]
-            .map(|f| [f.gemm_fused_efficiency, f.gemm_operator_efficiency, f.collective_efficiency]);
-        for (found, given) in found.into_iter().zip(given) {
-            assert!((found / given - 1.0).abs() < 0.02, "{found} instead of {given}");
-        }
+        assert_eq!(outcome.fitted, target.fitted, "`hpmoe calibrate` tells what belongs into the file");
     }
 }

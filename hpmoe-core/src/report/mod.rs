@@ -2,7 +2,7 @@
 
 mod graph_text;
 mod mermaid;
-mod names;
+pub(crate) mod names;
 mod runs;
 mod schedule_svg;
 mod schedule_text;

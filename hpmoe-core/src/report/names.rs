@@ -8,7 +8,7 @@ use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::Core;
 
 /// The task's name; with what it writes where several phases call it: `project→g`.
-pub(super) fn phase(graph: &TaskGraph, id: PhaseId) -> String {
+pub(crate) fn phase(graph: &TaskGraph, id: PhaseId) -> String {
     let name = |id: PhaseId| &graph.tasks[graph.phases[id].task].name;
     let written = |id: PhaseId| {
         let mut accesses = graph.phases[id].accesses.iter().filter(|access| access.write);

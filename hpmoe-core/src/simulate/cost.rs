@@ -119,6 +119,20 @@ impl Work {
             _ => 0.0,
         }
     }
+
+    /// Bytes that the work reads, writes and sends, whichever memory they come from; those of a put once.
+    #[must_use]
+    pub fn bytes(&self) -> f64 {
+        match *self {
+            Self::Gemm { m, n, k, tiles, .. } => {
+                let [m, n, k] = [m, n, k].map(f64::from);
+                BF16 * (m * k + n * k + m * n) * f64::from(tiles)
+            }
+            Self::Vector { read, written } => read as f64 + written as f64,
+            Self::Put { bytes, .. } => bytes as f64,
+            Self::Empty | Self::Fixed { .. } => 0.0,
+        }
+    }
 }
 
 /// For how many tiles one read of a left and of a right panel serves, when the `items`×`columns` tiles of an entry are

@@ -30,7 +30,7 @@ pub use idle::Spent;
 pub use result::{OpTotal, Simulated, Slice, Stuck};
 
 pub(crate) use ours::Works;
-pub use ours::{Ours, Unfit};
+pub use ours::{Ours, Tile, Unfit};
 pub use program::{CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Task, Wait, Work};
 pub use routing::{NoRouting, Routing};
 pub use time::Time;

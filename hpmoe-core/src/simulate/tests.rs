@@ -132,7 +132,7 @@ fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
         (0..cores).for_each(|core| program.push((0, AIC, core), gemm(reuse)));
         program.run(&target)
     };
-    let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (8192.0 * 1.85e9 * 0.8625) * 1e6;
+    let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (8192.0 * 1.85e9 * 0.8601) * 1e6;
     assert!((run(1, 32.0).time.us() - cube).abs() < 1e-3);
     assert_eq!(run(24, 32.0).aic.contention, Time::ZERO);
     // 24 times (1 + 2 MiB + 64 KiB) without reuse through 1450 GB/s.

@@ -130,7 +130,7 @@ mod tests {
             .replace("clock_ghz", "clock_mhz")
             .replace("aiv = 48", "aiv = -1")
             .replace("l2_mib = 192", "l2_mib = 19.2")
-            .replace("gemm_fused_efficiency = 0.8625", "gemm_fused_efficiency = 1.5")
+            .replace("gemm_fused_efficiency = 0.8601", "gemm_fused_efficiency = 1.5")
             .replace("kernel_us = 6.5", "kernel_us = \"6.5\"")
             .replace("[vector]", "[wings]\n[vector]");
         assert_eq!(

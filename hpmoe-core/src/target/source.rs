@@ -51,6 +51,17 @@ impl Target {
         found.map(|known| (known.get)(self))
     }
 
+    /// A constant with its value and source, as in `sync.fence_remote_ns = 1900 (assumed)`.
+    #[must_use]
+    pub fn words(&self, constant: &Constant) -> String {
+        let Constant { section, key, comment, source, .. } = constant;
+        let value = self.get(section, key).map_or_else(|| "unknown".to_owned(), |value| value.to_string());
+        match (source, comment.as_str()) {
+            (Source::Given, _) | (_, "") => format!("{section}.{key} = {value}"),
+            (_, comment) => format!("{section}.{key} = {value} ({comment})"),
+        }
+    }
+
     /// Changes one constant: `section.key=value`.
     ///
     /// ```

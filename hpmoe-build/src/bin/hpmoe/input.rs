@@ -5,8 +5,9 @@ use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::parse_settings;
 use hpmoe_core::compile::{front, modules};
 use hpmoe_core::finding::Diagnostic;
-use hpmoe_core::schedule::{Cores, schedule};
+use hpmoe_core::schedule::{Cores, Schedule, schedule, schedule_for};
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::target::Target;
 use hpmoe_core::validate::{ValidSchedule, validate};
 use std::path::Path;
 
@@ -80,12 +81,16 @@ pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<Val
     if matrix_cores == 0 {
         return Err("--matrix-cores is 0: a rank has at least one".into());
     }
-    scheduled_on(checked, Cores::of(matrix_cores))
+    valid(checked, schedule(checked, Cores::of(matrix_cores)))
 }
 
-/// The same for any cores of a rank.
-pub(crate) fn scheduled_on(checked: &CheckedGraph, cores: Cores) -> Result<ValidSchedule, String> {
-    validate(checked, schedule(checked, cores)).map_err(|violations| {
+/// The same for the dies of a target.
+pub(crate) fn scheduled_on(checked: &CheckedGraph, target: &Target) -> Result<ValidSchedule, String> {
+    valid(checked, schedule_for(checked, target))
+}
+
+fn valid(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, String> {
+    validate(checked, schedule).map_err(|violations| {
         let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
         format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
     })

@@ -1,5 +1,6 @@
 //! `hpmoe`: works on kernels in a source file without compiling the crate that they are in.
 
+mod calibrate;
 mod check;
 mod diff;
 mod graph;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Command::Graph(graph) => graph::graph(&graph),
         Command::Schedule(schedule) => schedule::schedule(&schedule),
         Command::Simulate(simulate) => simulate::simulate(&simulate),
+        Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Diff(diff) => diff::diff(&diff),
     };
     match result {

@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Schedule(Schedule),
     /// Simulates the kernel, the original system and the operator-by-operator execution on a described target.
     Simulate(Simulate),
+    /// Fits three constants to published latencies and shows all twelve beside the simulated ones.
+    Calibrate(Calibrate),
     /// Compares the schedules of two files.
     Diff(Diff),
 }
@@ -154,6 +156,15 @@ pub(crate) struct Simulate {
     #[arg(long)]
     pub(crate) traffic: bool,
     /// Prints JSON: one object with --policy, else a list of them.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    #[command(flatten)]
+    pub(crate) target: TargetChoice,
+    /// Prints a JSON list of the latencies.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -19,9 +19,19 @@ pub(crate) struct Progress {
 impl Progress {
     /// That many steps.
     pub(crate) fn new(steps: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{spinner} {msg} [{bar:24}] {pos}/{len} {elapsed}");
-        bar.set_style(style.expect("the template is right"));
+        Self::with(Some(steps as u64), "{spinner} {msg} [{bar:24}] {pos}/{len} {elapsed}")
+    }
+
+    /// Nobody knows how many steps.
+    pub(crate) fn counting(what: &'static str) -> Self {
+        let progress = Self::with(None, "{spinner} {pos} {msg} {elapsed}");
+        progress.bar.set_message(what);
+        progress
+    }
+
+    fn with(steps: Option<u64>, template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is right"));
         let (end, ended) = channel::<()>();
         let shown = bar.clone();
         let waiting = spawn(move || {

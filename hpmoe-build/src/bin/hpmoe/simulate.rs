@@ -7,7 +7,7 @@ mod text;
 
 use crate::options::{Policy, Simulate};
 use hpmoe_core::simulate::depends;
-use hpmoe_core::target::{Constant, Target};
+use hpmoe_core::target::Constant;
 use runs::Extras;
 use scenario::Scenario;
 use std::process::ExitCode;
@@ -34,16 +34,5 @@ pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
 fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
     let target = &scenario.target;
     let used = |of: &&Constant| policies.iter().any(|policy| depends(policy.name(), of));
-    target.assumed().filter(used).map(|of| constant(target, of)).collect()
-}
-
-/// As in `sync.tile_overhead_ns = 200 (assumed)`.
-fn constant(target: &Target, constant: &Constant) -> String {
-    let Constant { section, key, comment, .. } = constant;
-    let value = target.get(section, key).unwrap_or_default();
-    if comment.is_empty() {
-        format!("{section}.{key} = {value}")
-    } else {
-        format!("{section}.{key} = {value} ({comment})")
-    }
+    target.assumed().filter(used).map(|of| target.words(of)).collect()
 }

@@ -6,5 +6,5 @@ mod places;
 mod program;
 mod works;
 
-pub use program::{Ours, Unfit};
+pub use program::{Ours, Tile, Unfit};
 pub(crate) use works::Works;

@@ -6,8 +6,9 @@ use super::works::Works;
 use crate::analyze::CheckedGraph;
 use crate::graph::SpaceKind;
 use crate::ids::{Arena, Id, PhaseId, RoleId};
+use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
-use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Task, Time};
+use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Task, Time, Work};
 use crate::target::Target;
 use std::fmt;
 
@@ -27,6 +28,17 @@ pub struct Ours<'a> {
     policy: Policy,
     /// Leaves out what the original leaves to kernels of its own.
     core_only: bool,
+}
+
+/// What one task works on, at the extents of the routing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tile {
+    /// Rows, or tokens.
+    pub rows: u32,
+    /// Columns of what is written.
+    pub columns: u32,
+    /// Terms of each sum of a product; else 0.
+    pub depth: u32,
 }
 
 /// A routing that the schedule is not for.
@@ -55,8 +67,8 @@ impl<'a> Ours<'a> {
         };
         let starts =
             (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
-        let ops = graph.phases.iter().map(|(_, phase)| Op {
-            name: graph.tasks[phase.task].label.clone(),
+        let ops = graph.phases.iter().map(|(id, phase)| Op {
+            name: names::phase(graph, id),
             line: phase.line,
             extra: graph.spaces[phase.space].kind == SpaceKind::Blocks,
         });
@@ -80,6 +92,18 @@ impl<'a> Ours<'a> {
     pub fn without_extras(mut self) -> Self {
         self.core_only = true;
         self
+    }
+
+    /// The tile of a task of a rank.
+    #[must_use]
+    pub fn tile(&self, rank: u32, task: &Task) -> Tile {
+        if let Work::Gemm { m, n, k, .. } = task.work {
+            return Tile { rows: m, columns: n, depth: k };
+        }
+        let phase = PhaseId(task.op);
+        let space = self.checked.graph().phases[phase].space;
+        let rows = self.layout.item(space, rank, task.group, task.item).rows;
+        Tile { rows, columns: self.works[phase].width(task.column), depth: 0 }
     }
 
     fn role(&self, kind: CoreKind, core: u32) -> Option<(RoleId, &Role)> {

@@ -16,6 +16,8 @@ const ORIGIN: u64 = 4;
 pub(crate) struct Works {
     height: u32,
     columns: Vec<Column>,
+    /// Columns of what a tile writes, by its column.
+    widths: Vec<u32>,
 }
 
 /// What the tiles of one column do, with all their rows.
@@ -50,6 +52,7 @@ impl Works {
         let works = graph.phases.iter().map(|(_, phase)| Self {
             height: priced(graph.spaces[phase.space].height),
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
+            widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
         });
         works.collect()
     }
@@ -57,6 +60,11 @@ impl Works {
     /// Rows of a tile with all its rows; of one with all of an expert, those that it is priced for.
     pub(crate) const fn height(&self) -> u32 {
         self.height
+    }
+
+    /// Columns of what a tile writes.
+    pub(super) fn width(&self, column: u32) -> u32 {
+        self.widths[column as usize]
     }
 
     /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. Puts go to another rank.
@@ -138,6 +146,15 @@ impl Column {
             }
         }
     }
+}
+
+/// Columns of the first tile that a task writes, in one column of the phase.
+fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
+    let mut written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
+    let shape = |param: usize| graph.tasks[phase.task].params[param].shape;
+    let of =
+        |(param, access)| extent(graph, phase, access, column, (shape(param).rows as u32, shape(param).cols as u32)).1;
+    written.next().map_or(0, of)
 }
 
 /// Rows and columns of an argument in one column of the phase: at the edge of a tensor fewer than the tile has.

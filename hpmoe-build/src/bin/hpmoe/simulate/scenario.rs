@@ -6,7 +6,6 @@ use crate::routing::{Sizes, routing};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::baseline::{self, Original, Replay, Serial, Shape};
 use hpmoe_core::graph::TaskGraph;
-use hpmoe_core::schedule::Cores;
 use hpmoe_core::simulate::{Ours, Program, Routing};
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::ValidSchedule;
@@ -41,8 +40,7 @@ impl Scenario {
         let first = flows.first().ok_or("the file has no taskflow")?.graph().clone();
         let ours = if policies.contains(&Policy::Ours) {
             let checked = chosen(flows, options.taskflow.as_deref(), direction.name())?;
-            let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
-            let valid = scheduled_on(&checked, cores)?;
+            let valid = scheduled_on(&checked, &target)?;
             Some((checked, valid))
         } else {
             None

@@ -136,7 +136,7 @@ fn rests_on(scenario: &Scenario, runs: &[Run]) -> String {
     let given = scenario.target.constants().iter().filter(|constant| {
         constant.source == Source::Given && policies.iter().any(|policy| depends(policy.name(), constant))
     });
-    let given: Vec<String> = given.map(|constant| super::constant(&scenario.target, constant)).collect();
+    let given: Vec<String> = given.map(|constant| scenario.target.words(constant)).collect();
     if !given.is_empty() {
         let _ = writeln!(text, "and on what was set for this run:\n  {}", given.join("\n  "));
     }
