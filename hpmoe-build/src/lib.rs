@@ -20,7 +20,7 @@ use hpmoe_core::compile::{Front, back, front, modules};
 use hpmoe_core::fingerprint::{of_flow, of_module};
 use hpmoe_core::program::Program;
 use hpmoe_core::schedule::Cores;
-use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use std::path::{Path, PathBuf};
 
@@ -38,10 +38,10 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Sets a constant for this build, in every kernel that declares it.
+    /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it.
     #[must_use]
-    pub fn set(mut self, name: &str, value: usize) -> Self {
-        self.settings.insert(name.to_owned(), value);
+    pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
+        self.settings.insert(name.to_owned(), value.into());
         self
     }
 

@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::schedule::Cores;
-use crate::syntax::Overrides;
+use crate::syntax::{Constant, Overrides};
 
 /// Folder below `OUT_DIR`.
 pub const FOLDER: &str = "hpmoe";
@@ -55,7 +55,7 @@ pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
 }
 
 /// How a module was built.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
     /// The source file, as named to the build script.
     pub source: String,
@@ -80,7 +80,7 @@ impl Resolved {
         let (source, cores) = (lines.next()?.to_owned(), Cores::of(lines.next()?.parse().ok()?));
         let setting = |line: &str| {
             let (name, value) = line.split_once('=')?;
-            Some((name.to_owned(), value.parse().ok()?))
+            Some((name.to_owned(), Constant::read(value)?))
         };
         Some(Self { source, cores, overrides: lines.map(setting).collect::<Option<_>>()? })
     }
@@ -97,11 +97,8 @@ pub fn parse_settings(text: &str) -> Result<Overrides, String> {
         let (name, value) = part
             .split_once('=')
             .ok_or_else(|| format!("`{part}` is no setting: write NAME=value, separated by commas"))?;
-        let number: usize = value
-            .trim()
-            .replace('_', "")
-            .parse()
-            .map_err(|_| format!("`{name}` is set to `{value}`, which is no whole number"))?;
+        let number = Constant::read(value.trim())
+            .ok_or_else(|| format!("`{name}` is set to `{value}`, which is neither a whole number nor a finite f32"))?;
         overrides.insert(name.trim().to_owned(), number);
     }
     Ok(overrides)
@@ -113,16 +110,17 @@ mod tests {
 
     #[test]
     fn settings_are_read_and_bad_ones_named() {
-        let settings = parse_settings("HIDDEN=96, TOKENS = 4_096,").unwrap();
-        assert_eq!(settings.get("HIDDEN"), Some(&96));
-        assert_eq!(settings.get("TOKENS"), Some(&4096));
+        let settings = parse_settings("HIDDEN=96, TOKENS = 4_096, LIMIT=-7.5,").unwrap();
+        assert_eq!(settings.get("HIDDEN"), Some(&96.into()));
+        assert_eq!(settings.get("TOKENS"), Some(&4096.into()));
+        assert_eq!(settings.get("LIMIT"), Some(&(-7.5).into()));
         assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is no setting"));
-        assert!(parse_settings("HIDDEN=-1").unwrap_err().contains("`-1`"));
+        assert!(parse_settings("HIDDEN=inf").unwrap_err().contains("`inf`"));
     }
 
     #[test]
     fn resolved_constants_come_back_as_written() {
-        let overrides = parse_settings("B=2,A=1").unwrap();
+        let overrides = parse_settings("B=2,A=-1e-7").unwrap();
         let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::of(20), overrides };
         assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
         assert_eq!(Resolved::read("x\n24\nA=b\n"), None);

@@ -42,10 +42,24 @@ fn a_built_kernel_gets_its_launch_and_its_assertions() {
 
 #[test]
 fn overridden_constants_replace_those_of_the_source() {
-    let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 96)]);
+    let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 96.into())]);
     let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
     assert!(text.contains("pub const HIDDEN : usize = 96 ;"), "{text}");
     assert!(text.contains("pub const INTER : usize = 64 ;"));
+}
+
+#[test]
+fn numbers_are_set_and_asserted_by_their_bits() {
+    let size = "pub const HIDDEN: usize";
+    let edited =
+        EXAMPLE.replacen(size, &format!("pub const LESS: f32 = -LIMIT; pub const LIMIT: f32 = 7.0; {size}"), 1);
+    let overrides = Overrides::from_iter([("LIMIT".to_owned(), 8.into())]);
+    let text = expand(&edited, Some("out"), &built(&edited, &overrides));
+    assert!(text.contains("pub const LIMIT : f32 = 8.0 ;"), "{text}");
+    assert!(text.contains(&format!("LESS . to_bits () == {}u32", (-8.0_f32).to_bits())), "{text}");
+    let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 1.5.into())]);
+    let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
+    assert!(text.contains("`HIDDEN` is a usize, and this build sets it to 1.5"), "{text}");
 }
 
 #[test]

@@ -84,6 +84,8 @@ pub enum Place {
     Tile,
     /// A value on chip.
     Value,
+    /// A number that the compiler knows: an f32 literal or constant.
+    Number,
 }
 
 /// The type of an operand or a result: most rows and columns, as written in the source.
@@ -104,6 +106,7 @@ impl fmt::Display for Shape {
         let place = match self.place {
             Place::Tile => "Tile",
             Place::Value => "Value",
+            Place::Number => return f.write_str("a number"),
         };
         write!(f, "{place}<{}, {}, {}>", self.element, self.rows, self.cols)
     }
@@ -125,8 +128,31 @@ pub struct Misfit {
 pub enum Spelling {
     /// `receiver.name(arguments)`.
     Method(&'static str),
-    /// `left * right`; the character is the operator.
+    /// `left * right`, or `-value`; the character is the operator.
     Operator(char),
+}
+
+/// A scalar of a [`VectorCall`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scalar {
+    /// This one.
+    Is(f32),
+    /// The n-th number among the operands.
+    Given(usize),
+    /// That number with the other sign.
+    Negated(usize),
+}
+
+impl Scalar {
+    /// Its value, where these numbers are among the operands.
+    #[must_use]
+    pub fn of(self, numbers: &[f32]) -> f32 {
+        match self {
+            Self::Is(value) => value,
+            Self::Given(number) => numbers[number],
+            Self::Negated(number) => -numbers[number],
+        }
+    }
 }
 
 /// An operand of a [`VectorCall`].
@@ -134,7 +160,7 @@ pub enum Spelling {
 pub enum Slot {
     /// The result.
     Out,
-    /// The n-th operand.
+    /// The n-th operand; numbers are not counted.
     In(usize),
     /// The n-th scratch value, of the shape of the result.
     Scratch(usize),
@@ -146,9 +172,11 @@ pub enum VectorCall {
     /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
     Binary(&'static str, Slot, Slot, Slot),
     /// `Name(dst, a, scalar, count)`: Adds, Muls, Maxs, Mins.
-    Scalar(&'static str, Slot, Slot, f32),
+    Scalar(&'static str, Slot, Slot, Scalar),
     /// `Name(dst, a, count)`: Exp, Ln, Sqrt, Abs, Relu.
     Unary(&'static str, Slot, Slot),
+    /// `Duplicate(dst, scalar, count)`.
+    Fill(Slot, Scalar),
 }
 
 /// Which way of a tile the sums of a product run.
@@ -220,8 +248,10 @@ pub struct Operation {
     pub operands: &'static [Place],
     /// Number of const arguments or a type argument is not counted: `cast::<T>()` gets T in `element`.
     pub takes_element: bool,
-    /// The shape of the result, or why the operands don't fit. `element` is the type argument, where there is one.
-    /// The result of a store or a put is the tile that was written.
+    /// Why it can't take these numbers, where it can't. They are finite.
+    pub numbers: fn(numbers: &[f32]) -> Result<(), Misfit>,
+    /// The shape of the result, or why the operands don't fit. `element` is the type argument, where there is one; numbers
+    /// are left out of the operands. The result of a store or a put is the tile that was written.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
     /// What it becomes.
     pub device: Device,

@@ -52,22 +52,16 @@ impl<const R: usize, const C: usize> Value<R, C> {
         &self.data
     }
 
-    pub(crate) fn map(mut self, f: impl Fn(f32) -> f32) -> Self {
-        for x in &mut self.data {
-            *x = f(*x);
-        }
-        self
+    pub(crate) fn map(&self, f: impl Fn(f32) -> f32) -> Self {
+        Self { data: self.data.iter().map(|x| f(*x)).collect(), ..*self }
     }
 
-    pub(crate) fn zip(mut self, other: &Self, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
+    pub(crate) fn zip(&self, other: &Self, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
         assert_eq!(
             (self.rows, self.cols),
             (other.rows, other.cols),
             "`{name}` needs operands of one size, rows and columns are"
         );
-        for (x, y) in self.data.iter_mut().zip(&other.data) {
-            *x = f(*x, *y);
-        }
-        self
+        Self { data: self.data.iter().zip(&other.data).map(|(x, y)| f(*x, *y)).collect(), ..*self }
     }
 }

@@ -6,6 +6,8 @@ mod coarse_file;
 mod deep_file;
 #[path = "../kernels/echo.rs"]
 mod echo_file;
+#[path = "../kernels/elementwise.rs"]
+mod elementwise_file;
 #[path = "../kernels/ffn.rs"]
 mod ffn_file;
 #[path = "../kernels/mixed.rs"]
@@ -17,6 +19,7 @@ mod random;
 use coarse_file::coarse;
 use deep_file::deep;
 use echo_file::echo;
+use elementwise_file::elementwise;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use mixed_file::mixed;
@@ -88,6 +91,18 @@ proptest! {
         let (mut other, mut found) = (case.zeros(), case.zeros());
         let report = mixed::forward::launch(&case.group(), &route, &x, &w, &v, &mut other, &mut found);
         check(&case, report, expected.iter().eq(found.iter()) && z.iter().eq(other.iter()))?;
+    }
+
+    #[test]
+    fn operations_number_by_number(case in cases(elementwise::EXPERTS, elementwise::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, elementwise::EXPERTS, &ids::<{ elementwise::TOP_K }>(&case, elementwise::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let mut expected = case.zeros();
+        elementwise::forward(ep, &route, &x, &w, &mut expected);
+        let mut found = case.zeros();
+        let report = elementwise::forward::launch(&case.group(), &route, &x, &w, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
     }
 
     #[test]

@@ -232,6 +232,10 @@ impl Emitter<'_> {
                 arguments.push(float(scalar));
                 function
             }
+            Instruction::Fill(scalar) => {
+                arguments.push(float(scalar));
+                "Duplicate"
+            }
             Instruction::Binary(function) | Instruction::Unary(function) => function,
         };
         arguments.push(name(self.count_name(self.extent(call))));

@@ -4,7 +4,7 @@ use super::launch;
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::compile::Front;
-use crate::syntax::Overrides;
+use crate::syntax::{Constant, Overrides};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Attribute, Item, ItemMod};
@@ -30,13 +30,21 @@ pub(super) fn with_launch(
         } else if let Item::Const(constant) = item {
             let name = constant.ident.to_string();
             if let Some(value) = overrides.get(&name) {
-                let literal = proc_macro2::Literal::usize_unsuffixed(*value);
-                constant.expr = syn::parse_quote!(#literal);
+                // The value that the front end computed: a number may have been set to digits alone.
+                let value = front.kernel.constants.constant(&name).unwrap_or(*value);
+                *constant.expr = expression(value);
                 constant.attrs.push(syn::parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
-            } else if let Some(value) = front.kernel.constants.get(&name) {
+            } else if let Some(value) = front.kernel.constants.constant(&name) {
                 let (ident, text) =
                     (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
-                added.push(quote_spanned!(ident.span()=> const _: () = ::core::assert!(#ident == #value, #text);));
+                let same = match value {
+                    Constant::Size(size) => quote!(#ident == #size),
+                    Constant::Number(number) => {
+                        let bits = number.to_bits();
+                        quote!(#ident.to_bits() == #bits)
+                    }
+                };
+                added.push(quote_spanned!(ident.span()=> const _: () = ::core::assert!(#same, #text);));
             }
         }
     }
@@ -53,6 +61,11 @@ pub(super) fn with_launch(
     }
     items.extend(added.into_iter().map(Item::Verbatim));
     module.into_token_stream()
+}
+
+/// A constant as an expression; a number may have a sign.
+fn expression(value: Constant) -> syn::Expr {
+    syn::parse_str(&value.to_string()).expect("a constant is written as Rust")
 }
 
 /// Whether a function is a taskflow, or a task that one calls.

@@ -38,6 +38,11 @@ pub enum Finding {
         /// Why.
         problem: String,
     },
+    /// A number of a task, or a constant of type f32, that can't be computed.
+    Number {
+        /// Why, and the way out.
+        problem: String,
+    },
     /// A number that is too small or too large for what it is.
     OutOfRange {
         /// Which, and what is possible.

@@ -51,6 +51,11 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             problem.clone(),
             "constants are literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module".into(),
         ),
+        Finding::Number { problem } => (
+            "HP04",
+            problem.clone(),
+            "numbers are f32: literals, `+ - * /`, constants of this module, and sizes as `(SIZE as f32)`".into(),
+        ),
         Finding::OutOfRange { problem } => ("HP04", problem.clone(), "choose another size".into()),
         Finding::Misfit { misfit, .. } => {
             (if misfit.types { "HP06" } else { "HP05" }, misfit.problem.clone(), misfit.help.clone())
@@ -175,7 +180,8 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
 fn declare(what: &str) -> String {
     match what {
         "operation" => {
-            let names: Vec<String> = ops::TABLE.iter().map(|operation| format!("`{}`", operation.name())).collect();
+            let mut names: Vec<String> = ops::TABLE.iter().map(|operation| format!("`{}`", operation.name())).collect();
+            names.dedup();
             format!("there are {}", names.join(", "))
         }
         "value" => "name a parameter of the task or a `let` above".to_owned(),

@@ -11,6 +11,7 @@ pub use task::{Body, Param, Step, Task};
 pub use tensor::{Extent, Memory, Tensor, pitch};
 
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
+use crate::syntax::Constant;
 use proc_macro2::Span;
 
 /// Sizes that every kernel declares by constants of these names.
@@ -75,7 +76,7 @@ pub struct TaskGraph {
     /// Sizes of the group.
     pub sizes: Sizes,
     /// Every constant of the module with its value, in order of declaration.
-    pub constants: Vec<(String, usize)>,
+    pub constants: Vec<(String, Constant)>,
     /// Parameters and `let` tensors, in order of declaration.
     pub tensors: Arena<TensorId, Tensor>,
     /// Tasks with their const arguments, in order of first use.

@@ -22,8 +22,10 @@ pub struct Param {
 pub struct Step {
     /// The operation.
     pub operation: &'static Operation,
-    /// Its operands, the receiver first.
+    /// Its tiles and values, the receiver first.
     pub operands: Vec<ValueId>,
+    /// The numbers among its operands.
+    pub numbers: Vec<f32>,
     /// The element type given as in `cast::<bf16>()`.
     pub element: Option<ElementType>,
     /// What comes out; for a store or a put, the tile written.

@@ -4,7 +4,7 @@ use super::tensors::MOST_COLUMNS;
 use crate::finding::{Errors, Finding};
 use crate::graph::{Body, Param, Step, Task};
 use crate::ids::{Id as _, ValueId};
-use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, nearest};
+use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic, is_a_size, nearest};
 use hpmoe_kernels::op::{Device, ElementType, Operation, Place, Shape};
 use hpmoe_kernels::ops;
 use indexmap::IndexMap;
@@ -32,7 +32,11 @@ pub(super) fn instance(
     let mut builder = Builder {
         kernel,
         function,
-        names: params.iter().enumerate().map(|(index, p)| (p.name.clone(), ValueId::new(index))).collect(),
+        names: params
+            .iter()
+            .enumerate()
+            .map(|(index, p)| (p.name.clone(), Operand::Value(ValueId::new(index))))
+            .collect(),
         shapes: params.iter().map(|param| param.shape).collect(),
         params: &params,
         locals: arguments.clone(),
@@ -102,11 +106,20 @@ pub(super) fn writes(operation: &Operation) -> bool {
     matches!(operation.device, Device::Store | Device::Accumulate | Device::Put)
 }
 
+/// What an expression of a body is.
+#[derive(Clone, Copy)]
+enum Operand {
+    /// A tile or a value.
+    Value(ValueId),
+    /// A number that the compiler knows.
+    Number(f32),
+}
+
 /// Types a body.
 struct Builder<'a> {
     kernel: &'a Kernel,
     function: &'a TaskFn,
-    names: IndexMap<String, ValueId>,
+    names: IndexMap<String, Operand>,
     shapes: Vec<Shape>,
     params: &'a [Param],
     locals: IndexMap<String, usize>,
@@ -120,11 +133,13 @@ impl Builder<'_> {
         for statement in statements {
             match statement {
                 BodyStmt::Let { name, value } => {
-                    let id = self.value(value)?;
-                    if let Some(step) = id.index().checked_sub(self.params.len()) {
+                    let operand = self.value(value)?;
+                    if let Operand::Value(id) = operand
+                        && let Some(step) = id.index().checked_sub(self.params.len())
+                    {
                         self.steps[step].name.get_or_insert_with(|| name.clone());
                     }
-                    self.names.insert(name.clone(), id);
+                    self.names.insert(name.clone(), operand);
                 }
                 BodyStmt::Do(value) => {
                     self.value(value)?;
@@ -151,32 +166,54 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn value(&mut self, expr: &BodyExpr) -> Option<ValueId> {
+    fn value(&mut self, expr: &BodyExpr) -> Option<Operand> {
         match expr {
-            BodyExpr::Name { name, span } => {
-                let found = self.names.get(name).copied();
-                if found.is_none() {
-                    let nearest = nearest(name, self.names.keys().map(String::as_str));
-                    self.errors.push(*span, Finding::Unknown { what: "value", name: name.clone(), nearest });
+            BodyExpr::Name { name, span } => match (self.names.get(name), self.kernel.constants.constant(name)) {
+                (Some(found), _) => Some(*found),
+                (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
+                (None, constant) => {
+                    let finding = if constant.is_some() || self.locals.contains_key(name) {
+                        Finding::Number { problem: is_a_size(name) }
+                    } else {
+                        let nearest = nearest(name, self.names.keys().map(String::as_str));
+                        Finding::Unknown { what: "value", name: name.clone(), nearest }
+                    };
+                    self.errors.push(*span, finding);
+                    None
                 }
-                found
-            }
+            },
+            BodyExpr::Number(expr) => match self.kernel.constants.number(expr, &self.locals) {
+                Ok(number) => Some(Operand::Number(number)),
+                Err(fault) => {
+                    self.errors.push(fault.0, fault.1);
+                    None
+                }
+            },
             BodyExpr::Operation { name, operands, element, span } => {
-                let operands: Vec<ValueId> =
+                let operands: Vec<Operand> =
                     operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
-                self.step(name, operands, *element, *span)
+                let number = |operand: &Operand| match operand {
+                    Operand::Number(number) => Some(*number),
+                    Operand::Value(_) => None,
+                };
+                if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
+                    return match arithmetic(name, &numbers) {
+                        Ok(number) => Some(Operand::Number(number)),
+                        Err(problem) => {
+                            self.errors.push(*span, Finding::Number { problem });
+                            None
+                        }
+                    };
+                }
+                self.step(name, &operands, *element, *span).map(Operand::Value)
             }
         }
     }
 
-    fn step(
-        &mut self,
-        name: &str,
-        operands: Vec<ValueId>,
-        element: Option<ElementType>,
-        span: Span,
-    ) -> Option<ValueId> {
-        let Some(operation) = ops::method(name).or_else(|| ops::operator(name.chars().next()?)) else {
+    /// The operation of that name for these operands.
+    fn operation(&mut self, name: &str, places: &[Place], span: Span) -> Option<&'static Operation> {
+        let known: Vec<&'static Operation> = ops::named(name).collect();
+        let Some(first) = known.first() else {
             let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
             // One sign is as near to another as any.
             let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
@@ -184,16 +221,51 @@ impl Builder<'_> {
             self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
             return None;
         };
-        if !operation.cores.contains(&self.function.core) {
+        if !known.iter().any(|operation| operation.cores.contains(&self.function.core)) {
             self.errors.push(
                 span,
-                Finding::WrongCore { operation: name.to_owned(), core: self.function.core, cores: operation.cores },
+                Finding::WrongCore { operation: name.to_owned(), core: self.function.core, cores: first.cores },
             );
             return None;
         }
-        let shapes: Vec<Shape> = operands.iter().map(|operand| self.shapes[operand.index()]).collect();
+        let found = known.iter().find(|operation| operation.operands == places);
+        if found.is_none() {
+            let takes: Vec<String> = known.iter().map(|operation| list(operation.operands)).collect();
+            let tile = places.contains(&Place::Tile) || known.iter().any(|known| known.operands.contains(&Place::Tile));
+            let help = if tile {
+                "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`"
+            } else {
+                "numbers are f32 literals and constants, values come from tiles by `load()`"
+            };
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{name}` takes {}, and here are {}", takes.join(", or "), list(places)),
+                    help: help.into(),
+                },
+            );
+        }
+        found.copied()
+    }
+
+    fn step(&mut self, name: &str, operands: &[Operand], element: Option<ElementType>, span: Span) -> Option<ValueId> {
+        let (mut values, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for operand in operands {
+            match *operand {
+                Operand::Value(id) => {
+                    values.push(id);
+                    places.push(self.shapes[id.index()].place);
+                }
+                Operand::Number(number) => {
+                    numbers.push(number);
+                    places.push(Place::Number);
+                }
+            }
+        }
+        let operands = values;
         let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
-        if let Some(written) = made.map(|step| self.steps[step].operation).find(|operation| writes(operation)) {
+        let written = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
+        if let (Some(written), true) = (written, ops::named(name).next().is_some()) {
             self.errors.push(
                 span,
                 Finding::Unsupported {
@@ -203,17 +275,8 @@ impl Builder<'_> {
             );
             return None;
         }
-        let places: Vec<Place> = shapes.iter().map(|shape| shape.place).collect();
-        if places != operation.operands {
-            self.errors.push(
-                span,
-                Finding::Unsupported {
-                    problem: format!("`{name}` takes {}, and here are {}", list(operation.operands), list(&places)),
-                    help: "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`".into(),
-                },
-            );
-            return None;
-        }
+        let operation = self.operation(name, &places, span)?;
+        let shapes: Vec<Shape> = operands.iter().map(|operand| self.shapes[operand.index()]).collect();
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
@@ -226,7 +289,7 @@ impl Builder<'_> {
             );
             return None;
         }
-        let result = match (operation.shape)(&shapes, element) {
+        let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {
             Ok(result) => result,
             Err(misfit) => {
                 self.errors.push(span, Finding::Misfit { operation: name.to_owned(), misfit });
@@ -236,7 +299,7 @@ impl Builder<'_> {
         if self.steps.len() == MOST_STEPS {
             return self.too_long(&format!("{MOST_STEPS} operations, loops unrolled"), span);
         }
-        self.steps.push(Step { operation, operands, element, result, name: None, line: line(span), span });
+        self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
         self.shapes.push(result);
         Some(ValueId::new(self.shapes.len() - 1))
     }
@@ -289,6 +352,7 @@ fn list(places: &[Place]) -> String {
         .map(|place| match place {
             Place::Tile => "a tile",
             Place::Value => "a value",
+            Place::Number => "a number",
         })
         .collect();
     names.join(" and ")

@@ -60,6 +60,8 @@ pub enum Instruction {
     Scalar(&'static str, f32),
     /// `Name(dst, a, count)`.
     Unary(&'static str),
+    /// `Duplicate(dst, scalar, count)`.
+    Fill(f32),
     /// A routine of the device library; its scratch follows its operands.
     Routine(&'static str),
 }
@@ -151,7 +153,7 @@ impl Builder<'_> {
                 let scratch = self.scratch(scratch, &name, &step.result, like);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, like);
                 for call in calls {
-                    self.vector_call(number, call, to, &from, &scratch);
+                    self.vector_call((number, &step.numbers), call, to, &from, &scratch);
                 }
                 to
             }
@@ -213,7 +215,14 @@ impl Builder<'_> {
         wide
     }
 
-    fn vector_call(&mut self, step: usize, call: &VectorCall, out: BufferId, from: &[BufferId], scratch: &[BufferId]) {
+    fn vector_call(
+        &mut self,
+        (step, numbers): (usize, &[f32]),
+        call: &VectorCall,
+        out: BufferId,
+        from: &[BufferId],
+        scratch: &[BufferId],
+    ) {
         let of = |slot: Slot| match slot {
             Slot::Out => out,
             Slot::In(operand) => from[operand],
@@ -222,9 +231,10 @@ impl Builder<'_> {
         match *call {
             VectorCall::Binary(name, to, a, b) => self.call(step, Instruction::Binary(name), of(to), &[of(a), of(b)]),
             VectorCall::Scalar(name, to, a, scalar) => {
-                self.call(step, Instruction::Scalar(name, scalar), of(to), &[of(a)]);
+                self.call(step, Instruction::Scalar(name, scalar.of(numbers)), of(to), &[of(a)]);
             }
             VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), of(to), &[of(a)]),
+            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), of(to), &[]),
         }
     }
 

@@ -78,7 +78,7 @@ impl Layer {
             ("BLOCK", self.block),
             ("COLUMNS", self.columns),
         ];
-        values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
-use syn::{BinOp, Block, Expr, GenericArgument, LocalInit, Pat, Stmt, Type};
+use syn::{BinOp, Block, Expr, GenericArgument, LocalInit, Pat, Stmt, Type, UnOp};
 
 /// A statement of a task body.
 #[derive(Clone, Debug)]
@@ -42,7 +42,9 @@ pub enum BodyExpr {
         /// Where it stands.
         span: Span,
     },
-    /// A tile operation.
+    /// A number that is no name: a literal, or a size as f32.
+    Number(Box<Expr>),
+    /// A tile operation, or arithmetic on numbers.
     Operation {
         /// Method name or operator sign.
         name: String,
@@ -110,6 +112,11 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::Reference(reference) => expression(&reference.expr, errors),
         Expr::Path(path) if path.path.get_ident().is_some() => {
             Some(BodyExpr::Name { name: path.path.get_ident()?.to_string(), span: path.span() })
+        }
+        Expr::Lit(_) | Expr::Cast(_) => Some(BodyExpr::Number(Box::new(expr.clone()))),
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+            let operands = vec![expression(&unary.expr, errors)?];
+            Some(BodyExpr::Operation { name: "-".to_owned(), operands, element: None, span: unary.op.span() })
         }
         Expr::Binary(binary) => {
             let name = match binary.op {

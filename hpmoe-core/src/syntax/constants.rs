@@ -1,5 +1,7 @@
 //! Constants of a kernel module and their values.
 
+use super::Constant;
+use super::numbers::is_f32;
 use crate::finding::{Errors, Finding};
 use indexmap::IndexMap;
 use proc_macro2::Span;
@@ -7,12 +9,15 @@ use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
 
 /// Values given for a build instead of those in the source, by name.
-pub type Overrides = IndexMap<String, usize>;
+pub type Overrides = IndexMap<String, Constant>;
+
+/// Why an expression has no value, and where.
+pub(crate) type Fault = Box<(Span, Finding)>;
 
 /// The evaluated constants of one module, in order of declaration.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
-    values: IndexMap<String, (usize, Span)>,
+    values: IndexMap<String, (Constant, Span)>,
 }
 
 impl Constants {
@@ -26,10 +31,7 @@ impl Constants {
             let before = open.len();
             open.retain(|item| {
                 let name = item.ident.to_string();
-                let value = match overrides.get(&name) {
-                    Some(value) => Ok(*value),
-                    None => constants.value(&item.expr, &IndexMap::new()),
-                };
+                let value = constants.declared(item, overrides);
                 value.map(|value| constants.values.insert(name, (value, item.ident.span()))).is_err()
             });
             if open.len() == before {
@@ -37,7 +39,7 @@ impl Constants {
             }
         }
         constants.values.sort_by_key(|name, _| names.iter().position(|other| other == name));
-        let faults = open.iter().filter_map(|item| constants.value(&item.expr, &IndexMap::new()).err());
+        let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
         // What only waits for another faulty one has no fault of its own.
         let waits = |finding: &Finding| matches!(finding, Finding::Unknown { name, .. } if names.contains(name));
@@ -52,23 +54,47 @@ impl Constants {
         constants
     }
 
+    /// The value of a constant: as it is set, or as it is written.
+    fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, Fault> {
+        let number = is_f32(&item.ty);
+        match overrides.get(&item.ident.to_string()) {
+            Some(Constant::Size(size)) if number => Ok(Constant::Number(*size as f32)),
+            Some(Constant::Number(set)) if !number => {
+                let problem = format!("`{}` is a usize, and this build sets it to {set:?}", item.ident);
+                Err(Box::new((item.ident.span(), Finding::Constant { problem })))
+            }
+            Some(value) => Ok(*value),
+            None if number => self.number(&item.expr, &IndexMap::new()).map(Constant::Number),
+            None => self.value(&item.expr, &IndexMap::new()).map(Constant::Size),
+        }
+    }
+
     /// Where a constant is declared.
     pub(crate) fn span(&self, name: &str) -> Option<Span> {
         self.values.get(name).map(|(_, span)| *span)
     }
 
-    /// The value of a constant.
+    /// The value of a size.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<usize> {
+        match self.constant(name)? {
+            Constant::Size(size) => Some(size),
+            Constant::Number(_) => None,
+        }
+    }
+
+    /// The value of a constant.
+    #[must_use]
+    pub fn constant(&self, name: &str) -> Option<Constant> {
         self.values.get(name).map(|(value, _)| *value)
     }
 
     /// Names and values, in order of declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, usize)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
         self.values.iter().map(|(name, (value, _))| (name.as_str(), *value))
     }
 
-    /// Computes a constant expression; `locals` are const arguments in scope.
+    /// Computes a size; `locals` are const arguments in scope.
     pub fn evaluate(&self, expr: &Expr, locals: &IndexMap<String, usize>, errors: &mut Errors) -> Option<usize> {
         match self.value(expr, locals) {
             Ok(value) => Some(value),
@@ -79,7 +105,7 @@ impl Constants {
         }
     }
 
-    fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Box<(Span, Finding)>> {
+    pub(super) fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Fault> {
         let fault = |problem: String| Box::new((expr.span(), Finding::Constant { problem }));
         let checked = |value: Option<usize>, what: &str| {
             value.ok_or_else(|| fault(format!("`{what}` in a constant leaves the range of usize")))
@@ -101,6 +127,9 @@ impl Constants {
                 };
                 if let Some(value) = locals.get(&name) {
                     return Ok(*value);
+                }
+                if let Some(Constant::Number(_)) = self.constant(&name) {
+                    return Err(fault(format!("`{name}` is an f32, and this is a usize")));
                 }
                 self.get(&name).ok_or_else(|| {
                     let nearest = nearest(&name, self.values.keys().map(String::as_str));
@@ -178,7 +207,7 @@ mod tests {
         assert_eq!(value("{ HIDDEN / 7 }"), Ok(1024));
     }
 
-    fn declared(text: &str) -> (Vec<(String, usize)>, Vec<String>) {
+    fn declared(text: &str) -> (Vec<(String, Constant)>, Vec<String>) {
         let file: syn::File = syn::parse_str(text).unwrap();
         let items: Vec<_> = file
             .items
@@ -199,8 +228,24 @@ mod tests {
     fn constants_stand_in_any_order() {
         let (values, faults) =
             declared("const A: usize = B * 2; const _: usize = 1 << 3; const B: usize = C; const C: usize = 4;");
-        assert_eq!(values, [("A".to_owned(), 8), ("B".to_owned(), 4), ("C".to_owned(), 4)]);
+        assert_eq!(values, [("A".to_owned(), 8.into()), ("B".to_owned(), 4.into()), ("C".to_owned(), 4.into())]);
         assert!(faults.is_empty(), "{faults:?}");
+    }
+
+    #[test]
+    fn sizes_and_numbers_are_told_apart() {
+        let (values, faults) =
+            declared("const N: usize = 3; const MEAN: f32 = 1.0 / (N as f32); const LESS: f32 = -MEAN;");
+        assert_eq!(
+            values[1..],
+            [("MEAN".to_owned(), (1.0_f32 / 3.0).into()), ("LESS".to_owned(), (-1.0_f32 / 3.0).into())]
+        );
+        assert!(faults.is_empty(), "{faults:?}");
+        let (_, faults) = declared("const A: f32 = 1; const B: usize = C; const C: f32 = 2.0;");
+        assert_eq!(
+            faults,
+            ["`1` is a whole number, and numbers of a task are f32: write `1.0`", "`C` is an f32, and this is a usize"]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The kernel module: constants, tasks, taskflows.
 
+use super::numbers::is_f32;
 use super::{Constants, Flow, Overrides, TaskFn, nearest};
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::Core;
@@ -45,7 +46,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
     let constants: Vec<_> = items
         .iter()
         .filter_map(|item| match item {
-            Item::Const(constant) if is_usize(&constant.ty) => Some(constant),
+            Item::Const(constant) if is_known(&constant.ty) => Some(constant),
             _ => None,
         })
         .collect();
@@ -98,7 +99,7 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
     items
         .filter_map(|item| match item {
-            Item::Const(constant) if is_usize(&constant.ty) => Some(constant.ident.to_string()),
+            Item::Const(constant) if is_known(&constant.ty) => Some(constant.ident.to_string()),
             _ => None,
         })
         .collect()
@@ -158,8 +159,9 @@ impl Marker {
     }
 }
 
-fn is_usize(ty: &syn::Type) -> bool {
-    matches!(ty, syn::Type::Path(path) if path.path.is_ident("usize"))
+/// Types of constants that the compiler computes.
+fn is_known(ty: &syn::Type) -> bool {
+    is_f32(ty) || matches!(ty, syn::Type::Path(path) if path.path.is_ident("usize"))
 }
 
 /// Anywhere in an item: an attribute on a statement or a parameter changes as much as one on the item.

@@ -2,14 +2,18 @@
 
 mod arguments;
 mod body;
+mod constant;
 mod constants;
 mod flow;
 mod kernel;
+mod numbers;
 mod statements;
 mod tasks;
 
 pub use body::{BodyExpr, BodyStmt};
+pub use constant::Constant;
 pub use constants::{Constants, Overrides, nearest};
 pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
 pub use kernel::{Kernel, declared_constants, parse, refuse_unknown_overrides};
+pub(crate) use numbers::{arithmetic, is_a_size};
 pub use tasks::{TaskFn, TileParam};

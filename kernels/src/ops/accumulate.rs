@@ -1,6 +1,6 @@
 //! `tile.accumulate(value)`: a value added to what a tile holds.
 
-use super::{bytes, misshapen, mistyped};
+use super::{any_numbers, bytes, misshapen, mistyped};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 use crate::{Tile, Value};
 
@@ -10,6 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Cube],
     operands: &[Place::Tile, Place::Value],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Accumulate,
     work,

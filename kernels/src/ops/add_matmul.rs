@@ -1,5 +1,6 @@
 //! `value.add_matmul(x, w)`: a product added to another in the accumulator of the cube.
 
+use super::any_numbers;
 use super::product::{Factor, added, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
 use crate::{Tile, Value, bf16};
@@ -10,6 +11,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Cube],
     operands: &[Place::Value, Place::Tile, Place::Tile],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Rows, adds: true },
     work,

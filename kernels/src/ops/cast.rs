@@ -1,6 +1,6 @@
 //! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
 
-use super::{mistyped, on_chip};
+use super::{any_numbers, mistyped, on_chip};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 use crate::{Float, Value};
 
@@ -10,6 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Vector],
     operands: &[Place::Value],
     takes_element: true,
+    numbers: any_numbers,
     shape,
     device: Device::Cast,
     work,
@@ -40,7 +41,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// assert_eq!(value.cast::<bf16>().as_slice(), [1.0, 1.0078125]);
     /// ```
     #[must_use]
-    pub fn cast<T: Float>(self) -> Self {
+    pub fn cast<T: Float>(&self) -> Self {
         self.map(|x| T::from_f32(x).to_f32())
     }
 }

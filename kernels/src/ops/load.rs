@@ -1,6 +1,6 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::{bytes, elements, float};
+use super::{any_numbers, bytes, elements, float};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 use crate::{Float, Tile, Value};
 
@@ -10,6 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Vector],
     operands: &[Place::Tile],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Load,
     work,

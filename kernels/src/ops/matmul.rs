@@ -1,5 +1,6 @@
 //! `x.matmul(w)`: the product x · w on the cube.
 
+use super::any_numbers;
 use super::product::{Factor, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
 use crate::{Tile, Value, bf16};
@@ -10,6 +11,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Cube],
     operands: &[Place::Tile, Place::Tile],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Rows, adds: false },
     work,

@@ -3,21 +3,33 @@
 //! A new operation is a file here and a row in [`TABLE`].
 
 mod accumulate;
+mod add;
 mod add_matmul;
 mod add_matmul_t;
+mod at_least;
+mod at_most;
 mod cast;
+mod clamp;
+mod div;
+mod elementwise;
+mod exp;
 mod load;
 mod matmul;
 mod matmul_t;
+mod max;
+mod min;
 mod mul;
+mod neg;
 mod product;
 mod put;
+mod sigmoid;
 mod silu;
 mod store;
+mod sub;
 mod t_matmul;
 mod weighted_sum;
 
-use crate::op::{ElementType, Misfit, Operation, Shape, Spelling};
+use crate::op::{ElementType, Misfit, Operation, Shape};
 
 /// All operations.
 pub static TABLE: &[&Operation] = &[
@@ -30,33 +42,47 @@ pub static TABLE: &[&Operation] = &[
     &t_matmul::OPERATION,
     &add_matmul::OPERATION,
     &add_matmul_t::OPERATION,
+    &add::VALUES,
+    &add::NUMBER,
+    &add::NUMBER_FIRST,
+    &sub::VALUES,
+    &sub::NUMBER,
+    &sub::NUMBER_FIRST,
+    &mul::VALUES,
+    &mul::NUMBER,
+    &mul::NUMBER_FIRST,
+    &div::VALUES,
+    &div::NUMBER,
+    &div::NUMBER_FIRST,
+    &neg::OPERATION,
+    &max::OPERATION,
+    &min::OPERATION,
+    &at_least::OPERATION,
+    &at_most::OPERATION,
+    &clamp::OPERATION,
+    &exp::OPERATION,
+    &sigmoid::OPERATION,
     &silu::OPERATION,
-    &mul::OPERATION,
     &weighted_sum::OPERATION,
     &put::OPERATION,
 ];
 
-/// The operation spelled `receiver.name(..)`.
+/// All operations of a name: of a method, or the sign of an operator. Their operands tell them apart.
 ///
 /// ```
 /// use hpmoe_kernels::ops;
 ///
-/// assert_eq!(ops::method("silu").unwrap().name(), "silu");
-/// assert!(ops::method("sine").is_none());
+/// assert_eq!(ops::named("silu").count(), 1);
+/// assert_eq!(ops::named("-").count(), 4, "two values; a value and a number; a number and a value; a value");
+/// assert_eq!(ops::named("sine").count(), 0);
 /// ```
-#[must_use]
-pub fn method(name: &str) -> Option<&'static Operation> {
-    find(|spelling| matches!(spelling, Spelling::Method(method) if method == name))
+pub fn named(name: &str) -> impl Iterator<Item = &'static Operation> {
+    TABLE.iter().copied().filter(move |operation| operation.name() == name)
 }
 
-/// The operation spelled `left sign right`.
-#[must_use]
-pub fn operator(sign: char) -> Option<&'static Operation> {
-    find(|spelling| spelling == Spelling::Operator(sign))
-}
-
-fn find(wanted: impl Fn(Spelling) -> bool) -> Option<&'static Operation> {
-    TABLE.iter().copied().find(|operation| wanted(operation.spelling))
+/// An operation without a rule for the numbers among its operands.
+fn any_numbers(_: &[f32]) -> Result<(), Misfit> {
+    Ok(())
 }
 
 /// Rows and columns disagree.
@@ -109,16 +135,12 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_found_by_its_spelling() {
-        for operation in TABLE {
-            let found = match operation.spelling {
-                Spelling::Method(name) => method(name),
-                Spelling::Operator(sign) => operator(sign),
-            };
-            assert_eq!(found.expect("it is in the table").name(), operation.name());
-            assert!(!operation.cores.is_empty() && !operation.operands.is_empty());
+    fn operations_of_one_name_have_different_operands() {
+        for (number, operation) in TABLE.iter().enumerate() {
+            assert!(!operation.cores.is_empty() && !operation.operands.is_empty() && !operation.name().is_empty());
+            let mut others = TABLE[number + 1..].iter().filter(|other| other.name() == operation.name());
+            assert!(others.all(|other| other.operands != operation.operands), "{} is there twice", operation.name());
         }
-        assert!(operator('%').is_none());
     }
 
     #[test]

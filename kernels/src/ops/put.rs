@@ -1,6 +1,6 @@
 //! `dst.put(&src)`: rows to where another rank finds them, as they are.
 
-use super::{bytes, misshapen, mistyped};
+use super::{any_numbers, bytes, misshapen, mistyped};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 use crate::{Element, Tile};
 
@@ -10,6 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Comm],
     operands: &[Place::Tile, Place::Tile],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Put,
     work,

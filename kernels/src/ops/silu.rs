@@ -1,7 +1,7 @@
 //! `value.silu()`: x · sigmoid(x).
 
-use super::on_chip;
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Slot, Spelling, VectorCall, Work};
+use super::{any_numbers, on_chip};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Scalar, Shape, Slot, Spelling, VectorCall, Work};
 use crate::{Value, math};
 
 /// x / (e^-x + 1).
@@ -10,15 +10,16 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Vector],
     operands: &[Place::Value],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Vector { scratch: 1, calls: CALLS },
     work,
 };
 
 const CALLS: &[VectorCall] = &[
-    VectorCall::Scalar("Muls", Slot::Scratch(0), Slot::In(0), -1.0),
+    VectorCall::Scalar("Muls", Slot::Scratch(0), Slot::In(0), Scalar::Is(-1.0)),
     VectorCall::Unary("Exp", Slot::Scratch(0), Slot::Scratch(0)),
-    VectorCall::Scalar("Adds", Slot::Scratch(0), Slot::Scratch(0), 1.0),
+    VectorCall::Scalar("Adds", Slot::Scratch(0), Slot::Scratch(0), Scalar::Is(1.0)),
     VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::Scratch(0)),
 ];
 
@@ -40,7 +41,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// assert_eq!(value.silu().as_slice(), [0.0, 20.0, -0.0]);
     /// ```
     #[must_use]
-    pub fn silu(self) -> Self {
+    pub fn silu(&self) -> Self {
         self.map(|x| x / (math::exp(-x) + 1.0))
     }
 }

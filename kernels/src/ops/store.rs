@@ -1,6 +1,8 @@
 //! `tile.store(value)`: a value into a tile, rounded once.
 
-use super::{bytes, float, misshapen, on_chip};
+use std::borrow::Borrow;
+
+use super::{any_numbers, bytes, float, misshapen, on_chip};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 use crate::{Float, Tile, Value};
 
@@ -10,6 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Vector, Core::Cube],
     operands: &[Place::Tile, Place::Value],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Store,
     work,
@@ -50,7 +53,8 @@ impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// # Panics
     ///
     /// When tile and value really have different sizes.
-    pub fn store(&mut self, value: Value<R, C>) {
+    pub fn store(&mut self, value: impl Borrow<Value<R, C>>) {
+        let value = value.borrow();
         assert_eq!(
             (self.rows(), self.width()),
             (value.rows(), value.cols()),

@@ -1,6 +1,6 @@
 //! `value.weighted_sum(&weights)`: K consecutive rows at a time, summed with weights.
 
-use super::{misshapen, on_chip};
+use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
 
@@ -10,6 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     cores: &[Core::Vector],
     operands: &[Place::Value, Place::Value],
     takes_element: false,
+    numbers: any_numbers,
     shape,
     device: Device::Routine { name: "WeightedSum", scratch: 1 },
     work,
@@ -52,7 +53,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// When there really are not B·K rows.
     #[must_use]
-    pub fn weighted_sum<const B: usize, const K: usize>(self, weights: &Value<B, K>) -> Value<B, C> {
+    pub fn weighted_sum<const B: usize, const K: usize>(&self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };
         assert_eq!(self.rows(), weights.rows() * weights.cols(), "`weighted_sum` takes one row for each weight");
         let mut data = Vec::with_capacity(weights.rows() * self.cols());

@@ -1,0 +1,41 @@
+//! `a + b`: sums, number by number.
+
+use super::elementwise::{ONE_VALUE, one_size, operator};
+use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+
+/// Two values.
+pub(super) static VALUES: Operation = Operation {
+    spelling: Spelling::Operator('+'),
+    operands: &[Place::Value, Place::Value],
+    shape: |operands, _| one_size("`+` adds", operands),
+    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Add", Slot::Out, Slot::In(0), Slot::In(1))] },
+    ..ONE_VALUE
+};
+
+/// A value and a number.
+pub(super) static NUMBER: Operation = Operation { operands: &[Place::Value, Place::Number], ..SCALAR };
+
+/// A number and a value.
+pub(super) static NUMBER_FIRST: Operation = Operation { operands: &[Place::Number, Place::Value], ..SCALAR };
+
+const SCALAR: Operation = Operation {
+    spelling: Spelling::Operator('+'),
+    device: Device::Vector {
+        scratch: 0,
+        calls: &[VectorCall::Scalar("Adds", Slot::Out, Slot::In(0), Scalar::Given(0))],
+    },
+    ..ONE_VALUE
+};
+
+operator! {
+    /// Number by number, each sum rounded once: R×C and R×C, or R×C and a number, to R×C.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 2>::new(1, 2, vec![2.0, 3.0]);
+    /// let sum = 1.0 + &a + &a;
+    /// assert_eq!((sum + 0.5).as_slice(), [5.5, 7.5]);
+    /// ```
+    Add, add, "+", |a: f32, b: f32| a + b
+}

@@ -1,0 +1,31 @@
+//! `value.at_most(limit)`: no number is larger than a limit.
+
+use super::elementwise::ONE_VALUE;
+use crate::Value;
+use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+
+/// A value and a number.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("at_most"),
+    operands: &[Place::Value, Place::Number],
+    device: Device::Vector {
+        scratch: 0,
+        calls: &[VectorCall::Scalar("Mins", Slot::Out, Slot::In(0), Scalar::Given(0))],
+    },
+    ..ONE_VALUE
+};
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The limit in place of every number that is larger, or no number: R×C to R×C.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 2>::new(1, 2, vec![1.0, 3.0]);
+    /// assert_eq!(a.at_most(2.0).as_slice(), [1.0, 2.0]);
+    /// ```
+    #[must_use]
+    pub fn at_most(&self, limit: f32) -> Self {
+        self.map(|x| if x < limit { x } else { limit })
+    }
+}

@@ -1,0 +1,56 @@
+//! `a / b`: quotients, number by number.
+
+use super::elementwise::{ONE_VALUE, one_size, operator, passes};
+use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+
+/// Two values.
+pub(super) static VALUES: Operation = Operation {
+    spelling: Spelling::Operator('/'),
+    operands: &[Place::Value, Place::Value],
+    shape: |operands, _| one_size("`/` divides", operands),
+    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::In(1))] },
+    ..ONE_VALUE
+};
+
+/// A value and a number: there is no division by a scalar, and a product with its inverse rounds otherwise.
+pub(super) static NUMBER: Operation = Operation {
+    spelling: Spelling::Operator('/'),
+    operands: &[Place::Value, Place::Number],
+    device: Device::Vector {
+        scratch: 1,
+        calls: &[
+            VectorCall::Fill(Slot::Scratch(0), Scalar::Given(0)),
+            VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::Scratch(0)),
+        ],
+    },
+    work: passes::<2>,
+    ..ONE_VALUE
+};
+
+/// A number and a value.
+pub(super) static NUMBER_FIRST: Operation = Operation {
+    spelling: Spelling::Operator('/'),
+    operands: &[Place::Number, Place::Value],
+    device: Device::Vector {
+        scratch: 1,
+        calls: &[
+            VectorCall::Fill(Slot::Scratch(0), Scalar::Given(0)),
+            VectorCall::Binary("Div", Slot::Out, Slot::Scratch(0), Slot::In(0)),
+        ],
+    },
+    work: passes::<2>,
+    ..ONE_VALUE
+};
+
+operator! {
+    /// Number by number, each quotient rounded once: R×C and R×C, or R×C and a number, to R×C.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 2>::new(1, 2, vec![2.0, 4.0]);
+    /// let b = 1.0 / &a;
+    /// assert_eq!((b / a / 2.0).as_slice(), [0.125, 0.03125]);
+    /// ```
+    Div, div, "/", |a: f32, b: f32| a / b
+}

@@ -1,0 +1,31 @@
+//! `a.max(&b)`: the larger of two values, number by number.
+
+use super::elementwise::{ONE_VALUE, one_size};
+use crate::Value;
+use crate::op::{Device, Operation, Place, Slot, Spelling, VectorCall};
+
+/// Two values.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("max"),
+    operands: &[Place::Value, Place::Value],
+    shape: |operands, _| one_size("`max` compares", operands),
+    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
+    ..ONE_VALUE
+};
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The larger of two numbers, number by number: R×C and R×C to R×C. Of two zeros, and where one is no number, it is
+    /// the one of `other`.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 2>::new(1, 2, vec![2.0, 3.0]);
+    /// let b = Value::<1, 2>::new(1, 2, vec![3.0, 2.0]);
+    /// assert_eq!(a.max(&b).as_slice(), [3.0, 3.0]);
+    /// ```
+    #[must_use]
+    pub fn max(&self, other: &Self) -> Self {
+        self.zip(other, "max", |a, b| if a > b { a } else { b })
+    }
+}

@@ -1,0 +1,52 @@
+//! `a - b`: differences, number by number.
+
+use super::elementwise::{ONE_VALUE, one_size, operator, passes};
+use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+
+/// Two values.
+pub(super) static VALUES: Operation = Operation {
+    spelling: Spelling::Operator('-'),
+    operands: &[Place::Value, Place::Value],
+    shape: |operands, _| one_size("`-` subtracts", operands),
+    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Sub", Slot::Out, Slot::In(0), Slot::In(1))] },
+    ..ONE_VALUE
+};
+
+/// A value and a number: the number with the other sign is added.
+pub(super) static NUMBER: Operation = Operation {
+    spelling: Spelling::Operator('-'),
+    operands: &[Place::Value, Place::Number],
+    device: Device::Vector {
+        scratch: 0,
+        calls: &[VectorCall::Scalar("Adds", Slot::Out, Slot::In(0), Scalar::Negated(0))],
+    },
+    ..ONE_VALUE
+};
+
+/// A number and a value: the value with the other sign is added to it.
+pub(super) static NUMBER_FIRST: Operation = Operation {
+    spelling: Spelling::Operator('-'),
+    operands: &[Place::Number, Place::Value],
+    device: Device::Vector {
+        scratch: 0,
+        calls: &[
+            VectorCall::Scalar("Muls", Slot::Out, Slot::In(0), Scalar::Is(-1.0)),
+            VectorCall::Scalar("Adds", Slot::Out, Slot::Out, Scalar::Given(0)),
+        ],
+    },
+    work: passes::<2>,
+    ..ONE_VALUE
+};
+
+operator! {
+    /// Number by number, each difference rounded once: R×C and R×C, or R×C and a number, to R×C.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 2>::new(1, 2, vec![2.0, 3.0]);
+    /// let b = &a - 0.5;
+    /// assert_eq!((1.0 - (a - b)).as_slice(), [0.5, 0.5]);
+    /// ```
+    Sub, sub, "-", |a: f32, b: f32| a - b
+}
