@@ -30,8 +30,8 @@ mod layer {
     }
 
     #[aiv_task]
-    pub fn add(a: &Tile<bf16, TILE_M, INTER>, b: &mut Tile<bf16, TILE_M, INTER>) {
-        b.store(a.load() + a.load());
+    pub fn sort(a: &Tile<bf16, TILE_M, INTER>, b: &mut Tile<bf16, TILE_M, INTER>) {
+        b.store(a.load().argsort());
     }
 
     #[taskflow]
@@ -58,7 +58,7 @@ mod layer {
                         project(&recv[r].group(e, m), &w[r].expert(e).tile(n), &mut a[r].group(e, m).cols(n));
                     }
                     activate(&a[r].group(e, m), &mut b[r].group(e, m));
-                    add(&a[r].group(e, m), &mut b[r].group(e, m));
+                    sort(&a[r].group(e, m), &mut b[r].group(e, m));
                 }
             }
         }
