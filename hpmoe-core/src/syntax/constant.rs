@@ -12,6 +12,15 @@ pub enum Constant {
 }
 
 impl Constant {
+    /// The value of a size.
+    #[must_use]
+    pub const fn size(self) -> Option<usize> {
+        match self {
+            Self::Size(size) => Some(size),
+            Self::Number(_) => None,
+        }
+    }
+
     /// Reads a setting: digits, with underscores where one likes, are a size, everything else is a number.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {

@@ -77,10 +77,7 @@ impl Constants {
     /// The value of a size.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<usize> {
-        match self.constant(name)? {
-            Constant::Size(size) => Some(size),
-            Constant::Number(_) => None,
-        }
+        self.constant(name)?.size()
     }
 
     /// The value of a constant.

@@ -66,7 +66,7 @@ impl Scenario {
     pub(crate) fn shape(&self) -> Result<Shape, String> {
         let constant = |name: &str| {
             let found = self.kernel.constants.iter().find(|(constant, _)| constant == name);
-            let value = found.and_then(|(_, value)| u32::try_from(*value).ok());
+            let value = found.and_then(|(_, value)| u32::try_from(value.size()?).ok());
             value.ok_or_else(|| {
                 format!(
                     "kernel `{}` has no constant {name}: hyperparallel and serial run the layer of HIDDEN and INTER; \
