@@ -5,8 +5,8 @@ mod layers;
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
-    let own = ["kernels/ffn.rs", "kernels/deep.rs", "kernels/elementwise.rs", "kernels/mixed.rs", "kernels/odd.rs"]
-        .map(std::path::PathBuf::from);
+    let own: [std::path::PathBuf; 6] =
+        ["ffn", "deep", "elementwise", "mixed", "odd", "products"].map(|name| format!("kernels/{name}.rs").into());
     hpmoe_build::kernels(own.into_iter().chain(layers::write())).build();
     // So few cores that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();

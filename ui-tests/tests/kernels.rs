@@ -14,6 +14,8 @@ mod ffn_file;
 mod mixed_file;
 #[path = "../kernels/odd.rs"]
 mod odd_file;
+#[path = "../kernels/products.rs"]
+mod products_file;
 mod random;
 
 use coarse_file::coarse;
@@ -24,6 +26,7 @@ use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use mixed_file::mixed;
 use odd_file::odd;
+use products_file::products;
 use proptest::prelude::*;
 use random::{Case, cases, experts, ids, numbers, weights};
 
@@ -106,6 +109,38 @@ proptest! {
     }
 
     #[test]
+    fn products_of_every_orientation(case in cases(products::EXPERTS, products::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, products::EXPERTS, &ids::<{ products::TOP_K }>(&case, products::EXPERTS)).unwrap();
+        let (w, v, u) = (experts(&case, products::EXPERTS, 1), experts(&case, products::EXPERTS, 2), experts(&case, products::EXPERTS, 3));
+        let x = numbers(&case);
+        let mut z = PerRank::slots::<bf16, { products::INTER }>(ep, &route);
+        for rank in ep {
+            let values: Vec<bf16> = (0..z[rank].row_count() * products::INTER).map(|i| bf16::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect();
+            z[rank].copy_from(&values);
+        }
+        let mut outputs = [products_outputs(&case, &route), products_outputs(&case, &route)];
+        let [expected, found] = &mut outputs;
+        // The group launches twice, and what is added is added twice.
+        for _launch in 0..2 {
+        products::forward(ep, &route, &x, &z, &w, &v, &u, &mut expected.0, &mut expected.1, &mut expected.2, &mut expected.3, &mut expected.4, &mut expected.5);
+        }
+        let report = products::forward::launch(&case.group(), &route, &x, &z, &w, &v, &u, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4, &mut found.5);
+        let parts = |it: &Products| {
+            let rows = |r| (it.0[r].to_vec(), it.1[r].to_vec(), it.2[r].to_vec());
+            let experts = |r| (it.3[r].to_vec(), it.4[r].to_vec(), it.5[r].to_vec());
+            ep.into_iter().map(|r| (rows(r), experts(r))).collect::<Vec<_>>()
+        };
+        let equal = parts(expected) == parts(found);
+        // An expert without rows has a gradient of zero where it is written, and what was there where it is added to.
+        for e in route.experts().filter(|&e| route.expert_rows(e) == 0) {
+            prop_assert!(found.3[e.owner()].expert(e).to_vec().iter().all(|&x| x == 0.0));
+            prop_assert!(found.5[e.owner()].expert(e).to_vec().iter().all(|&x| x == 1.0));
+        }
+        check(&case, report, equal)?;
+    }
+
+    #[test]
     fn tiles_that_do_not_nest_wait_for_whole_experts(case in cases(coarse::EXPERTS, coarse::TOKENS)) {
         let ep = case.ep();
         let route = Route::new(ep, coarse::EXPERTS, &ids::<{ coarse::TOP_K }>(&case, coarse::EXPERTS)).unwrap();
@@ -116,6 +151,30 @@ proptest! {
         let report = coarse::forward::launch(&case.group(), &route, &x, &w, &k, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
     }
+}
+
+/// Rows received, projected and given back, then weight gradients: written, narrow, and added to ones.
+type Products = (
+    PerRank<Received<bf16, { products::HIDDEN }>>,
+    PerRank<Received<bf16, { products::INTER }>>,
+    PerRank<Slots<bf16, { products::HIDDEN }>>,
+    PerRank<Experts<f32, { products::HIDDEN }, { products::INTER }>>,
+    PerRank<Experts<bf16, { products::INTER }, { products::HIDDEN }>>,
+    PerRank<Experts<f32, { products::HIDDEN }, { products::HIDDEN }>>,
+);
+
+fn products_outputs(case: &Case, route: &Route) -> Products {
+    use products::HIDDEN;
+    let ep = case.ep();
+    let ones = vec![1.0; route.local_experts() * HIDDEN * HIDDEN];
+    (
+        PerRank::symmetric(ep, route),
+        PerRank::ragged(ep, route),
+        PerRank::slots(ep, route),
+        PerRank::experts(ep, route),
+        PerRank::experts(ep, route),
+        PerRank::from_fn(ep, |_| Experts::from_slice(&ones)),
+    )
 }
 
 fn check(case: &Case, report: Result<Report, LaunchError>, equal: bool) -> Result<(), TestCaseError> {

@@ -6,9 +6,10 @@ use crate::graph::{Body, Param, Step, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic, is_a_size, nearest};
 use hpmoe_kernels::op::{Device, ElementType, Operation, Place, Shape};
-use hpmoe_kernels::ops;
+use hpmoe_kernels::{RAGGED, ops};
 use indexmap::IndexMap;
 use proc_macro2::Span;
+use syn::Expr;
 use syn::spanned::Spanned as _;
 
 /// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
@@ -84,10 +85,13 @@ fn parameter(
     arguments: &IndexMap<String, usize>,
     errors: &mut Errors,
 ) -> Option<Param> {
-    let rows = kernel.constants.evaluate(&param.rows, arguments, errors)?;
+    // The name is the prelude's, unless the kernel has one of its own.
+    let ragged = matches!(&param.rows, Expr::Path(path) if path.path.is_ident("RAGGED"))
+        && kernel.constants.get("RAGGED").is_none();
+    let rows = if ragged { RAGGED } else { kernel.constants.evaluate(&param.rows, arguments, errors)? };
     let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
     let possible = 1..=MOST_COLUMNS;
-    if !possible.contains(&rows) || !possible.contains(&cols) {
+    if !(possible.contains(&rows) || rows == RAGGED) || !possible.contains(&cols) {
         let problem =
             format!("`{}` is a tile of {rows} rows and {cols} columns: possible are 1 to {MOST_COLUMNS}", param.name);
         errors.push(param.span, Finding::OutOfRange { problem });
