@@ -1,6 +1,8 @@
 //! The command `hpmoe`, run as users run it.
 
 mod calibrate;
+mod export;
+mod schedule;
 mod simulate;
 
 use serde_json::Value;

@@ -76,6 +76,23 @@ impl Input {
     }
 }
 
+/// The taskflow of that name, as NAME or KERNEL::NAME; without a name, the only one.
+pub(crate) fn chosen(flows: Vec<CheckedGraph>, name: Option<&str>) -> Result<CheckedGraph, String> {
+    let full = |flow: &CheckedGraph| format!("{}::{}", flow.graph().kernel, flow.graph().taskflow);
+    let is = |flow: &CheckedGraph| name.is_none_or(|name| flow.graph().taskflow == name || full(flow) == name);
+    let names = flows.iter().map(full).collect::<Vec<_>>().join(", ");
+    let mut found = flows.into_iter().filter(is);
+    match (found.next(), found.next(), name) {
+        (Some(flow), None, _) => Ok(flow),
+        (Some(_), Some(_), Some(name)) => {
+            Err(format!("several taskflows are called `{name}`: choose --taskflow among {names}"))
+        }
+        (Some(_), Some(_), None) => Err(format!("there are several taskflows: choose --taskflow among {names}")),
+        (None, _, Some(name)) => Err(format!("there is no taskflow `{name}`: choose --taskflow among {names}")),
+        (None, _, None) => Err("the file has no taskflow".to_owned()),
+    }
+}
+
 /// A validated schedule for a taskflow.
 pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<ValidSchedule, String> {
     if matrix_cores == 0 {

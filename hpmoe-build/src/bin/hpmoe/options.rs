@@ -52,20 +52,45 @@ pub(crate) struct Graph {
 
 #[derive(Args, Debug)]
 pub(crate) struct Schedule {
-    #[command(flatten)]
-    pub(crate) source: Source,
+    /// The Rust file with the `#[megakernel]` modules; not needed for --tile-tasks.
+    #[arg(value_name = "FILE.rs", required_unless_present = "tile_tasks")]
+    pub(crate) file: Option<PathBuf>,
+    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Matrix cores of a rank; it has twice as many vector cores.
+    #[arg(long, default_value_t = 24)]
+    pub(crate) matrix_cores: u32,
     /// Numbers and picture for a group of that many ranks.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
     /// Writes the modelled schedule as a picture.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
-    /// Raises TOKENS until a rank has about that many tiles, and tells how long scheduling and validating took.
+    /// Tells how long scheduling and validating takes when a rank has about that many tiles: of a synthetic layer, or of
+    /// the file's first kernel with as many TOKENS.
     #[arg(long, value_name = "N")]
     pub(crate) tile_tasks: Option<u64>,
+    /// Writes the queues of all ranks, task by task (see docs/export.md).
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) export: Option<PathBuf>,
+    /// The routing of the export: `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    #[arg(long, value_name = "ROUTING", default_value = "balanced")]
+    pub(crate) routing: String,
+    /// The taskflow of the export, as NAME or KERNEL::NAME, where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) taskflow: Option<String>,
     /// Prints one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Schedule {
+    /// The file, with what is set.
+    pub(crate) fn source(&self) -> Result<Source, String> {
+        let file = self.file.clone().ok_or("which FILE.rs?")?;
+        Ok(Source { file, settings: self.settings.clone(), matrix_cores: self.matrix_cores })
+    }
 }
 
 #[derive(Args, Debug)]

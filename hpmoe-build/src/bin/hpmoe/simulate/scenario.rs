@@ -1,6 +1,6 @@
 //! What is simulated: a layer, a routing and a target.
 
-use crate::input::{Input, scheduled_on};
+use crate::input::{Input, chosen, scheduled_on};
 use crate::options::{Direction, Policy, Simulate, Switch};
 use crate::routing::{Sizes, routing};
 use hpmoe_core::analyze::CheckedGraph;
@@ -39,7 +39,9 @@ impl Scenario {
         let flows = Input::of(&options.file, &options.settings)?.flows()?;
         let first = flows.first().ok_or("the file has no taskflow")?.graph().clone();
         let ours = if policies.contains(&Policy::Ours) {
-            let checked = chosen(flows, options.taskflow.as_deref(), direction.name())?;
+            let name = options.taskflow.as_deref().unwrap_or(direction.name());
+            let others = "or --policy hyperparallel or serial";
+            let checked = chosen(flows, Some(name)).map_err(|problem| format!("{problem}, {others}"))?;
             let valid = scheduled_on(&checked, &target)?;
             Some((checked, valid))
         } else {
@@ -106,25 +108,5 @@ impl Scenario {
             }
             (Policy::Serial, _) => Box::new(Serial::new(self.shape()?, self.direction, routing(), &self.target)),
         })
-    }
-}
-
-/// The taskflow of that name, or the one called as the direction.
-fn chosen(flows: Vec<CheckedGraph>, name: Option<&str>, direction: &str) -> Result<CheckedGraph, String> {
-    let full = |flow: &CheckedGraph| format!("{}::{}", flow.graph().kernel, flow.graph().taskflow);
-    let wanted = name.unwrap_or(direction);
-    let is = |flow: &CheckedGraph| flow.graph().taskflow == wanted || full(flow) == wanted;
-    let names: Vec<String> = flows.iter().map(full).collect();
-    let (found, _): (Vec<_>, Vec<_>) = flows.into_iter().partition(is);
-    let several = found.len() > 1;
-    match found.into_iter().next() {
-        Some(flow) if !several => Ok(flow),
-        Some(_) => {
-            Err(format!("several taskflows are called `{wanted}`: choose --taskflow among {}", names.join(", ")))
-        }
-        None => Err(format!(
-            "there is no taskflow `{wanted}`: choose --taskflow among {}, or --policy hyperparallel or serial",
-            names.join(", ")
-        )),
     }
 }
