@@ -14,6 +14,7 @@
 
 mod cxx;
 mod files;
+mod tuned;
 
 use hpmoe_core::artifacts::{self, Artifact, FOLDER, Resolved};
 use hpmoe_core::compile::{Front, back, front, modules};
@@ -22,7 +23,10 @@ use hpmoe_core::program::Program;
 use hpmoe_core::schedule::Cores;
 use hpmoe_core::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
+use hpmoe_core::tune::{self, Candidate, Tuned, shape};
 use std::path::{Path, PathBuf};
+
+pub use tuned::{read_tuned, tuned_file};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.
 pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
@@ -94,6 +98,8 @@ impl Kernels {
 struct Source {
     file: String,
     module: syn::ItemMod,
+    /// What tuning has found for the kernels of the file.
+    tuned: Option<Tuned>,
 }
 
 /// The kernels of all files; `None` where one of them is no Rust.
@@ -108,8 +114,13 @@ fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
         if found.is_empty() {
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
         }
+        let beside = tuned_file(file);
+        let tuned = read_tuned(&beside)?;
+        if tuned.is_some() {
+            println!("cargo::rerun-if-changed={}", beside.display());
+        }
         let file = file.to_string_lossy().replace('\\', "/");
-        sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module }));
+        sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module, tuned: tuned.clone() }));
     }
     Ok(Some(sources))
 }
@@ -127,7 +138,11 @@ fn build_module(
     let own: Vec<String> = declared_constants(&source.module);
     let overrides: Overrides =
         settings.iter().filter(|(name, _)| own.contains(name)).map(|(name, value)| (name.clone(), *value)).collect();
-    let resolved = Resolved { source: source.file.clone(), cores, overrides };
+    let target = cores.on(&Target::ascend_a3());
+    let Candidate { sizes, choices } = tuned_for(source, &overrides, &target).unwrap_or_default();
+    // What is set for this build wins.
+    let overrides = tune::overrides(&overrides, &sizes);
+    let resolved = Resolved { source: source.file.clone(), cores, overrides, choices };
     files::write(&folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
     files::write(&folder.join(format!("{name}.built")), &source.file)?;
     // The macro runs the same front end and shows its faults at their places.
@@ -135,14 +150,42 @@ fn build_module(
     let mut units = Vec::new();
     for checked in &flows {
         let graph = checked.graph();
-        let fingerprint = of_flow(hash, graph, cores);
+        let choices = resolved.choices_of(&graph.taskflow);
+        let fingerprint = of_flow(hash, graph, cores, &choices);
         let artifact = Artifact::new(package, &graph.kernel, &graph.taskflow, fingerprint);
-        match back(checked, &cores.on(&Target::ascend_a3()), &source.file, &artifact, &fingerprint.hex()) {
+        match back(checked, (&target, &choices), &source.file, &artifact, &fingerprint.hex()) {
             Ok(program) => units.push(write(&artifact, &program, folder)?),
             Err(fault) => files::write(&folder.join(format!("{}.fault", artifact.stem)), &fault)?,
         }
     }
     Ok(units)
+}
+
+/// What tuning has found for a kernel with these constants; a kernel that nobody tuned for them gets a note.
+fn tuned_for(source: &Source, overrides: &Overrides, target: &Target) -> Option<Candidate> {
+    let (tuned, module) = (source.tuned.as_ref()?, &source.module);
+    // Faults are shown by the macro.
+    let Front { kernel, .. } = front(module, overrides).ok()?;
+    let found = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic));
+    let candidate = found.map(|found| found.candidate.clone());
+    let fits = |candidate: &Candidate| {
+        let own = declared_constants(module);
+        candidate.sizes.keys().all(|name| own.contains(name))
+            && front(module, &tune::overrides(overrides, &candidate.sizes)).is_ok()
+    };
+    let missing = match &candidate {
+        None => "has no schedule for these constants",
+        Some(candidate) if !fits(candidate) => "has sizes that the kernel can't have any more",
+        Some(_) => return candidate,
+    };
+    let (file, kernel, target) = (tuned_file(Path::new(&source.file)), kernel.name, &target.name);
+    println!(
+        "cargo::warning=kernel `{kernel}` is built with the default schedule: `{}` {missing} on {target} (`hpmoe tune {}` \
+         finds one)",
+        file.display(),
+        source.file
+    );
+    None
 }
 
 fn write(artifact: &Artifact, program: &Program, folder: &Path) -> Result<cxx::Unit, String> {

@@ -1,8 +1,9 @@
 //! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
 
 use crate::fingerprint::Fingerprint;
-use crate::schedule::Cores;
+use crate::schedule::{Choices, Cores};
 use crate::syntax::{Constant, Overrides};
+use std::collections::BTreeMap;
 
 /// Folder below `OUT_DIR`.
 pub const FOLDER: &str = "hpmoe";
@@ -63,14 +64,18 @@ pub struct Resolved {
     pub cores: Cores,
     /// Constants that were set for the build.
     pub overrides: Overrides,
+    /// Choices of schedules that are not the default, by taskflow.
+    pub choices: BTreeMap<String, Choices>,
 }
 
 impl Resolved {
-    /// Text of the file: source, matrix cores, then a line `NAME=value` for each constant that was set.
+    /// Text of the file: source, matrix cores, then a line `NAME=value` for each constant that was set, then a line
+    /// `@taskflow key=value …` for each taskflow with choices.
     #[must_use]
     pub fn write(&self) -> String {
         let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-        format!("{}\n{}\n{lines}", self.source, self.cores.aic)
+        let choices: String = self.choices.iter().map(|(flow, choices)| format!("@{flow} {choices}\n")).collect();
+        format!("{}\n{}\n{lines}{choices}", self.source, self.cores.aic)
     }
 
     /// Reads that text back; `None` when it is none of ours.
@@ -78,11 +83,23 @@ impl Resolved {
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let (source, cores) = (lines.next()?.to_owned(), Cores::of(lines.next()?.parse().ok()?));
-        let setting = |line: &str| {
-            let (name, value) = line.split_once('=')?;
-            Some((name.to_owned(), Constant::read(value)?))
-        };
-        Some(Self { source, cores, overrides: lines.map(setting).collect::<Option<_>>()? })
+        let mut resolved = Self { source, cores, overrides: Overrides::new(), choices: BTreeMap::new() };
+        for line in lines {
+            if let Some(choices) = line.strip_prefix('@') {
+                let (flow, choices) = choices.split_once(' ')?;
+                resolved.choices.insert(flow.to_owned(), Choices::read(choices).ok()?);
+            } else {
+                let (name, value) = line.split_once('=')?;
+                resolved.overrides.insert(name.to_owned(), Constant::read(value)?);
+            }
+        }
+        Some(resolved)
+    }
+
+    /// The choices of a taskflow.
+    #[must_use]
+    pub fn choices_of(&self, flow: &str) -> Choices {
+        self.choices.get(flow).cloned().unwrap_or_default()
     }
 }
 
@@ -121,7 +138,8 @@ mod tests {
     #[test]
     fn resolved_constants_come_back_as_written() {
         let overrides = parse_settings("B=2,A=-1e-7").unwrap();
-        let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::of(20), overrides };
+        let choices = BTreeMap::from([("forward".to_owned(), Choices::read("put_cores=8 ahead=0").unwrap())]);
+        let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::of(20), overrides, choices };
         assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
         assert_eq!(Resolved::read("x\n24\nA=b\n"), None);
     }

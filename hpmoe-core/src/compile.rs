@@ -6,7 +6,7 @@ use crate::emit::{Names, Paths, ascendc, tables};
 use crate::finding::{Diagnostic, Errors};
 use crate::lower::lower;
 use crate::program::{Program, program};
-use crate::schedule::schedule_for;
+use crate::schedule::{Choices, schedule_with};
 use crate::syntax::{Kernel, Overrides, parse};
 use crate::target::Target;
 use crate::validate::{Violation, validate};
@@ -63,19 +63,19 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
     }
 }
 
-/// The back end: schedules a checked graph for a target and writes everything that a build leaves behind.
+/// The back end: schedules a checked graph for a target, with choices, and writes everything that a build leaves behind.
 ///
 /// # Errors
 ///
 /// A text for the user where a schedule fails its validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
-    target: &Target,
+    (target, choices): (&Target, &Choices),
     file: &str,
     artifact: &Artifact,
     fingerprint: &str,
 ) -> Result<Program, String> {
-    let proposed = schedule_for(checked, target);
+    let proposed = schedule_with(checked, target, choices);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
     let names = Names { file, symbol: &artifact.symbol };
     let kernel = ascendc(checked, &valid, &names);

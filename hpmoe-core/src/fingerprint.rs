@@ -1,7 +1,7 @@
 //! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
 
 use crate::graph::TaskGraph;
-use crate::schedule::Cores;
+use crate::schedule::{Choices, Cores};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
@@ -70,10 +70,12 @@ pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
     Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
 }
 
-/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, cores, this compiler.
+/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, cores, choices of its schedule,
+/// this compiler.
 #[must_use]
-pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores) -> Fingerprint {
+pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores, choices: &Choices) -> Fingerprint {
     let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(&cores.aic.to_string());
+    let named = if *choices == Choices::default() { named } else { named.text(&choices.to_string()) };
     graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
 }
 

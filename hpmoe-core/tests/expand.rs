@@ -7,7 +7,7 @@ use hpmoe_core::fingerprint::of_module;
 use hpmoe_core::schedule::Cores;
 use hpmoe_core::syntax::Overrides;
 use quote::ToTokens as _;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
@@ -23,7 +23,12 @@ fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>)
 fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
     let module = modules(source).unwrap().remove(0);
     let file = Path::new("out").join(FOLDER).join(resolved_file("moe_ffn", of_module(&module)));
-    let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::ASCEND_A3, overrides: overrides.clone() };
+    let resolved = Resolved {
+        source: "src/moe.rs".into(),
+        cores: Cores::ASCEND_A3,
+        overrides: overrides.clone(),
+        choices: BTreeMap::new(),
+    };
     let latest = Path::new("out").join(FOLDER).join("moe_ffn.built");
     HashMap::from([(file, resolved.write()), (latest, "src/moe.rs".into())])
 }

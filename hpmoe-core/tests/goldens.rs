@@ -6,6 +6,7 @@ use hpmoe_core::artifacts::Artifact;
 use hpmoe_core::compile::{back, front, modules};
 use hpmoe_core::fingerprint::Fingerprint;
 use hpmoe_core::program::Program;
+use hpmoe_core::schedule::Choices;
 use hpmoe_core::syntax::Overrides;
 use hpmoe_core::target::Target;
 
@@ -20,7 +21,7 @@ fn program(name: &str, file: &str, source: &str) -> Program {
     let module = modules(source).unwrap().remove(0);
     let front = front(&module, &Overrides::new()).unwrap_or_else(|faults| panic!("{faults:?}"));
     let artifact = Artifact::new("goldens", name, "forward", Fingerprint::default());
-    back(&front.flows[0], &Target::ascend_a3(), file, &artifact, "0").unwrap()
+    back(&front.flows[0], (&Target::ascend_a3(), &Choices::default()), file, &artifact, "0").unwrap()
 }
 
 fn text(program: &Program, ending: &str) -> String {

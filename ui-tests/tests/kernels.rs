@@ -30,6 +30,13 @@ use products_file::products;
 use proptest::prelude::*;
 use random::{Case, cases, experts, ids, numbers, weights};
 
+/// `mixed.tuned.toml` lies beside the source.
+#[test]
+fn what_was_tuned_is_built() {
+    assert_eq!(mixed::BLOCK, 4);
+    assert!(mixed::forward::SCHEDULE.contains("communication  AIV 0..19\n"), "{}", mixed::forward::SCHEDULE);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -1,22 +1,18 @@
 //! Which band each phase's tiles are walked in.
 
+use super::Choices;
 use crate::analyze::{CheckedGraph, Dependency, Index};
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, Id, PhaseId};
 use hpmoe_kernels::op::Core;
 use petgraph::unionfind::UnionFind;
 
-/// 6x4 of 24 simultaneous GEMM tiles need 0.8 TB/s of HBM instead of the 1.5 of 1x24.
-const MATRIX_BAND: u32 = 6;
-/// Rows of a band end together. Where they are put to other ranks then, short bands keep the links evenly busy, and few rows
-/// are left at the very end; 2x12 of 24 tiles need 1.3 TB/s of HBM at worst, when no weights stay in L2.
-const PUT_BAND: u32 = 2;
 /// With fewer columns a band of one already keeps the row panel.
 const MIN_COLUMNS: u32 = 4;
 
 /// The band of each phase. Phases that feed one another tile by tile walk their tiles alike, so that a consumer finds
 /// its tiles done in the order in which it asks for them.
-pub(super) fn bands(checked: &CheckedGraph) -> Arena<PhaseId, u32> {
+pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId, u32> {
     let graph = checked.graph();
     let mut alike = UnionFind::<usize>::new(graph.phases.len());
     for dependency in checked.dependencies() {
@@ -29,15 +25,16 @@ pub(super) fn bands(checked: &CheckedGraph) -> Arena<PhaseId, u32> {
         let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].core == Core::Comm;
         let put = checked.dependencies().iter().any(puts);
         let band = &mut widest[alike.find(phase.index())];
-        *band = (*band).max(own_band(graph, phase).min(if put { PUT_BAND } else { MATRIX_BAND }));
+        *band =
+            (*band).max(own_band(graph, phase, choices).min(if put { choices.put_band } else { choices.matrix_band }));
     }
     graph.phases.ids().map(|phase| widest[alike.find(phase.index())]).collect()
 }
 
-fn own_band(graph: &TaskGraph, phase: PhaseId) -> u32 {
+fn own_band(graph: &TaskGraph, phase: PhaseId, choices: &Choices) -> u32 {
     let phase = &graph.phases[phase];
     let matrix = graph.tasks[phase.task].core == Core::Cube;
-    if matrix && phase.columns() >= MIN_COLUMNS { MATRIX_BAND } else { 1 }
+    if matrix && phase.columns() >= MIN_COLUMNS { choices.matrix_band.max(choices.put_band) } else { 1 }
 }
 
 #[cfg(test)]
@@ -47,13 +44,15 @@ mod tests {
 
     #[test]
     fn swiglu_walks_like_its_producers() {
-        let bands: Vec<u32> = bands(&moe_ffn(&Layer::DEEPSEEK)).iter().map(|(_, &band)| band).collect();
+        let bands: Vec<u32> =
+            bands(&moe_ffn(&Layer::DEEPSEEK), &Choices::default()).iter().map(|(_, &band)| band).collect();
         assert_eq!(bands, [1, 6, 6, 6, 2, 1, 1]);
     }
 
     #[test]
     fn few_columns_need_no_band() {
-        let bands: Vec<u32> = bands(&moe_ffn(&Layer::SMALL)).iter().map(|(_, &band)| band).collect();
+        let bands: Vec<u32> =
+            bands(&moe_ffn(&Layer::SMALL), &Choices::default()).iter().map(|(_, &band)| band).collect();
         assert_eq!(bands, [1, 1, 1, 1, 2, 1, 1]);
     }
 }

@@ -4,7 +4,7 @@ use super::cost::{Costs, entry_shares, entry_times};
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::priority::priorities;
-use super::{Entry, Order, Role};
+use super::{Choices, Entry, Order, Role};
 use crate::analyze::CheckedGraph;
 use crate::graph::SpaceKind;
 use crate::ids::{Arena, PhaseId, RoleId};
@@ -19,6 +19,7 @@ use std::collections::BinaryHeap;
 pub(super) fn list(
     checked: &CheckedGraph,
     costs: &Costs,
+    choices: &Choices,
     roles: &Arena<RoleId, Role>,
     role_of: &Arena<PhaseId, RoleId>,
     ranks: u32,
@@ -41,6 +42,7 @@ pub(super) fn list(
         priorities: &priorities,
         role_of,
         ranks,
+        ahead: choices.ahead,
         kinds: kinds(checked, role_of),
         visible: costs.visible,
     };
@@ -83,7 +85,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn rank(self, entry: Entry, priority: Nanos, ranks: u32) -> Rank {
+    fn rank(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Rank {
         let Entry { phase, expert, peer_offset } = entry;
         // Row tiles are walked from the own rows on: a rank needs the rows of the next rank next, and has them ready to
         // be put back next. A tile that it shares with the rank before is made last, so its own rows go back last.
@@ -92,8 +94,8 @@ impl Kind {
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
-        // When work comes back to its role it lets the next expert's pass: nobody waits for the other role meanwhile.
-        let round = if let Self::Computes(changes) = self { expert + changes / 2 } else { 0 };
+        // When work comes back to its role it lets the next experts' pass: nobody waits for the other role meanwhile.
+        let round = if let Self::Computes(changes) = self { expert + changes / 2 * ahead } else { 0 };
         (Reverse(round), priority, Reverse((expert, far, phase)))
     }
 }
@@ -136,6 +138,7 @@ struct Lists<'a> {
     priorities: &'a [Nanos],
     role_of: &'a Arena<PhaseId, RoleId>,
     ranks: u32,
+    ahead: u32,
     kinds: Arena<PhaseId, Kind>,
     visible: Nanos,
 }
@@ -163,7 +166,7 @@ impl Lists<'_> {
             }
             lane.coming.pop();
             let phase = self.entries[number].phase;
-            let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], self.ranks);
+            let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
             lane.ready.push((rank, number));
         }
         let (_, number) = lane.ready.pop().expect("a role begins only when an entry is ready");

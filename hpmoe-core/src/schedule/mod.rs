@@ -1,6 +1,7 @@
 //! The static schedule: an ordered queue of entries for every core.
 
 mod bands;
+mod choices;
 mod cores;
 mod cost;
 mod elide;
@@ -18,8 +19,9 @@ mod starts;
 mod swizzle;
 mod timeline;
 
+pub use choices::{CHOICES, Choice, Choices};
 pub use cores::Cores;
 pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
-pub use schedule::{MAX_RANKS, schedule, schedule_for};
+pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};

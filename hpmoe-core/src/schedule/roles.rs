@@ -1,17 +1,22 @@
 //! Who does what: every core in exactly one role.
 
 use super::cost::Costs;
-use super::{Cores, Role, Unit};
+use super::{Choices, Cores, Role, Unit};
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, PhaseId, RoleId};
 use hpmoe_kernels::op::Core;
 
 /// All matrix cores in one role; vector cores split into those that put and those that compute, by the cost of the two
-/// kinds of work, but with no more putting than fill the link. The role of each phase comes with them.
-pub(super) fn roles(graph: &TaskGraph, costs: &Costs, cores: Cores) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
+/// kinds of work, but with no more putting than fill the link, unless chosen otherwise. The role of each phase comes with them.
+pub(super) fn roles(
+    graph: &TaskGraph,
+    costs: &Costs,
+    cores: Cores,
+    choices: &Choices,
+) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
     let matrix = roles.push(Role { name: "matrix", unit: Unit::Aic, first: 0, count: cores.aic });
-    let puts = put_cores(graph, costs, cores.aiv);
+    let puts = put_cores(graph, costs, cores.aiv, choices.put_cores);
     let mut vector = |name, first, count| roles.push(Role { name, unit: Unit::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
@@ -34,7 +39,7 @@ pub(super) fn roles(graph: &TaskGraph, costs: &Costs, cores: Cores) -> (Arena<Ro
 }
 
 /// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
-fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32) -> u32 {
+fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, chosen: u32) -> u32 {
     let time = |core| -> Option<u64> {
         let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
         phases.map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time)
@@ -45,6 +50,7 @@ fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32) -> u32 {
         (None, _) => 0,
         (Some(_), None) => aiv,
         (Some(_), Some(_)) if aiv < 2 => 0,
+        (Some(_), Some(_)) if chosen > 0 => chosen.min(aiv - 1),
         (Some(puts), Some(computes)) => {
             let share = u64::from(aiv) * puts / (puts + computes).max(1);
             (share as u32).min(filling).clamp(1, aiv - 1)
@@ -59,7 +65,12 @@ mod tests {
 
     fn split(checked: &crate::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
         let graph = checked.graph();
-        let (roles, _) = roles(graph, &Costs::new(graph, &crate::target::Target::ascend_a3()), Cores { aic: 24, aiv });
+        let (roles, _) = roles(
+            graph,
+            &Costs::new(graph, &crate::target::Target::ascend_a3()),
+            Cores { aic: 24, aiv },
+            &Choices::default(),
+        );
         roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
     }
 

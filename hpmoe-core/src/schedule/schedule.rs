@@ -6,7 +6,7 @@ use super::elide::{Kept, Placed, elide};
 use super::list::list;
 use super::roles::roles;
 use super::starts::starts;
-use super::{Cores, Schedule};
+use super::{Choices, Cores, Schedule};
 use crate::analyze::CheckedGraph;
 use crate::target::Target;
 
@@ -26,12 +26,19 @@ pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
 /// The same for the dies of a target.
 #[must_use]
 pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
+    schedule_with(checked, target, &Choices::default())
+}
+
+/// The same with choices.
+#[must_use]
+pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let costs = Costs::new(checked.graph(), target);
-    let (roles, role_of) = roles(checked.graph(), &costs, cores);
-    let band_of = bands(checked);
-    let orders: Vec<_> =
-        ranks(checked.graph().sizes.experts).map(|ranks| list(checked, &costs, &roles, &role_of, ranks)).collect();
+    let (roles, role_of) = roles(checked.graph(), &costs, cores, choices);
+    let band_of = bands(checked, choices);
+    let orders: Vec<_> = ranks(checked.graph().sizes.experts)
+        .map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks))
+        .collect();
     let starts = starts(checked.graph(), &role_of);
     let placed = Placed { role_of: &role_of, band_of: &band_of, orders: &orders };
     let Kept { waits, signals, elided } = elide(checked, &placed);

@@ -1,5 +1,6 @@
 //! Which rank sends how many rows to which expert.
 
+use crate::random::Random;
 use std::fmt;
 
 /// Rows of each source rank for each expert of the group.
@@ -102,9 +103,7 @@ impl Routing {
         let top_k = top_k.min(experts);
         let mut random = Random(seed);
         let mut order: Vec<u32> = (0..experts).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last as u64 + 1) as usize);
-        }
+        random.shuffle(&mut order);
         // Whole numbers, so that the last bit of a power decides nothing.
         let mut ends = Vec::with_capacity(order.len());
         let mut sum = 0u64;
@@ -205,23 +204,6 @@ impl Routing {
 
     fn of(&self, source: u32) -> &[u32] {
         &self.rows[(source * self.experts) as usize..][..self.experts as usize]
-    }
-}
-
-/// Splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 }
 

@@ -11,6 +11,7 @@ mod routing;
 mod schedule;
 mod simulate;
 mod target;
+mod tune;
 
 use clap::Parser as _;
 use options::{Command, Options};
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Schedule(schedule) => schedule::schedule(&schedule),
         Command::Simulate(simulate) => simulate::simulate(&simulate),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
+        Command::Tune(tune) => tune::tune(&tune),
         Command::Diff(diff) => diff::diff(&diff),
     };
     match result {

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// Fits three constants to published latencies and shows all twelve beside the simulated ones.
     Calibrate(Calibrate),
+    /// Searches for schedules that are faster in the simulator, and keeps them in a file beside the source.
+    Tune(Tune),
     /// Compares the schedules of two files.
     Diff(Diff),
 }
@@ -190,6 +192,37 @@ pub(crate) struct Calibrate {
     #[command(flatten)]
     pub(crate) target: TargetChoice,
     /// Prints a JSON list of the latencies.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Tune {
+    /// The Rust file with the `#[megakernel]` modules.
+    #[arg(value_name = "FILE.rs")]
+    pub(crate) file: PathBuf,
+    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Ranks of the group.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) ranks: u32,
+    #[command(flatten)]
+    pub(crate) target: TargetChoice,
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file; may be given again and again. Without: balanced, and Zipf 1.2 with
+    /// four seeds.
+    #[arg(long = "routing", value_name = "ROUTING")]
+    pub(crate) routings: Vec<String>,
+    /// How long to search for each kernel.
+    #[arg(long, default_value_t = 60.0)]
+    pub(crate) seconds: f64,
+    /// Seed of the search.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Writes no file.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Prints one JSON object for each kernel.
     #[arg(long)]
     pub(crate) json: bool,
 }

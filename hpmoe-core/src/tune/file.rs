@@ -1,0 +1,213 @@
+//! The file beside a kernel that keeps what tuning has found.
+
+use super::shape::{Shape, alike};
+use super::{Candidate, SIZES};
+use crate::schedule::Choices;
+use crate::target::Fault;
+use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Everything that was found for the kernels of a source file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tuned {
+    /// By kernel, shape, target and number of cores.
+    pub kernels: Vec<TunedKernel>,
+}
+
+/// What was found for one kernel, one shape and one target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TunedKernel {
+    /// Name of the module.
+    pub kernel: String,
+    /// Name of the target.
+    pub target: String,
+    /// Matrix cores of a rank.
+    pub matrix_cores: u32,
+    /// For which constants.
+    pub shape: Shape,
+    /// How to build and schedule it.
+    pub candidate: Candidate,
+    /// What it has brought, for readers.
+    pub note: String,
+}
+
+impl Tuned {
+    /// What was found for a kernel.
+    #[must_use]
+    pub fn find(&self, kernel: &str, shape: &Shape, (target, cores): (&str, u32)) -> Option<&TunedKernel> {
+        self.kernels.iter().find(|known| known.is_for(kernel, shape, (target, cores)))
+    }
+
+    /// Keeps what was found, in place of what was known for the same.
+    pub fn keep(&mut self, found: TunedKernel) {
+        let place = (found.target.as_str(), found.matrix_cores);
+        match self.kernels.iter().position(|known| known.is_for(&found.kernel, &found.shape, place)) {
+            Some(known) => self.kernels[known] = found,
+            None => self.kernels.push(found),
+        }
+    }
+
+    /// Reads the text of such a file.
+    ///
+    /// # Errors
+    ///
+    /// All that is unknown, missing or can't be, each with its line; or the first fault of the TOML itself.
+    pub fn read(text: &str) -> Result<Self, Vec<Fault>> {
+        let line = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| line(span.start));
+            vec![Fault { line, text: error.message().to_owned() }]
+        })?;
+        let mut reader = Reader { line: &line, faults: Vec::new() };
+        let mut tuned = Self::default();
+        for (key, value) in table.get_ref() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("tuned", DeValue::Array(kernels)) => {
+                    tuned.kernels.extend(kernels.iter().filter_map(|kernel| reader.kernel(kernel)));
+                }
+                (other, _) => reader.fault(key, format!("unknown key `{other}`: there are only `[[tuned]]`")),
+            }
+        }
+        let mut faults = reader.faults;
+        faults.sort_by_key(|fault| fault.line);
+        if faults.is_empty() { Ok(tuned) } else { Err(faults) }
+    }
+}
+
+impl TunedKernel {
+    fn is_for(&self, kernel: &str, shape: &Shape, (target, cores): (&str, u32)) -> bool {
+        (self.kernel.as_str(), self.target.as_str(), self.matrix_cores) == (kernel, target, cores)
+            && alike(&self.shape, shape)
+    }
+}
+
+struct Reader<'a> {
+    line: &'a dyn Fn(usize) -> usize,
+    faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn fault<T>(&mut self, at: &Spanned<T>, text: String) {
+        self.faults.push(Fault { line: (self.line)(at.span().start), text });
+    }
+
+    fn kernel(&mut self, value: &Spanned<DeValue<'_>>) -> Option<TunedKernel> {
+        let before = self.faults.len();
+        let DeValue::Table(table) = value.get_ref() else {
+            self.fault(value, "`tuned` is a list of tables".to_owned());
+            return None;
+        };
+        let (mut kernel, mut target, mut cores) = (None, None, None);
+        let (mut shape, mut candidate) = (Shape::new(), Candidate::default());
+        for (key, value) in table {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("kernel", DeValue::String(name)) => kernel = Some(name.to_string()),
+                ("target", DeValue::String(name)) => target = Some(name.to_string()),
+                ("matrix_cores", DeValue::Integer(_)) => {
+                    cores = self.number(key, value).and_then(|cores| u32::try_from(cores).ok());
+                }
+                ("shape", DeValue::Table(table)) => shape.extend(self.numbers(table)),
+                ("sizes", DeValue::Table(table)) => {
+                    for (size, _) in table.iter().filter(|(size, _)| !SIZES.contains(&size.get_ref().as_ref())) {
+                        let known = SIZES.join("`, `");
+                        self.fault(size, format!("`{}` is no size of tiles: those are `{known}`", size.get_ref()));
+                    }
+                    candidate.sizes.extend(self.numbers(table));
+                }
+                ("choices", DeValue::Table(flows)) => {
+                    for (flow, value) in flows {
+                        let DeValue::Table(table) = value.get_ref() else {
+                            self.fault(flow, format!("`choices.{}` is a table", flow.get_ref()));
+                            continue;
+                        };
+                        let choices = self.choices(table);
+                        candidate.choices.insert(flow.get_ref().to_string(), choices);
+                    }
+                }
+                ("kernel" | "target" | "matrix_cores" | "shape" | "sizes" | "choices", _) => {
+                    self.fault(key, format!("`{}` is of another type", key.get_ref()));
+                }
+                (other, _) => self.fault(key, format!("unknown key `{other}`")),
+            }
+        }
+        for (key, missing) in
+            [("kernel", kernel.is_none()), ("target", target.is_none()), ("matrix_cores", cores.is_none())]
+        {
+            if missing && self.faults.len() == before {
+                self.fault(value, format!("`{key}` is missing"));
+            }
+        }
+        Some(TunedKernel {
+            kernel: kernel?,
+            target: target?,
+            matrix_cores: cores?,
+            shape,
+            candidate,
+            note: String::new(),
+        })
+    }
+
+    fn choices(&mut self, table: &DeTable<'_>) -> Choices {
+        let mut choices = Choices::default();
+        for (key, value) in table {
+            if let Some(number) = self.number(key, value)
+                && let Err(fault) = choices.set(key.get_ref(), number as u64)
+            {
+                self.fault(key, fault);
+            }
+        }
+        choices
+    }
+
+    fn numbers(&mut self, table: &DeTable<'_>) -> Vec<(String, usize)> {
+        table.iter().filter_map(|(key, value)| Some((key.get_ref().to_string(), self.number(key, value)?))).collect()
+    }
+
+    fn number<T: AsRef<str>>(&mut self, key: &Spanned<T>, value: &Spanned<DeValue<'_>>) -> Option<usize> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.fault(key, format!("`{}` is a whole number", key.get_ref().as_ref()));
+        }
+        number
+    }
+}
+
+impl fmt::Display for Tuned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "# Schedules found by `hpmoe tune`. The build script takes the one for its kernel, constants and target; without\n\
+             # one it takes the default. TOKENS stands for all numbers down to half of the next power of two.\n",
+        )?;
+        self.kernels.iter().try_for_each(|kernel| write!(f, "\n{kernel}"))
+    }
+}
+
+impl fmt::Display for TunedKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[[tuned]]")?;
+        if !self.note.is_empty() {
+            writeln!(f, "# {}", self.note)?;
+        }
+        writeln!(f, "kernel = \"{}\"\ntarget = \"{}\"", self.kernel, self.target)?;
+        writeln!(f, "matrix_cores = {}", self.matrix_cores)?;
+        let inline = |pairs: Vec<String>| format!("{{ {} }}", pairs.join(", "));
+        writeln!(
+            f,
+            "shape = {}",
+            inline(self.shape.iter().map(|(name, value)| format!("{name} = {value}")).collect())
+        )?;
+        if !self.candidate.sizes.is_empty() {
+            let sizes = self.candidate.sizes.iter().map(|(name, value)| format!("{name} = {value}"));
+            writeln!(f, "sizes = {}", inline(sizes.collect()))?;
+        }
+        for (flow, choices) in &self.candidate.choices {
+            let choices = choices.named().map(|(key, value)| format!("{key} = {value}"));
+            writeln!(f, "choices.{flow} = {}", inline(choices.collect()))?;
+        }
+        Ok(())
+    }
+}
