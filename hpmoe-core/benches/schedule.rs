@@ -17,7 +17,7 @@ const TILES: usize = 300;
 fn layer(experts: usize, tokens: usize) -> CheckedGraph {
     let sizes = [("HIDDEN", 1792), ("INTER", 512), ("TOP_K", 8), ("EXPERTS", experts), ("TOKENS", tokens)];
     let tiles = [("TILE_M", 128), ("TILE_N", 64), ("PUT", 16), ("BLOCK", 16), ("COLUMNS", 256)];
-    let constants = sizes.into_iter().chain(tiles).map(|(name, value)| (name.to_owned(), value)).collect();
+    let constants = sizes.into_iter().chain(tiles).map(|(name, value)| (name.to_owned(), value.into())).collect();
     let module = &modules(LAYER).expect("Rust")[0];
     let mut front = front(module, &constants).expect("the layer has no fault");
     front.flows.remove(0)

@@ -41,8 +41,10 @@ ids! {
     CounterId,
     /// A value inside a task body.
     ValueId,
-    /// A set of cores that share one queue.
+    /// A set of cores with one kind of work.
     RoleId,
+    /// A part of such a set: cores that share one queue.
+    PartId,
 }
 
 /// A vector indexed by one kind of id.

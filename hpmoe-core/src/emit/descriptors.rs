@@ -15,12 +15,12 @@ pub(super) struct Encoded {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Encodes the queues of one number of ranks. Cores of a role share one.
+/// Encodes the queues of one number of ranks. Cores of a part share one.
 pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> Encoded {
     let mut queues = vec![(0, 0); (schedule.aic + schedule.aiv) as usize];
     let mut bytes = Vec::new();
-    for (role, queue) in order.queues.iter() {
-        let role = &schedule.roles[role];
+    for (part, queue) in order.queues.iter() {
+        let role = &order.parts[part];
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         for entry in queue {
             bytes.extend(descriptor(graph, schedule, role, entry));
@@ -75,7 +75,7 @@ mod tests {
     use crate::schedule::{Cores, schedule};
 
     #[test]
-    fn every_core_has_the_queue_of_its_role() {
+    fn every_core_has_the_queue_of_its_part() {
         let checked = moe_ffn(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let order = &schedule.orders[1];
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(encoded.bytes.len(), entries * DESCRIPTOR_BYTES);
         assert_eq!(encoded.queues.len(), 72);
         for (id, queue) in order.queues.iter() {
-            let role = &schedule.roles[id];
+            let role = &order.parts[id];
             let core = if role.unit == Unit::Aic { role.first } else { 24 + role.first };
             assert_eq!(encoded.queues[core as usize].1 as usize, queue.len());
         }

@@ -29,14 +29,15 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .inside{fill:#ffffff;font-size:11px;text-anchor:middle}.tick{fill:#59636e;text-anchor:middle}";
 
-/// The modelled timeline of one rank on a target, a lane for each role, or nothing where there is no schedule for that many ranks.
+/// The modelled timeline of one rank on a target, a lane for each queue, or nothing where there is no schedule for that many ranks.
 #[must_use]
 pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {
     let graph = checked.graph();
     let timeline = timeline(checked, schedule, target, ranks)?;
     let axis = Axis::new(timeline.end, LEFT, WIDTH - LEFT - RIGHT);
     let palette = Palette::new(graph);
-    let lanes = schedule.roles.len() as f64;
+    let order = schedule.orders.iter().find(|order| order.ranks == ranks)?;
+    let lanes = order.parts.len() as f64;
     let height = TOP + lanes * LANE + 40.0 + LEGEND;
     let mut picture = Document::new()
         .set("viewBox", format!("0 0 {WIDTH} {height}"))
@@ -46,10 +47,10 @@ pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target
         .add(Rectangle::new().set("width", WIDTH).set("height", height).set("fill", "#ffffff"))
         .add(heading(graph, &timeline, &axis, ranks))
         .add(axis.draw(TOP - 8.0, TOP + lanes * LANE));
-    for (at, (role, bars)) in timeline.lanes.iter().enumerate() {
+    for (at, (part, bars)) in timeline.lanes.iter().enumerate() {
         let top = TOP + at as f64 * LANE;
         picture = picture
-            .add(caption(&schedule.roles[role], bars, timeline.end, top))
+            .add(caption(&order.parts[part], bars, timeline.end, top))
             .add(lane(graph, &axis, &palette, bars, top));
     }
     let picture = picture.add(legend(graph, schedule, &palette, TOP + lanes * LANE + 56.0));

@@ -41,8 +41,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
         let _ = writeln!(text, "\n{} rank{plural}, {entries} entries", order.ranks);
-        for (role, queue) in order.queues.iter() {
-            queue_lines(&mut text, schedule.roles[role].name, width, runs(graph, queue));
+        for (part, queue) in order.queues.iter() {
+            queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));
         }
     }
     text

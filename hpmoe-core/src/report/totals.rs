@@ -49,7 +49,9 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
     let order = schedule.orders.iter().find(|order| order.ranks == ranks);
     let queues = || order.into_iter().flat_map(|order| order.queues.iter());
     let used = |unit| {
-        let roles = queues().filter(|(_, queue)| !queue.is_empty()).map(|(role, _)| &schedule.roles[role]);
+        let roles = order.into_iter().flat_map(|order| {
+            order.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(part, _)| &order.parts[part])
+        });
         roles.filter(|role| role.unit == unit).map(|role| role.count).sum()
     };
     Totals {

@@ -11,6 +11,11 @@ pub struct Choices {
     pub matrix_band: u32,
     /// The same for products whose rows are put to other ranks then.
     pub put_band: u32,
+    /// 0: all cores that send serve one peer after another. Else each serves some peers alone, the i-th to be served by
+    /// 1/i + spread/100 of the cores.
+    pub spread: u32,
+    /// 1: vector cores that compute also put results back; 0: those that send do.
+    pub returns: u32,
     /// How many experts a role begins with before it goes on with what another role has made of the first.
     pub ahead: u32,
 }
@@ -27,7 +32,7 @@ pub struct Choice {
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 4] = [
+pub const CHOICES: [Choice; 6] = [
     Choice {
         key: "put_cores",
         tried: &[0, 8, 12, 16, 20, 24, 28, 32, 40],
@@ -50,6 +55,20 @@ pub const CHOICES: [Choice; 4] = [
         set: |choices, value| choices.put_band = value,
     },
     Choice {
+        key: "spread",
+        tried: &[0, 10, 20, 40, 100, 400],
+        most: 10_000,
+        get: |choices| choices.spread,
+        set: |choices, value| choices.spread = value,
+    },
+    Choice {
+        key: "returns",
+        tried: &[0, 1],
+        most: 1,
+        get: |choices| choices.returns,
+        set: |choices, value| choices.returns = value,
+    },
+    Choice {
         key: "ahead",
         tried: &[0, 1, 2, 3],
         most: 4096,
@@ -63,7 +82,7 @@ impl Default for Choices {
     /// end together: where they are put to other ranks then, short bands keep the links evenly busy and leave few rows for
     /// the very end; 2x12 of 24 tiles need 1.3 TB/s of HBM at worst, when no weights stay in L2.
     fn default() -> Self {
-        Self { put_cores: 0, matrix_band: 6, put_band: 2, ahead: 1 }
+        Self { put_cores: 0, matrix_band: 6, put_band: 2, spread: 0, returns: 0, ahead: 1 }
     }
 }
 

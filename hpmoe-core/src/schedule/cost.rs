@@ -3,9 +3,9 @@
 //! It orders entries and splits the vector cores. Tiles take what they take in the simulator when nothing else runs; the
 //! times are modelled, never measured.
 
-use super::{Entry, Role};
+use super::Role;
 use crate::graph::{SpaceKind, TaskGraph};
-use crate::ids::{Arena, PhaseId, RoleId};
+use crate::ids::{Arena, PhaseId};
 use crate::simulate::{self, Works};
 use crate::target::Target;
 use crate::units::Nanos;
@@ -76,7 +76,7 @@ impl Costs {
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
 
-    /// From the beginning of an entry of the phase to its end: its tiles go round among the role's cores.
+    /// From the beginning of an entry of the phase to its end: its tiles go round among the cores that share its queue.
     pub(super) fn entry_time(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let cost = self.phases[phase];
         // No tile is shared by two cores.
@@ -85,8 +85,8 @@ impl Costs {
         self.entry_share(graph, role, ranks, phase).max(one + self.overhead)
     }
 
-    /// How much of the role's time an entry of the phase takes up.
-    fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
+    /// How much of the cores' time an entry of the phase takes up.
+    pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
         Nanos(time.0.div_ceil(u64::from(role.count.max(1))))
     }
@@ -103,32 +103,6 @@ impl Costs {
         };
         rows as u64
     }
-}
-
-/// Times of all entries of a rank, by phase.
-pub(super) fn entry_times(
-    graph: &TaskGraph,
-    costs: &Costs,
-    roles: &Arena<RoleId, Role>,
-    role_of: &Arena<PhaseId, RoleId>,
-    ranks: u32,
-) -> impl Fn(Entry) -> Nanos {
-    let times: Arena<PhaseId, Nanos> =
-        (graph.phases.ids()).map(|phase| costs.entry_time(graph, &roles[role_of[phase]], ranks, phase)).collect();
-    move |entry| times[entry.phase]
-}
-
-/// What entries of a rank take up of their roles' time, by phase.
-pub(super) fn entry_shares(
-    graph: &TaskGraph,
-    costs: &Costs,
-    roles: &Arena<RoleId, Role>,
-    role_of: &Arena<PhaseId, RoleId>,
-    ranks: u32,
-) -> impl Fn(Entry) -> Nanos {
-    let shares: Arena<PhaseId, Nanos> =
-        (graph.phases.ids()).map(|phase| costs.entry_share(graph, &roles[role_of[phase]], ranks, phase)).collect();
-    move |entry| shares[entry.phase]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::groups::Groups;
 use super::{Elision, Implied, Order};
 use crate::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
-use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
+use crate::ids::{Arena, CounterId, Id, PartId, PhaseId, RoleId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What phases still wait for and signal, and what they need not.
@@ -146,15 +146,18 @@ impl Before {
         let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| alike(a, b)).collect();
         for order in placed.orders {
             let groups = Groups::new(graph, order.ranks);
-            let mut place = vec![0; groups.len()];
-            for (_, queue) in order.queues.iter() {
+            let mut place = vec![(PartId(0), 0); groups.len()];
+            for (part, queue) in order.queues.iter() {
                 for (at, &entry) in queue.iter().enumerate() {
-                    place[groups.number(entry)] = at;
+                    place[groups.number(entry)] = (part, at);
                 }
             }
             pairs.retain(|&(a, b)| {
                 let mut entries = groups.of(a).zip(groups.of(b));
-                entries.all(|(a, b)| place[groups.number(a)] < place[groups.number(b)])
+                entries.all(|(a, b)| {
+                    let (a, b) = (place[groups.number(a)], place[groups.number(b)]);
+                    a.0 == b.0 && a.1 < b.1
+                })
             });
         }
         Self { pairs }

@@ -1,19 +1,20 @@
 //! The list scheduler: always the best of the entries that are ready.
 
-use super::cost::{Costs, entry_shares, entry_times};
+use super::cost::Costs;
 use super::groups::Groups;
+use super::parts::Parts;
 use super::precedence::Precedence;
 use super::priority::priorities;
 use super::{Choices, Entry, Order, Role};
 use crate::analyze::CheckedGraph;
 use crate::graph::SpaceKind;
-use crate::ids::{Arena, PhaseId, RoleId};
+use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use crate::units::Nanos;
 use hpmoe_kernels::op::Core;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Orders the entries of each role for a number of ranks, along one modelled timeline per role.
+/// Orders the entries of each part of a role for a number of ranks, along one modelled timeline per part.
 ///
 /// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
 pub(super) fn list(
@@ -28,19 +29,20 @@ pub(super) fn list(
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let time = entry_times(graph, costs, roles, role_of, ranks);
-    let times: Vec<Nanos> = entries.iter().map(|&entry| time(entry)).collect();
-    let share = entry_shares(graph, costs, roles, role_of, ranks);
+    let parts = Parts::new(graph, roles, role_of, ranks, choices);
+    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
+    let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
+    let times: Vec<Nanos> = entries.iter().map(time).collect();
     let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
 
     let mut lists = Lists {
         incoming: precedence.incoming.clone(),
         ready: vec![Nanos(0); precedence.len()],
-        lanes: roles.ids().map(|_| Lane::default()).collect(),
+        lanes: parts.parts.ids().map(|_| Lane::default()).collect(),
         precedence: &precedence,
         entries: &entries,
         priorities: &priorities,
-        role_of,
+        parts: &parts,
         ranks,
         ahead: choices.ahead,
         kinds: kinds(checked, role_of),
@@ -51,22 +53,22 @@ pub(super) fn list(
             lists.release(node);
         }
     }
-    let mut queues: Arena<RoleId, Vec<Entry>> = roles.ids().map(|_| Vec::new()).collect();
+    let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
     let mut placed = vec![false; entries.len()];
-    while let Some((role, start)) = lists.next_start() {
-        let number = lists.take(role, start);
-        queues[role].push(entries[number]);
+    while let Some((part, start)) = lists.next_start() {
+        let number = lists.take(part, start);
+        queues[part].push(entries[number]);
         placed[number] = true;
         lists.finish(number, start + times[number]);
         // Where tiles are fewer than cores, those without one go on to the next entry.
-        lists.lanes[role].free = start + share(entries[number]);
+        lists.lanes[part].free = start + share(entries[number]);
     }
     for (number, &entry) in entries.iter().enumerate() {
         if !placed[number] {
-            queues[role_of[entry.phase]].push(entry);
+            queues[parts.of(entry)].push(entry);
         }
     }
-    Order { ranks, queues }
+    Order { ranks, parts: parts.parts, queues }
 }
 
 /// What comes first: the highest.
@@ -120,7 +122,7 @@ fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Phas
 
 #[derive(Default)]
 struct Lane {
-    /// When the role has finished what it was given.
+    /// When its cores have finished what it was given.
     free: Nanos,
     /// Entries by the time at which they become ready.
     coming: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -132,11 +134,11 @@ struct Lists<'a> {
     incoming: Vec<u32>,
     /// When a node's last predecessor lets it go.
     ready: Vec<Nanos>,
-    lanes: Arena<RoleId, Lane>,
+    lanes: Arena<PartId, Lane>,
     precedence: &'a Precedence,
     entries: &'a [Entry],
     priorities: &'a [Nanos],
-    role_of: &'a Arena<PhaseId, RoleId>,
+    parts: &'a Parts,
     ranks: u32,
     ahead: u32,
     kinds: Arena<PhaseId, Kind>,
@@ -144,22 +146,22 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// The role that can begin an entry first, and when.
-    fn next_start(&self) -> Option<(RoleId, Nanos)> {
-        let starts = self.lanes.iter().filter_map(|(role, lane)| {
+    /// The part that can begin an entry first, and when.
+    fn next_start(&self) -> Option<(PartId, Nanos)> {
+        let starts = self.lanes.iter().filter_map(|(part, lane)| {
             let start = match (lane.ready.is_empty(), lane.coming.peek()) {
                 (false, _) => lane.free,
                 (true, Some(&Reverse((ready, _)))) => lane.free.max(ready),
                 (true, None) => return None,
             };
-            Some((role, start))
+            Some((part, start))
         });
-        starts.min_by_key(|&(role, start)| (start, role))
+        starts.min_by_key(|&(part, start)| (start, part))
     }
 
-    /// The best entry of a role at that time.
-    fn take(&mut self, role: RoleId, now: Nanos) -> usize {
-        let lane = &mut self.lanes[role];
+    /// The best entry of a part at that time.
+    fn take(&mut self, part: PartId, now: Nanos) -> usize {
+        let lane = &mut self.lanes[part];
         while let Some(&Reverse((ready, number))) = lane.coming.peek() {
             if ready > now {
                 break;
@@ -169,7 +171,7 @@ impl Lists<'_> {
             let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
             lane.ready.push((rank, number));
         }
-        let (_, number) = lane.ready.pop().expect("a role begins only when an entry is ready");
+        let (_, number) = lane.ready.pop().expect("a part begins only when an entry is ready");
         number
     }
 
@@ -193,8 +195,8 @@ impl Lists<'_> {
     fn release(&mut self, node: usize) {
         let time = self.ready[node];
         if node < self.entries.len() {
-            let role = self.role_of[self.entries[node].phase];
-            self.lanes[role].coming.push(Reverse((time, node)));
+            let part = self.parts.of(self.entries[node]);
+            self.lanes[part].coming.push(Reverse((time, node)));
             return;
         }
         let precedence = self.precedence;
@@ -216,7 +218,7 @@ mod tests {
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
         let schedule = schedule(&moe_ffn(layer), Cores::ASCEND_A3);
         let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
-        let queue = order.queues[RoleId::new(role)].iter();
+        let queue = order.queues[PartId::new(role)].iter();
         queue.map(|entry| (entry.phase.0, entry.expert, entry.peer_offset)).collect()
     }
 

@@ -9,6 +9,9 @@ mod elide;
 pub(crate) mod fixture;
 mod groups;
 mod list;
+#[cfg(test)]
+mod optimum;
+mod parts;
 mod precedence;
 mod priority;
 mod queue;

@@ -1,7 +1,7 @@
 //! What a schedule is made of.
 
 use crate::analyze::{Signal, Wait};
-use crate::ids::{Arena, PhaseId, RoleId, SpaceId};
+use crate::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
 
 /// Matrix or vector cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,7 +12,7 @@ pub enum Unit {
     Aiv,
 }
 
-/// Consecutive cores that share one queue; tiles go round among them.
+/// Consecutive cores with one kind of work. The tiles of an entry go round among those that share a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
     /// What they do: `matrix`, `vector`, `communication`.
@@ -41,8 +41,10 @@ pub struct Entry {
 pub struct Order {
     /// Ranks of the group.
     pub ranks: u32,
-    /// The queue of each role.
-    pub queues: Arena<RoleId, Vec<Entry>>,
+    /// Cores that share a queue; together all cores, each once. Each is a role of the schedule or a part of it.
+    pub parts: Arena<PartId, Role>,
+    /// The queue of each part.
+    pub queues: Arena<PartId, Vec<Entry>>,
 }
 
 /// Why a dependency needs no counter.
@@ -80,7 +82,7 @@ pub struct Schedule {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
-    /// Sets of cores with one queue each; together all cores, each once.
+    /// Sets of cores with one kind of work; together all cores, each once.
     pub roles: Arena<RoleId, Role>,
     /// Which role runs a phase.
     pub role_of: Arena<PhaseId, RoleId>,

@@ -2,7 +2,7 @@
 
 use super::cost::Costs;
 use super::{Choices, Cores, Role, Unit};
-use crate::graph::TaskGraph;
+use crate::graph::{Phase, SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId};
 use hpmoe_kernels::op::Core;
 
@@ -16,7 +16,7 @@ pub(super) fn roles(
 ) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
     let matrix = roles.push(Role { name: "matrix", unit: Unit::Aic, first: 0, count: cores.aic });
-    let puts = put_cores(graph, costs, cores.aiv, choices.put_cores);
+    let puts = put_cores(graph, costs, cores.aiv, choices);
     let mut vector = |name, first, count| roles.push(Role { name, unit: Unit::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
@@ -29,7 +29,7 @@ pub(super) fn roles(
         }
         some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
     };
-    let role_of = graph.phases.iter().map(|(_, phase)| match graph.tasks[phase.task].core {
+    let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, choices) {
         Core::Cube => matrix,
         Core::Comm => communication,
         Core::Vector => vector,
@@ -38,19 +38,23 @@ pub(super) fn roles(
     (roles, role_of)
 }
 
+/// What kind of work a phase is: one that puts results back counts as vector work where chosen so.
+fn kind(graph: &TaskGraph, phase: &Phase, choices: &Choices) -> Core {
+    let core = graph.tasks[phase.task].core;
+    let sends = graph.spaces[phase.space].kind == SpaceKind::Sends;
+    if core == Core::Comm && !sends && choices.returns > 0 { Core::Vector } else { core }
+}
+
 /// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
-fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, chosen: u32) -> u32 {
-    let time = |core| -> Option<u64> {
-        let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
-        phases.map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time)
-    };
-    let puts = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == Core::Comm);
-    let filling = puts.map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
+fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
+    let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, choices) == core);
+    let time = |core| of(core).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
+    let filling = of(Core::Comm).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
     match (time(Core::Comm), time(Core::Vector)) {
         (None, _) => 0,
         (Some(_), None) => aiv,
         (Some(_), Some(_)) if aiv < 2 => 0,
-        (Some(_), Some(_)) if chosen > 0 => chosen.min(aiv - 1),
+        (Some(_), Some(_)) if choices.put_cores > 0 => choices.put_cores.min(aiv - 1),
         (Some(puts), Some(computes)) => {
             let share = u64::from(aiv) * puts / (puts + computes).max(1);
             (share as u32).min(filling).clamp(1, aiv - 1)

@@ -1,15 +1,15 @@
 //! When entries would run: the queues replayed along the modelled times that ordered them.
 
-use super::cost::{Costs, entry_times};
+use super::cost::Costs;
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::{Entry, Schedule};
 use crate::analyze::CheckedGraph;
-use crate::ids::{Arena, RoleId};
+use crate::ids::{Arena, PartId};
 use crate::target::Target;
 use crate::units::Nanos;
 
-/// A modelled run of an entry on all cores of its role.
+/// A modelled run of an entry on all cores that share its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bar {
     /// What runs.
@@ -23,8 +23,8 @@ pub struct Bar {
 /// A modelled run of one rank with evenly spread tokens. Never a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
-    /// What each role does, in the order of its queue.
-    pub lanes: Arena<RoleId, Vec<Bar>>,
+    /// What each part of a role does, in the order of its queue.
+    pub lanes: Arena<PartId, Vec<Bar>>,
     /// When the last entry ends.
     pub end: Nanos,
 }
@@ -38,14 +38,13 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let costs = Costs::new(graph, target);
-    let time = entry_times(graph, &costs, &schedule.roles, &schedule.role_of, ranks);
 
     let mut replay = Replay {
         incoming: precedence.incoming.clone(),
         ready: vec![Nanos(0); precedence.len()],
         precedence: &precedence,
     };
-    let mut lanes: Arena<RoleId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
+    let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
     for node in precedence.entries..precedence.len() {
         if precedence.incoming[node] == 0 {
             replay.let_go(node, Nanos(0));
@@ -53,16 +52,16 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     }
     loop {
         let mut moved = false;
-        for (role, queue) in order.queues.iter() {
-            while let Some(&entry) = queue.get(lanes[role].len()) {
+        for (part, queue) in order.queues.iter() {
+            while let Some(&entry) = queue.get(lanes[part].len()) {
                 let number = groups.number(entry);
                 if replay.incoming[number] > 0 {
                     break;
                 }
-                let free = lanes[role].last().map_or(Nanos(0), |bar| bar.end);
+                let free = lanes[part].last().map_or(Nanos(0), |bar| bar.end);
                 let start = free.max(replay.ready[number]);
-                let end = start + time(entry);
-                lanes[role].push(Bar { entry, start, end });
+                let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
+                lanes[part].push(Bar { entry, start, end });
                 replay.let_go(number, end + costs.visible);
                 moved = true;
             }
@@ -107,8 +106,8 @@ mod tests {
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         for order in &schedule.orders {
             let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), order.ranks).unwrap();
-            for (role, queue) in order.queues.iter() {
-                let lane = &timeline.lanes[role];
+            for (part, queue) in order.queues.iter() {
+                let lane = &timeline.lanes[part];
                 assert!(lane.iter().map(|bar| bar.entry).eq(queue.iter().copied()));
                 assert!(lane.windows(2).all(|pair| pair[0].end <= pair[1].start));
             }

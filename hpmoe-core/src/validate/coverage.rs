@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_queue_that_turns_two_phases_round_is_found() {
         let swapped = |schedule: &mut Schedule| {
-            let queue = &mut schedule.orders[1].queues[crate::ids::RoleId(0)];
+            let queue = &mut schedule.orders[1].queues[crate::ids::PartId(0)];
             let place = |queue: &[Entry], phase| {
                 queue.iter().position(|entry| entry.phase == PhaseId(phase) && entry.expert == 3).unwrap()
             };

@@ -2,7 +2,7 @@
 
 use crate::analyze::CheckedGraph;
 use crate::graph::{Phase, TaskGraph};
-use crate::ids::PhaseId;
+use crate::ids::{PartId, PhaseId};
 use crate::schedule::{Entry, Schedule};
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,13 +24,16 @@ impl SameCore {
             }
         }
         for order in &schedule.orders {
-            let queues = order.queues.iter().flat_map(|(_, queue)| queue.iter().enumerate());
-            let places: HashMap<Entry, usize> = queues.map(|(place, &entry)| (entry, place)).collect();
+            let queues = order.queues.iter();
+            let of_queue = |(part, queue): (PartId, &Vec<Entry>)| {
+                queue.iter().enumerate().map(move |(place, &entry)| (entry, (part, place))).collect::<Vec<_>>()
+            };
+            let places: HashMap<Entry, (PartId, usize)> = queues.flat_map(of_queue).collect();
             for ((first, second), always) in &mut pairs {
                 let of_first = places.iter().filter(|(entry, _)| entry.phase == *first);
                 for (&entry, place) in of_first {
                     let other = places.get(&Entry { phase: *second, ..entry });
-                    *always &= other.is_some_and(|other| place < other);
+                    *always &= other.is_some_and(|other| place.0 == other.0 && place.1 < other.1);
                 }
             }
         }

@@ -4,10 +4,10 @@ use super::Violation;
 use crate::analyze::CheckedGraph;
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
-use crate::schedule::{Entry, MAX_RANKS, Order, Schedule, Unit};
+use crate::schedule::{Entry, MAX_RANKS, Order, Role, Schedule, Unit};
 use hpmoe_kernels::op::Core;
 
-/// Roles share the cores among them; each phase has a role that can run it; each group of each phase is in the queue of
+/// Roles share the cores among them, and so do the parts of every order, each inside of a role; each phase has a role that can run it; each group of each phase is in the queue of
 /// that role once, for every number of ranks.
 pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let graph = checked.graph();
@@ -21,9 +21,16 @@ pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, found: &mut
 }
 
 fn roles(schedule: &Schedule, found: &mut Vec<Violation>) {
+    each_core_once(schedule, &schedule.roles.iter().map(|(_, role)| role).collect::<Vec<_>>(), found);
+    for order in &schedule.orders {
+        each_core_once(schedule, &order.parts.iter().map(|(_, part)| part).collect::<Vec<_>>(), found);
+    }
+}
+
+fn each_core_once(schedule: &Schedule, sets: &[&Role], found: &mut Vec<Violation>) {
     for (unit, cores) in [(Unit::Aic, schedule.aic), (Unit::Aiv, schedule.aiv)] {
-        let roles = schedule.roles.iter().filter(|(_, role)| role.unit == unit);
-        let mut ranges: Vec<(u32, u32)> = roles.map(|(_, role)| (role.first, role.count)).collect();
+        let of_unit = sets.iter().filter(|set| set.unit == unit);
+        let mut ranges: Vec<(u32, u32)> = of_unit.map(|set| (set.first, set.count)).collect();
         ranges.sort_unstable();
         let end = ranges
             .iter()
@@ -49,7 +56,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     if !schedule.role_of.iter().all(|(_, role)| known(role)) {
         found.push(Violation::Table { what: "role_of" });
     }
-    if schedule.orders.iter().any(|order| order.queues.len() != schedule.roles.len()) {
+    if schedule.orders.iter().any(|order| order.queues.len() != order.parts.len()) {
         found.push(Violation::Table { what: "queues" });
     }
 }
@@ -87,13 +94,13 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
     let shapes: Vec<(u32, u32)> = graph.phases.ids().map(|phase| shape(graph, phase, ranks)).collect();
     let mut seen: Vec<Vec<bool>> =
         shapes.iter().map(|&(experts, peers)| vec![false; (experts * peers) as usize]).collect();
-    for (role, queue) in order.queues.iter() {
+    for (part, queue) in order.queues.iter() {
         for &entry in queue {
             let Entry { phase, expert, peer_offset } = entry;
             let at = phase.0 as usize;
             let belongs = shapes.get(at).is_some_and(|&(experts, peers)| expert < experts && peer_offset < peers);
-            if !belongs || schedule.role_of[phase] != role {
-                found.push(Violation::Misplaced { ranks, role, entry });
+            if !belongs || !within(&order.parts[part], &schedule.roles[schedule.role_of[phase]]) {
+                found.push(Violation::Misplaced { ranks, part, entry });
             } else if std::mem::replace(&mut seen[at][(expert * shapes[at].1 + peer_offset) as usize], true) {
                 found.push(Violation::Twice { ranks, entry });
             }
@@ -109,6 +116,12 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
     }
 }
 
+/// Whether all cores of a part are of a role.
+fn within(part: &Role, role: &Role) -> bool {
+    let end = |cores: &Role| cores.first.saturating_add(cores.count);
+    part.unit == role.unit && part.first >= role.first && end(part) <= end(role)
+}
+
 /// Experts and peers that the entries of a phase count.
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
     let experts = graph.sizes.experts as u32 / ranks;
@@ -122,7 +135,7 @@ fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Id, RoleId};
+    use crate::ids::{Id, PartId, RoleId};
     use crate::schedule::fixture::{Layer, moe_ffn};
     use crate::schedule::{Cores, schedule};
 
@@ -155,7 +168,7 @@ mod tests {
     #[test]
     fn an_entry_missing_or_twice_or_elsewhere_is_found() {
         let entry = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
-        let communication = RoleId::new(1);
+        let communication = PartId::new(1);
         let found = broken(|schedule| {
             schedule.orders[0].queues[communication].remove(0);
         });
@@ -164,7 +177,7 @@ mod tests {
         assert_eq!(found, [Violation::Twice { ranks: 1, entry }]);
         let stray = Entry { expert: 99, ..entry };
         let found = broken(|schedule| schedule.orders[0].queues[communication].push(stray));
-        assert_eq!(found, [Violation::Misplaced { ranks: 1, role: communication, entry: stray }]);
+        assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn circle(next: &[Vec<usize>]) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Id, RoleId};
+    use crate::ids::{Id, PartId};
     use crate::schedule::fixture::{Layer, moe_ffn};
     use crate::schedule::{Cores, schedule};
     use proptest::prelude::*;
@@ -168,7 +168,7 @@ mod tests {
     fn a_consumer_before_its_producer_is_a_cycle() {
         let checked = moe_ffn(&Layer::SMALL);
         let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        let queue = &mut schedule.orders[2].queues[RoleId::new(0)];
+        let queue = &mut schedule.orders[2].queues[PartId::new(0)];
         let down = queue.iter().position(|entry| entry.phase == PhaseId(4)).unwrap();
         let entry = queue.remove(down);
         queue.insert(0, entry);
@@ -185,7 +185,7 @@ mod tests {
         // Each rank would put results back before it sends what its peer makes them from.
         let checked = moe_ffn(&Layer::TINY);
         let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        let queue = &mut schedule.orders[1].queues[RoleId::new(1)];
+        let queue = &mut schedule.orders[1].queues[PartId::new(1)];
         let back = queue.iter().position(|entry| entry.phase == PhaseId(5) && entry.peer_offset == 1).unwrap();
         let entry = queue.remove(back);
         queue.insert(0, entry);
@@ -202,7 +202,7 @@ mod tests {
             let mut schedule = schedule(&checked, Cores::ASCEND_A3);
             for order in &mut schedule.orders {
                 for &(role, a, b) in &swaps {
-                    let queue = &mut order.queues[RoleId::new(role)];
+                    let queue = &mut order.queues[PartId::new(role)];
                     let (a, b) = (a % queue.len(), b % queue.len());
                     queue.swap(a, b);
                 }

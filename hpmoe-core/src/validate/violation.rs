@@ -1,7 +1,7 @@
 //! What can be wrong with a schedule, as data.
 
 use crate::analyze::Need;
-use crate::ids::{CounterId, PhaseId, RoleId};
+use crate::ids::{CounterId, PartId, PhaseId, RoleId};
 use crate::schedule::{Entry, Unit};
 
 /// One broken promise. [`Violation::text`] puts it into words.
@@ -50,12 +50,12 @@ pub enum Violation {
         /// The entry.
         entry: Entry,
     },
-    /// An entry of no group, or in the queue of another role than its phase has.
+    /// An entry of no group, or in the queue of cores that are not of its phase's role.
     Misplaced {
         /// Ranks of the order.
         ranks: u32,
-        /// The role in whose queue it is.
-        role: RoleId,
+        /// The part in whose queue it is.
+        part: PartId,
         /// The entry.
         entry: Entry,
     },

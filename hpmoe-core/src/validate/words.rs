@@ -30,8 +30,8 @@ impl Violation {
             }
             Self::Missing { ranks, entry: of } => format!("{ranks} ranks: {} is in no queue", entry(of)),
             Self::Twice { ranks, entry: of } => format!("{ranks} ranks: {} is in the queues twice", entry(of)),
-            Self::Misplaced { ranks, role, entry: of } => {
-                format!("{ranks} ranks: {} does not belong in the queue of role {}", entry(of), role.0)
+            Self::Misplaced { ranks, part, entry: of } => {
+                format!("{ranks} ranks: {} does not belong in queue {}", entry(of), part.0)
             }
             Self::Form { phase: id, counter: of } => {
                 format!("a tile of {} can't address {} in this way", phase(id), counter(of))

@@ -5,7 +5,7 @@ use super::places::Places;
 use super::works::Works;
 use crate::analyze::CheckedGraph;
 use crate::graph::SpaceKind;
-use crate::ids::{Arena, Id, PhaseId, RoleId};
+use crate::ids::{Arena, Id, PartId, PhaseId};
 use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
 use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Task, Time, Work};
@@ -106,13 +106,13 @@ impl<'a> Ours<'a> {
         Tile { rows, columns: self.works[phase].width(task.column), depth: 0 }
     }
 
-    fn role(&self, kind: CoreKind, core: u32) -> Option<(RoleId, &Role)> {
+    fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
         let unit = match kind {
             CoreKind::Aic => Unit::Aic,
             CoreKind::Aiv => Unit::Aiv,
         };
         let mine = |role: &Role| role.unit == unit && (role.first..role.first + role.count).contains(&core);
-        self.schedule.roles.iter().find(|(_, role)| mine(role))
+        self.order.parts.iter().find(|(_, role)| mine(role))
     }
 
     fn group(&self, rank: u32, entry: Entry) -> u32 {
@@ -174,9 +174,9 @@ impl Program for Ours<'_> {
     }
 
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
-        let Some((role, Role { first, count, .. })) = self.role(kind, core) else { return false };
+        let Some((part, Role { first, count, .. })) = self.part(kind, core) else { return false };
         let (number, count) = (u64::from(core - first), u64::from(*count));
-        while let Some(&entry) = self.order.queues[role].get(cursor.entry as usize) {
+        while let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) {
             if self.core_only && self.ops[entry.phase.index()].extra {
                 *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
                 continue;

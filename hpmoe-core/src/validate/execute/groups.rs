@@ -37,19 +37,18 @@ pub(super) struct Tile {
     pub(super) column: usize,
 }
 
-/// The tiles of an entry on a rank that a core of its role makes, in order.
+/// The tiles of an entry on a rank that one of the cores that share its queue makes, in order.
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
     schedule: &Schedule,
     routing: &Routing,
     rank: usize,
     entry: Entry,
-    core: usize,
+    (core, cores): (usize, usize),
 ) -> Vec<Tile> {
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
-    let cores = schedule.roles[schedule.role_of[entry.phase]].count as usize;
     let all = groups(graph, routing, entry.phase, rank);
     let number = number(graph, routing, entry, rank);
     let before: usize = all[..number].iter().map(Vec::len).sum();

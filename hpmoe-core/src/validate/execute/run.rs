@@ -86,11 +86,12 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random:
     let order = order.expect("the ranks divide the experts");
     let mut cores = Vec::new();
     for rank in 0..routing.ranks {
-        for (role, queue) in order.queues.iter() {
-            for core in 0..schedule.roles[role].count as usize {
+        for (part, queue) in order.queues.iter() {
+            let count = order.parts[part].count as usize;
+            for core in 0..count {
                 let entries = queue.iter();
                 let tiles = entries
-                    .flat_map(|&entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, core))
+                    .flat_map(|&entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count)))
                     .collect();
                 cores.push(Core { tiles, next: 0, running: false, speed: 0 });
             }

@@ -4,7 +4,8 @@ use super::*;
 use crate::analyze::CheckedGraph;
 use crate::ids::Id;
 use crate::schedule::fixture::{Layer, gated, moe_ffn, prepared};
-use crate::schedule::{Cores, Schedule, schedule};
+use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
+use crate::target::Target;
 use crate::validate::validate;
 use proptest::prelude::*;
 
@@ -45,13 +46,27 @@ fn layers() -> impl Strategy<Value = Layer> {
     })
 }
 
+/// The default, or any.
+fn choices() -> impl Strategy<Value = Choices> {
+    let values: Vec<_> = CHOICES.iter().map(|choice| prop::sample::select(choice.tried)).collect();
+    let any = values.prop_map(|values| {
+        let mut choices = Choices::default();
+        for (choice, value) in CHOICES.iter().zip(values) {
+            choices.set(choice.key, value.into()).unwrap();
+        }
+        choices
+    });
+    prop_oneof![Just(Choices::default()), any]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..3, seed: u64) {
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..3,
+                                 choices in choices(), seed: u64) {
         let checked = [moe_ffn, gated, prepared][variant](&layer);
-        let schedule = schedule(&checked, Cores { aic, aiv });
+        let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
         let valid = validate(&checked, schedule);
         let words = |found: Vec<crate::validate::Violation>| found.iter().map(|f| f.text(&checked)).collect::<Vec<_>>();
         let valid = valid.map_err(words).unwrap();
@@ -67,7 +82,7 @@ proptest! {
         let mut schedule = schedule(&checked, CORES);
         for order in &mut schedule.orders {
             for &(role, a, b) in &swaps {
-                let queue = &mut order.queues[crate::ids::RoleId::new(role)];
+                let queue = &mut order.queues[crate::ids::PartId::new(role)];
                 let (a, b) = (a % queue.len(), b % queue.len());
                 queue.swap(a, b);
             }
@@ -138,7 +153,7 @@ fn a_consumer_before_its_producer_never_ends() {
     let whole = schedule(&checked, CORES);
     caught(&checked, &whole, "down before gate", |schedule| {
         for order in &mut schedule.orders {
-            let queue = &mut order.queues[crate::ids::RoleId(0)];
+            let queue = &mut order.queues[crate::ids::PartId(0)];
             let down = queue.iter().position(|entry| entry.phase.0 == 4).unwrap();
             let entry = queue.remove(down);
             queue.insert(0, entry);
@@ -152,7 +167,7 @@ fn two_phases_in_another_order_speak_for_nobody() {
     let whole = schedule(&checked, CORES);
     caught(&checked, &whole, "up before gate", |schedule| {
         for order in &mut schedule.orders {
-            for entry in &mut order.queues[crate::ids::RoleId(0)] {
+            for entry in &mut order.queues[crate::ids::PartId(0)] {
                 entry.phase.0 = [0, 2, 1, 3, 4][entry.phase.0 as usize];
             }
         }
@@ -175,7 +190,7 @@ fn an_entry_left_out_is_seen() {
     let whole = schedule(&checked, CORES);
     caught(&checked, &whole, "no last sum", |schedule| {
         for order in &mut schedule.orders {
-            order.queues[crate::ids::RoleId(2)].pop();
+            order.queues[crate::ids::PartId(2)].pop();
         }
     });
 }

@@ -1,0 +1,115 @@
+//! Which cores of a role share a queue.
+
+use super::{Choices, Entry, Role};
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::{Arena, PartId, PhaseId, RoleId};
+use hpmoe_kernels::op::Core;
+
+/// The parts of all roles for one number of ranks.
+pub(super) struct Parts {
+    pub(super) parts: Arena<PartId, Role>,
+    /// By phase, then by distance of the peer where the phase has one.
+    of: Arena<PhaseId, Vec<PartId>>,
+}
+
+impl Parts {
+    /// Every role as a whole; but of those that only send, if so chosen, each core serves some peers alone. Where routing is
+    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    pub(super) fn new(
+        graph: &TaskGraph,
+        roles: &Arena<RoleId, Role>,
+        role_of: &Arena<PhaseId, RoleId>,
+        ranks: u32,
+        choices: &Choices,
+    ) -> Self {
+        let sends = |phase: PhaseId| {
+            let phase = &graph.phases[phase];
+            graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::Sends
+        };
+        let mut parts = Arena::new();
+        let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
+        for (id, role) in roles.iter() {
+            let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
+            let split = choices.spread > 0 && ranks > 1 && phases.peek().is_some() && phases.all(sends);
+            of_role.push(if split {
+                by_distance((ranks, choices.spread), role, &mut parts)
+            } else {
+                let whole = parts.push(role.clone());
+                vec![whole; ranks as usize]
+            });
+        }
+        Self { of: role_of.iter().map(|(_, &role)| of_role[role].clone()).collect(), parts }
+    }
+
+    /// The part that runs an entry.
+    pub(super) fn of(&self, entry: Entry) -> PartId {
+        self.of[entry.phase][entry.peer_offset as usize]
+    }
+}
+
+/// The part for each distance.
+///
+/// A matrix core walks the rows of an expert from its rank's own on, then those of the next rank, and so on: it needs the
+/// rows of the rank that is i-th after its own when it is done with i others. All come in time, and none sooner than
+/// needed, when the i-th is served at 1/i of the speed of the first.
+fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
+    let weight = |i: u32| 1.0 / f64::from(i) + f64::from(evenly) / 100.0;
+    let all: f64 = (1..ranks).map(weight).sum();
+    let mut of = vec![PartId(0); ranks as usize];
+    let (mut used, mut share, mut from) = (0, 0.0, 1);
+    for i in 1..ranks {
+        share += weight(i);
+        let last = i == ranks - 1;
+        let end = if last { role.count } else { (f64::from(role.count) * share / all).round() as u32 };
+        // The last core is left for those that come last.
+        if end == used || (end == role.count && !last) {
+            continue;
+        }
+        let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
+        for after in from..=i {
+            of[(ranks - after) as usize] = part;
+        }
+        if from == 1 {
+            // Own rows are copied fast.
+            of[0] = part;
+        }
+        (used, from) = (end, i + 1);
+    }
+    of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Unit;
+
+    fn split(ranks: u32, count: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
+        let role = Role { name: "communication", unit: Unit::Aiv, first: 0, count };
+        let mut parts = Arena::new();
+        let of = by_distance((ranks, 20), &role, &mut parts);
+        (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())
+    }
+
+    #[test]
+    fn the_next_rank_gets_most_cores() {
+        let (parts, of) = split(8, 24);
+        assert_eq!(parts, [(0, 7), (7, 4), (11, 4), (15, 2), (17, 3), (20, 2), (22, 2)]);
+        assert_eq!(of, [0, 6, 5, 4, 3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn all_cores_serve_and_all_peers_are_served() {
+        for ranks in 2..=64 {
+            for count in 1..=48 {
+                let (parts, of) = split(ranks, count);
+                assert_eq!(
+                    parts.iter().fold(0, |end, &(first, count)| if first == end { end + count } else { 99 }),
+                    count
+                );
+                assert!(parts.iter().all(|&(_, count)| count > 0));
+                assert!((0..parts.len() as u32).all(|part| of.contains(&part)), "{ranks} {count}");
+                assert!(of.iter().all(|&part| (part as usize) < parts.len()));
+            }
+        }
+    }
+}
