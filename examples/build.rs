@@ -1,5 +1,5 @@
 //! Schedules and compiles the examples' kernels.
 
 fn main() {
-    hpmoe_build::kernels(["moe_ffn.rs"]).build();
+    hpmoe_build::kernels(["moe_ffn.rs", "moe_clipped.rs"]).build();
 }

@@ -2,13 +2,11 @@
 
 mod support;
 
-use clap::Parser as _;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-use support::compare::Comparison;
+use support::example::{self, Example, Kernel, kernel};
 use support::layer::Layer;
-use support::options::Options;
+use support::tensors::{Tensors, numbers};
 
 /// The layer: dispatch, gate and up projections, SwiGLU, down projection, return, top-k sum.
 #[megakernel]
@@ -139,153 +137,39 @@ pub mod moe_ffn {
     }
 }
 
-fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
-        }
-    }
-}
+/// The layer, cut for the ranks.
+pub struct Ffn(Tensors<{ moe_ffn::HIDDEN }, { moe_ffn::INTER }, { moe_ffn::TOP_K }>);
 
-/// Runs the layer and prints what came of it; whether it is right.
-fn run(options: &Options) -> Result<bool, String> {
-    let layer = match &options.data {
-        Some(path) => Layer::read(path)?,
-        None => Layer::parse(include_bytes!("data/deepseek_skewed.safetensors"))?,
-    };
-    let tensors = Tensors::of(&layer, Ranks::new(options.ranks))?;
-    println!("{}\n", moe_ffn::forward::summary(options.ranks).unwrap_or_default());
-    write_pictures(options)?;
+impl Example for Ffn {
+    const KERNEL: Kernel = kernel!(moe_ffn);
+    const VARIANT: Option<&'static str> = None;
 
-    let started = Instant::now();
-    let expected = tensors.reference();
-    let reference_time = started.elapsed();
-    let group = Group::new(options.ranks).seed(options.seed);
-    let (found, report) = tensors.launch(&group).map_err(|error| error.to_string())?;
-
-    let equal = found == expected;
-    let comparison = Comparison::of(&found, &layer.output);
-    print_run(&report, &comparison, equal, reference_time);
-    if options.json {
-        println!("{}", json(&report, &comparison, equal));
-    }
-    Ok(equal && comparison.is_good())
-}
-
-/// The layer's tensors, cut for the ranks.
-struct Tensors {
-    ep: Ranks,
-    route: Route,
-    x: PerRank<Tensor<bf16, { moe_ffn::HIDDEN }>>,
-    weights: PerRank<Tensor<f32, { moe_ffn::TOP_K }>>,
-    gate: PerRank<Experts<bf16, { moe_ffn::INTER }, { moe_ffn::HIDDEN }>>,
-    up: PerRank<Experts<bf16, { moe_ffn::INTER }, { moe_ffn::HIDDEN }>>,
-    down: PerRank<Experts<bf16, { moe_ffn::HIDDEN }, { moe_ffn::INTER }>>,
-}
-
-impl Tensors {
     fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        use moe_ffn::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
-        let fits = (layer.hidden, layer.inter, layer.experts, layer.top_k) == (HIDDEN, INTER, EXPERTS, TOP_K);
-        if !fits || layer.tokens > TOKENS {
-            return Err(format!(
-                "this layer is of another size than the kernel (HIDDEN={HIDDEN},INTER={INTER},EXPERTS={EXPERTS},\
-                 TOP_K={TOP_K},TOKENS={TOKENS})\nhelp: build for it: HPMOE_SET=\"{}\" cargo run --release --example \
-                 moe_ffn -- …",
-                layer.settings()
-            ));
-        }
-        if ep.count() == 0 || !EXPERTS.is_multiple_of(ep.count()) {
-            return Err(format!(
-                "{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors",
-                ep.count()
-            ));
-        }
-        let ids: PerRank<Tensor<i32, TOP_K>> = layer.by_tokens(ep, &layer.topk_ids);
-        Ok(Self {
-            ep,
-            route: Route::new(ep, EXPERTS, &ids).map_err(|error| error.to_string())?,
-            x: layer.by_tokens(ep, &layer.hidden_states),
-            weights: layer.by_tokens(ep, &layer.topk_weights),
-            gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, 0),
-            up: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, INTER),
-            down: layer.by_experts(ep, &layer.down_proj, HIDDEN, 0),
-        })
+        Tensors::of(layer, ep, &Self::KERNEL.sizes).map(Self)
     }
 
-    fn output(&self) -> PerRank<Tensor<bf16, { moe_ffn::HIDDEN }>> {
-        PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
-    }
-
-    /// Task after task, as an ordinary function.
     fn reference(&self) -> Vec<f32> {
-        let mut y = self.output();
-        moe_ffn::forward(self.ep, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y);
-        y.iter().flat_map(Tensor::to_f32).collect()
+        let (it, mut y) = (&self.0, self.0.output());
+        moe_ffn::forward(it.ep, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y);
+        numbers(&y)
     }
 
-    /// As a megakernel on every rank.
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let mut y = self.output();
-        let report = moe_ffn::forward::launch(
-            group,
-            &self.route,
-            &self.x,
-            &self.weights,
-            &self.gate,
-            &self.up,
-            &self.down,
-            &mut y,
-        )?;
-        Ok((y.iter().flat_map(Tensor::to_f32).collect(), report))
+        let (it, mut y) = (&self.0, self.0.output());
+        let report =
+            moe_ffn::forward::launch(group, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y)?;
+        Ok((numbers(&y), report))
     }
 }
 
-/// Writes the graph and the schedule, and says where.
-fn write_pictures(options: &Options) -> Result<(), String> {
-    let problem = |error: std::io::Error| format!("can't write to {}: {error}", options.out.display());
-    std::fs::create_dir_all(&options.out).map_err(problem)?;
-    let graph = options.out.join("moe_ffn.mmd");
-    std::fs::write(&graph, moe_ffn::forward::GRAPH_MERMAID).map_err(problem)?;
-    println!("graph (Mermaid)  {}", graph.display());
-    if let Some(svg) = moe_ffn::forward::schedule_svg(options.ranks) {
-        let schedule = options.out.join("moe_ffn_schedule.svg");
-        std::fs::write(&schedule, svg).map_err(problem)?;
-        println!("schedule (SVG)   {}", schedule.display());
+fn main() -> ExitCode {
+    example::main::<Ffn>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Ffn>();
     }
-    Ok(())
-}
-
-fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {
-    println!("\n{report}");
-    println!("\ncomparison");
-    println!(
-        "  with the oracle     relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
-        comparison.relative_l2,
-        comparison.max_error,
-        if comparison.is_good() { "good" } else { "BAD" }
-    );
-    println!(
-        "  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
-        if equal { "equal bit for bit" } else { "DIFFERENT" }
-    );
-}
-
-fn json(report: &Report, comparison: &Comparison, equal: bool) -> serde_json::Value {
-    serde_json::json!({
-        "relative_l2": comparison.relative_l2,
-        "max_error": comparison.max_error,
-        "bitwise_equal": equal,
-        "ranks": report.ranks,
-        "tasks": report.tasks,
-        "empty_tasks": report.empty_tasks,
-        "aic_cores_used": report.aic_cores_used,
-        "aiv_cores_used": report.aiv_cores_used,
-        "counters": report.counters,
-        "descriptor_bytes": report.descriptor_bytes,
-        "fingerprint": moe_ffn::forward::FINGERPRINT,
-    })
 }

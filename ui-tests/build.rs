@@ -7,7 +7,7 @@ fn main() {
     println!("cargo::rustc-link-arg-tests=-rdynamic");
     let own: [std::path::PathBuf; 6] =
         ["ffn", "deep", "elementwise", "mixed", "odd", "products"].map(|name| format!("kernels/{name}.rs").into());
-    hpmoe_build::kernels(own.into_iter().chain(layers::write())).build();
+    hpmoe_build::kernels(own.into_iter().chain(layers::write()).chain(layers::write_variants(["moe_clipped"]))).build();
     // So few cores that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();
     // Dies with other numbers of cores.

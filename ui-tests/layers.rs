@@ -21,6 +21,19 @@ pub fn write_again(name: &str) -> PathBuf {
     write_layer(name, &LAYERS[0].1)
 }
 
+/// Variants of the layer that another bundled one checks as well: whole examples, for the sizes of that layer.
+pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
+    let ragged = &LAYERS[2];
+    assert_eq!(ragged.0, "qwen3_ragged");
+    variants.map(|name| {
+        let example = format!("../examples/{name}.rs");
+        println!("cargo::rerun-if-changed={example}");
+        let source = std::fs::read_to_string(example).expect("the example is there");
+        let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
+        write_sized(name, text.to_owned(), &ragged.1)
+    })
+}
+
 fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
     const EXAMPLE: &str = "../examples/moe_ffn.rs";
     println!("cargo::rerun-if-changed={EXAMPLE}");
@@ -28,7 +41,10 @@ fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
     let source = std::fs::read_to_string(EXAMPLE).expect("the example is there");
     let start = source.find("#[megakernel]").expect("the example has a kernel");
     let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
-    let mut text = source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1);
+    write_sized(name, source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1), sizes)
+}
+
+fn write_sized(name: &str, mut text: String, sizes: &[usize; 5]) -> PathBuf {
     for (constant, size) in SIZES.iter().zip(sizes) {
         text = set(&text, constant, *size);
     }

@@ -27,7 +27,38 @@ pub struct Layer {
     pub output: Vec<f32>,
 }
 
+/// The bundled layers.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
+
 impl Layer {
+    /// Reads a bundled layer.
+    pub fn find_bundled(name: &str, variant: Option<&str>) -> Result<Self, String> {
+        Self::find(Some(&Path::new(DATA).join(format!("{name}.safetensors"))), variant)
+    }
+
+    /// Reads a file, or else a bundled one. What a variant of the layer should yield stands in a file of its own.
+    pub fn find(file: Option<&Path>, variant: Option<&str>) -> Result<Self, String> {
+        let file = file.map_or_else(|| Path::new(DATA).join("deepseek_skewed.safetensors"), Path::to_path_buf);
+        let mut layer = Self::read(&file)?;
+        if let Some(variant) = variant {
+            let name = format!("{}.{variant}.safetensors", file.file_stem().unwrap_or_default().display());
+            let oracle = file.with_file_name("oracles").join(name);
+            let output = || {
+                let bytes = std::fs::read(&oracle).map_err(|error| error.to_string())?;
+                let oracle = SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
+                read(&oracle, "output", &[layer.tokens, layer.hidden], Dtype::F32, f32::from_le_bytes)
+            };
+            layer.output = output().map_err(|problem| {
+                format!(
+                    "no oracle in {}: {problem}\nhelp: python3 examples/data/make_oracles.py {}",
+                    oracle.display(),
+                    file.display()
+                )
+            })?;
+        }
+        Ok(layer)
+    }
+
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;

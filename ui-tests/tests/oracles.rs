@@ -68,8 +68,7 @@ macro_rules! layers {
             }
 
             fn layer() -> Layer {
-                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/", $data, ".safetensors");
-                Layer::read(path.as_ref()).unwrap()
+                Layer::find_bundled($data, None).unwrap()
             }
 
             #[test]

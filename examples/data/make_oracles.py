@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Outputs of the variants of the layer, computed with numpy in float64, token by token and apart from the compiler.
+
+    pip install numpy ml_dtypes safetensors
+    python3 examples/data/make_oracles.py [LAYER.safetensors ...]
+
+For each layer, `oracles/<layer>.<variant>.safetensors` beside it: one tensor, `output [tokens, hidden]` in float32. Without
+arguments, for the bundled layers that the tests of the variants use. What a variant adds to a layer (limits, biases, int8
+weights) follows from a formula that its example has as well, so that the layer's file is all there is to store.
+"""
+
+import sys
+from pathlib import Path
+
+import ml_dtypes  # noqa: F401  (numpy learns bfloat16 from it)
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+BUNDLED = ["deepseek_skewed", "qwen3_ragged"]
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def routed(layer, expert, before=False):
+    """The sum over k of the router's weight times `expert(e, x)`, or of `expert(e, weight * x)`."""
+    output = np.zeros_like(layer["hidden_states"])
+    for token, x in enumerate(layer["hidden_states"]):
+        for e, weight in zip(layer["topk_ids"][token].astype(int), layer["topk_weights"][token]):
+            output[token] += expert(e, weight * x) if before else weight * expert(e, x)
+    return output
+
+
+def halves(layer, e):
+    """gate_proj and up_proj of an expert."""
+    return np.split(layer["gate_up_proj"][e], 2)
+
+
+def plain(layer):
+    def expert(e, x):
+        gate, up = halves(layer, e)
+        return layer["down_proj"][e] @ (silu(gate @ x) * (up @ x))
+
+    return expert
+
+
+def clipped(layer):
+    """SwiGLU with a limit: on the gate from above, on the other factor from both sides."""
+    limit = 0.5
+
+    def expert(e, x):
+        gate, up = halves(layer, e)
+        h = silu(np.minimum(gate @ x, limit)) * np.clip(up @ x, -limit, limit)
+        return layer["down_proj"][e] @ h
+
+    return routed(layer, expert)
+
+
+VARIANTS = {"clipped": clipped}
+
+
+def main():
+    here = Path(__file__).parent
+    for path in [Path(name) for name in sys.argv[1:]] or [here / f"{name}.safetensors" for name in BUNDLED]:
+        layer = {name: tensor.astype(np.float64) for name, tensor in load_file(path).items()}
+        check(layer, path)
+        (path.parent / "oracles").mkdir(exist_ok=True)
+        for name, variant in VARIANTS.items():
+            output = variant(layer)
+            if output is not None:
+                target = path.parent / "oracles" / f"{path.stem}.{name}.safetensors"
+                save_file({"output": output.astype(np.float32)}, target)
+                print(target)
+
+
+def check(layer, path):
+    """The plain layer, as this script computes it, is the one in the file, which other software computed."""
+    expected = layer.get("output_routed", layer["output"])
+    error = np.linalg.norm(routed(layer, plain(layer)) - expected) / np.linalg.norm(expected)
+    # In the files it was computed in float32.
+    assert error < 1e-5, f"{path}: the plain layer differs by {error:.1e}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+//! The test of an example: right, and the same bits, on every bundled layer that its kernel was built for.
+
+use super::compare::Comparison;
+use super::example::{Example, Sizes};
+use super::layer::Layer;
+use hpmoe_runtime::prelude::*;
+use std::time::Duration;
+
+/// The layers in `examples/data`.
+const LAYERS: [(&str, Sizes); 3] = [
+    ("deepseek_skewed", Sizes { hidden: 128, inter: 64, experts: 16, top_k: 4, tokens: 384 }),
+    ("qwen3_balanced", Sizes { hidden: 128, inter: 64, experts: 8, top_k: 2, tokens: 256 }),
+    ("qwen3_ragged", Sizes { hidden: 96, inter: 48, experts: 12, top_k: 3, tokens: 200 }),
+];
+
+/// Checks the result against the oracle, and the bits for every number of ranks up to 8 that divides the experts, for some
+/// orders of the host's pipes, and for launches in a row with one rank late.
+pub fn check<E: Example>() {
+    let sizes = E::KERNEL.sizes;
+    let fitting: Vec<&str> = LAYERS.iter().filter(|layer| layer.1 == sizes).map(|layer| layer.0).collect();
+    assert!(!fitting.is_empty(), "no bundled layer has the sizes of this kernel: {sizes:?}");
+    for name in fitting {
+        let layer = Layer::find_bundled(name, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
+        let expected = E::of(&layer, Ranks::new(1)).unwrap().reference();
+        let comparison = Comparison::of(&expected, &layer.output);
+        assert!(comparison.is_good(), "{name}: {comparison:?}");
+        println!("{name}: {comparison:?}");
+        for ranks in (1..=8).filter(|ranks| sizes.experts.is_multiple_of(*ranks)) {
+            let example = E::of(&layer, Ranks::new(ranks)).unwrap();
+            assert!(example.reference() == expected, "{name}: other bits of the reference on {ranks} ranks");
+            for seed in 0..3 {
+                let late = Duration::from_millis(2 * seed.min(1));
+                let group = Group::new(ranks).seed(seed).repeat(2).delay(seed as usize % ranks, late);
+                let (found, report) = example.launch(&group).unwrap_or_else(|error| panic!("{error}"));
+                assert!(found == expected, "{name}: other bits of the megakernel on {ranks} ranks, seed {seed}");
+                assert_eq!((report.empty_tasks, report.descriptor_bytes), (0, 64));
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! From the command line to the exit code: what every example does with its kernel.
+
+use super::compare::Comparison;
+use super::layer::Layer;
+use super::options::Options;
+use clap::Parser as _;
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Sizes that a kernel was built for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    pub hidden: usize,
+    pub inter: usize,
+    pub experts: usize,
+    pub top_k: usize,
+    pub tokens: usize,
+}
+
+/// What the macro puts beside the kernel's taskflow.
+pub struct Kernel {
+    pub name: &'static str,
+    pub sizes: Sizes,
+    pub fingerprint: &'static str,
+    pub graph_mermaid: &'static str,
+    pub schedule_svg: fn(usize) -> Option<&'static str>,
+    pub summary: fn(usize) -> Option<&'static str>,
+}
+
+/// The [`Kernel`] of a module, for an example that has `mod support`.
+macro_rules! kernel {
+    ($kernel:ident) => {
+        support::example::Kernel {
+            name: stringify!($kernel),
+            sizes: support::example::Sizes {
+                hidden: $kernel::HIDDEN,
+                inter: $kernel::INTER,
+                experts: $kernel::EXPERTS,
+                top_k: $kernel::TOP_K,
+                tokens: $kernel::TOKENS,
+            },
+            fingerprint: $kernel::forward::FINGERPRINT,
+            graph_mermaid: $kernel::forward::GRAPH_MERMAID,
+            schedule_svg: $kernel::forward::schedule_svg,
+            summary: $kernel::forward::summary,
+        }
+    };
+}
+pub(crate) use kernel;
+
+/// A layer cut for the ranks of a group, and the two ways to run it.
+pub trait Example: Sized {
+    /// The kernel.
+    const KERNEL: Kernel;
+    /// The variant's name in the names of its oracles; none where the layer's file holds what should come out.
+    const VARIANT: Option<&'static str>;
+    /// Cuts a layer.
+    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String>;
+    /// Task after task, as an ordinary function.
+    fn reference(&self) -> Vec<f32>;
+    /// As a megakernel on every rank.
+    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError>;
+}
+
+/// The main function of an example.
+pub fn main<E: Example>() -> ExitCode {
+    match run::<E>(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the layer and prints what came of it; whether it is right.
+fn run<E: Example>(options: &Options) -> Result<bool, String> {
+    let layer = Layer::find(options.data.as_deref(), E::VARIANT)?;
+    let example = E::of(&layer, Ranks::new(options.ranks))?;
+    println!("{}\n", (E::KERNEL.summary)(options.ranks).unwrap_or_default());
+    write_pictures(&E::KERNEL, options)?;
+
+    let started = Instant::now();
+    let expected = example.reference();
+    let reference_time = started.elapsed();
+    let group = Group::new(options.ranks).seed(options.seed);
+    let (found, report) = example.launch(&group).map_err(|error| error.to_string())?;
+
+    let equal = found == expected;
+    let comparison = Comparison::of(&found, &layer.output);
+    print_run(&report, &comparison, equal, reference_time);
+    if options.json {
+        println!("{}", json(&report, &comparison, equal, E::KERNEL.fingerprint));
+    }
+    Ok(equal && comparison.is_good())
+}
+
+impl Sizes {
+    /// Whether the kernel is for this layer and that many ranks.
+    pub fn check(&self, layer: &Layer, ep: Ranks) -> Result<(), String> {
+        let Self { hidden, inter, experts, top_k, tokens } = *self;
+        if (layer.hidden, layer.inter, layer.experts, layer.top_k) != (hidden, inter, experts, top_k)
+            || layer.tokens > tokens
+        {
+            return Err(format!(
+                "this layer is of another size than the kernel (HIDDEN={hidden},INTER={inter},EXPERTS={experts},\
+                 TOP_K={top_k},TOKENS={tokens})\nhelp: build for it: HPMOE_SET=\"{}\" cargo run --release --example …",
+                layer.settings()
+            ));
+        }
+        if ep.count() == 0 || !experts.is_multiple_of(ep.count()) {
+            return Err(format!(
+                "{} ranks don't divide {experts} experts: choose --ranks among the divisors",
+                ep.count()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Writes the graph and the schedule, and says where.
+fn write_pictures(kernel: &Kernel, options: &Options) -> Result<(), String> {
+    let problem = |error: std::io::Error| format!("can't write to {}: {error}", options.out.display());
+    std::fs::create_dir_all(&options.out).map_err(problem)?;
+    let graph = options.out.join(format!("{}.mmd", kernel.name));
+    std::fs::write(&graph, kernel.graph_mermaid).map_err(problem)?;
+    println!("graph (Mermaid)  {}", graph.display());
+    if let Some(svg) = (kernel.schedule_svg)(options.ranks) {
+        let schedule = options.out.join(format!("{}_schedule.svg", kernel.name));
+        std::fs::write(&schedule, svg).map_err(problem)?;
+        println!("schedule (SVG)   {}", schedule.display());
+    }
+    Ok(())
+}
+
+fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {
+    println!("\n{report}");
+    println!("\ncomparison");
+    println!(
+        "  with the oracle     relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
+        comparison.relative_l2,
+        comparison.max_error,
+        if comparison.is_good() { "good" } else { "BAD" }
+    );
+    println!(
+        "  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
+        if equal { "equal bit for bit" } else { "DIFFERENT" }
+    );
+}
+
+fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str) -> serde_json::Value {
+    serde_json::json!({
+        "relative_l2": comparison.relative_l2,
+        "max_error": comparison.max_error,
+        "bitwise_equal": equal,
+        "ranks": report.ranks,
+        "tasks": report.tasks,
+        "empty_tasks": report.empty_tasks,
+        "aic_cores_used": report.aic_cores_used,
+        "aiv_cores_used": report.aiv_cores_used,
+        "counters": report.counters,
+        "descriptor_bytes": report.descriptor_bytes,
+        "fingerprint": fingerprint,
+    })
+}

@@ -1,0 +1,43 @@
+//! The tensors of a routed layer, cut for the ranks of a group.
+
+use super::example::Sizes;
+use super::layer::Layer;
+use hpmoe_runtime::prelude::*;
+
+/// What every layer has.
+pub struct Tensors<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> {
+    pub ep: Ranks,
+    pub route: Route,
+    pub x: PerRank<Tensor<bf16, HIDDEN>>,
+    pub weights: PerRank<Tensor<f32, TOP_K>>,
+    pub gate: PerRank<Experts<bf16, INTER, HIDDEN>>,
+    pub up: PerRank<Experts<bf16, INTER, HIDDEN>>,
+    pub down: PerRank<Experts<bf16, HIDDEN, INTER>>,
+}
+
+impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN, INTER, TOP_K> {
+    /// Cuts a layer for a kernel of these sizes.
+    pub fn of(layer: &Layer, ep: Ranks, sizes: &Sizes) -> Result<Self, String> {
+        sizes.check(layer, ep)?;
+        let ids: PerRank<Tensor<i32, TOP_K>> = layer.by_tokens(ep, &layer.topk_ids);
+        Ok(Self {
+            ep,
+            route: Route::new(ep, sizes.experts, &ids).map_err(|error| error.to_string())?,
+            x: layer.by_tokens(ep, &layer.hidden_states),
+            weights: layer.by_tokens(ep, &layer.topk_weights),
+            gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, 0),
+            up: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, INTER),
+            down: layer.by_experts(ep, &layer.down_proj, HIDDEN, 0),
+        })
+    }
+
+    /// Room for the result.
+    pub fn output(&self) -> PerRank<Tensor<bf16, HIDDEN>> {
+        PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
+    }
+}
+
+/// The numbers of all ranks, rank 0 first.
+pub fn numbers<const C: usize>(tensors: &PerRank<Tensor<bf16, C>>) -> Vec<f32> {
+    tensors.iter().flat_map(Tensor::to_f32).collect()
+}

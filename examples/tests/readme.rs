@@ -1,0 +1,78 @@
+//! The README's table of variants: how many lines of a variant's kernel module differ from the plain one.
+
+use similar::{DiffOp, TextDiff};
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// Lines that differ from the plain module.
+#[derive(Default, PartialEq, Debug)]
+struct Lines {
+    changed: usize,
+    added: usize,
+    removed: usize,
+}
+
+#[test]
+fn the_table_of_variants_is_current() {
+    let readme = read(&examples().join("../README.md"));
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| [moe_")).collect();
+    assert!(!rows.is_empty(), "the README has a row `| [moe_…](examples/…) | what | changed | added | removed |`");
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (name, _) = cells[1][1..].split_once(']').unwrap();
+        let Lines { changed, added, removed } = against_the_plain_one(name);
+        let expected = [changed, added, removed].map(|count| count.to_string());
+        assert_eq!(cells[3..6], expected, "{name}: write `| {changed} | {added} | {removed} |`");
+    }
+    let variants =
+        example_names().filter(|name| read(&example(name)).contains("VARIANT: Option<&'static str> = Some("));
+    for name in variants {
+        assert!(readme.contains(&format!("| [{name}](examples/{name}.rs) |")), "the README has no row for {name}");
+    }
+}
+
+fn against_the_plain_one(name: &str) -> Lines {
+    let (plain, variant) = (kernel("moe_ffn"), kernel(name));
+    let mut lines = Lines::default();
+    for op in TextDiff::from_lines(&plain, &variant).ops() {
+        match *op {
+            DiffOp::Equal { .. } => {}
+            DiffOp::Insert { new_len, .. } => lines.added += new_len,
+            DiffOp::Delete { old_len, .. } => lines.removed += old_len,
+            DiffOp::Replace { old_len, new_len, .. } => {
+                lines.changed += old_len.min(new_len);
+                lines.added += new_len.saturating_sub(old_len);
+                lines.removed += old_len.saturating_sub(new_len);
+            }
+        }
+    }
+    lines
+}
+
+/// A kernel module without comments, empty lines and its own name.
+fn kernel(name: &str) -> String {
+    let source = read(&example(name));
+    let (_, module) = source.split_once(&format!("pub mod {name} {{\n")).expect("an example's kernel has its name");
+    let (module, _) = module.split_once("\n}\n").expect("the kernel ends");
+    let code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    module.lines().filter(code).map(|line| format!("{line}\n")).collect()
+}
+
+fn example_names() -> impl Iterator<Item = String> {
+    let files = std::fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+}
+
+fn examples() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example(name: &str) -> std::path::PathBuf {
+    examples().join(format!("{name}.rs"))
+}
+
+fn read(path: &Path) -> String {
+    read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
