@@ -1,5 +1,6 @@
 //! Graphs and schedules for people: texts that are the same for the same program, and pictures.
 
+mod gantt;
 mod graph_text;
 mod mermaid;
 pub(crate) mod names;
@@ -9,6 +10,7 @@ mod schedule_text;
 mod summary;
 mod totals;
 
+pub use gantt::gantt;
 pub use graph_text::graph_text;
 pub use mermaid::mermaid;
 pub use schedule_svg::schedule_svg;

@@ -1,6 +1,6 @@
 //! A schedule as a picture: what each role does when, as modelled.
 
-mod axis;
+pub(super) mod axis;
 mod palette;
 
 use super::names;
@@ -149,12 +149,12 @@ fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -
     legend
 }
 
-fn text(content: String, x: f64, y: f64, class: &str) -> Text {
+pub(super) fn text(content: String, x: f64, y: f64, class: &str) -> Text {
     Text::new(content).set("x", number(x)).set("y", number(y)).set("class", class)
 }
 
 /// Two decimals: the same bytes on every machine.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     format!("{value:.2}")
 }
 

@@ -14,6 +14,7 @@ mod links;
 mod memories;
 mod ours;
 mod program;
+mod record;
 mod result;
 mod routing;
 mod shares;
@@ -27,6 +28,7 @@ pub use cost::{Cost, Costs, Shared, reuse};
 pub use depends::depends;
 pub use engine::simulate;
 pub use idle::Spent;
+pub use record::{Record, record};
 pub use result::{OpTotal, Simulated, Slice, Stuck};
 
 pub(crate) use ours::Works;

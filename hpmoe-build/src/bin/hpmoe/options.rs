@@ -179,6 +179,12 @@ pub(crate) struct Simulate {
     /// Counts the permutation and the top-k sum: in `ours` as it has them, in the others as kernels of their own.
     #[arg(long)]
     pub(crate) count_extras: bool,
+    /// Draws the simulated run: cores, links and waits. Of `ours`, where no --policy is given.
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) gantt: Option<PathBuf>,
+    /// Writes the simulated run for chrome://tracing or ui.perfetto.dev. Of `ours`, where no --policy is given.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
     /// Prints the bytes that each rank puts to each, simulated.
     #[arg(long)]
     pub(crate) traffic: bool,

@@ -7,28 +7,28 @@ use svg::node::element::{Group, Line, Text};
 /// Distance of tick marks, at least.
 const TICK: f64 = 90.0;
 
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     end: Nanos,
     left: f64,
     width: f64,
 }
 
 impl Axis {
-    pub(super) fn new(end: Nanos, left: f64, width: f64) -> Self {
+    pub(in crate::report) fn new(end: Nanos, left: f64, width: f64) -> Self {
         Self { end: Nanos(end.0.max(1)), left, width }
     }
 
-    pub(super) fn x(&self, time: Nanos) -> f64 {
+    pub(in crate::report) fn x(&self, time: Nanos) -> f64 {
         self.left + self.width * time.0 as f64 / self.end.0 as f64
     }
 
     /// In milliseconds or microseconds, whichever suits the whole.
-    pub(super) fn time(&self, time: Nanos) -> String {
+    pub(in crate::report) fn time(&self, time: Nanos) -> String {
         if self.millis() { format!("{:.2} ms", time.0 as f64 / 1e6) } else { format!("{:.1} µs", time.0 as f64 / 1e3) }
     }
 
     /// Tick marks with their times below.
-    pub(super) fn draw(&self, top: f64, bottom: f64) -> Group {
+    pub(in crate::report) fn draw(&self, top: f64, bottom: f64) -> Group {
         let mut axis = Group::new();
         let step = self.step();
         let mut at = Nanos(0);

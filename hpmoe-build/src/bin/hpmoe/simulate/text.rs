@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 /// Everything about the runs, and what it rests on.
 pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
-    let mut text = heading(options, scenario);
+    let mut text = about(options, scenario) + "\n\n";
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
     text.push_str(&spent(scenario, runs));
@@ -21,11 +21,12 @@ pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> Str
     text
 }
 
-fn heading(options: &Simulate, scenario: &Scenario) -> String {
+/// What is simulated.
+pub(super) fn about(options: &Simulate, scenario: &Scenario) -> String {
     let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
     let plural = if *ranks == 1 { "" } else { "s" };
     format!(
-        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {} routing\n\n",
+        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {} routing",
         direction.name(),
         target.name,
         routing.top_k(),

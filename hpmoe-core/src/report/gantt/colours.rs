@@ -1,0 +1,76 @@
+//! One colour for each operation; those of one kind of work share a hue.
+
+use super::{Rectangle, number, text};
+use crate::simulate::{Program, Record, Work};
+use svg::node::element::Group;
+
+const MATRIX: [&str; 4] = ["#2f6db3", "#6aa5de", "#1b4a82", "#8a7fd0"];
+const VECTOR: [&str; 4] = ["#3f8f5f", "#86a83c", "#2b6b6f", "#1f5a3a"];
+const PUT: [&str; 4] = ["#d9822b", "#b04a3a", "#c9a227", "#8c4a12"];
+const OTHER: &str = "#8d96a0";
+/// Waiting for rows on their way, and for another core's work.
+pub(super) const ROWS: &str = "#eec3a8";
+pub(super) const WORK: &str = "#cfd7df";
+
+pub(super) struct Colours {
+    /// By operation: name and colour, where it occurs.
+    ops: Vec<Option<(String, &'static str)>>,
+}
+
+impl Colours {
+    pub(super) fn new(program: &dyn Program, records: &[Record]) -> Self {
+        let mut ops = vec![None; program.ops().len()];
+        let mut works = vec![Work::Empty; ops.len()];
+        for record in records {
+            let work = &mut works[record.task.op as usize];
+            if *work == Work::Empty {
+                *work = record.task.work;
+            }
+        }
+        let mut used = [0; 3];
+        for (op, (work, named)) in works.iter().zip(program.ops()).enumerate() {
+            let (kind, shades) = match work {
+                Work::Gemm { .. } => (0, MATRIX),
+                Work::Vector { .. } => (1, VECTOR),
+                Work::Put { .. } => (2, PUT),
+                Work::Empty => continue,
+                Work::Fixed { .. } => {
+                    ops[op] = Some((named.name.clone(), OTHER));
+                    continue;
+                }
+            };
+            used[kind] += 1;
+            ops[op] = Some((named.name.clone(), shades[(used[kind] - 1) % shades.len()]));
+        }
+        Self { ops }
+    }
+
+    /// Of an operation, or grey for one that never has work.
+    pub(super) fn of(&self, op: usize) -> &'static str {
+        self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
+    }
+
+    /// Swatches with names, in lines of a width.
+    pub(super) fn legend(&self, left: f64, top: f64, width: f64) -> Group {
+        let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
+        let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), *colour));
+        let (mut x, mut y) = (left, top);
+        let mut legend = Group::new();
+        for (name, colour) in ops.chain(waits) {
+            let wide = 34.0 + 7.0 * name.chars().count() as f64;
+            if x + wide > left + width {
+                (x, y) = (left, y + 20.0);
+            }
+            let swatch = Rectangle::new()
+                .set("x", number(x))
+                .set("y", number(y))
+                .set("width", 13)
+                .set("height", 13)
+                .set("rx", 2)
+                .set("fill", colour);
+            legend = legend.add(swatch).add(text(name.to_owned(), x + 18.0, y + 11.0, "name"));
+            x += wide;
+        }
+        legend
+    }
+}

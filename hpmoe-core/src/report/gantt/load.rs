@@ -1,0 +1,82 @@
+//! How full the ends of a rank's links are.
+
+use super::{LEFT, Part, Picture, RIGHT, WIDTH, caption, ground, number};
+use crate::simulate::{Record, Time, Work};
+use svg::node::element::{Group, Path};
+
+const LANE: f64 = 34.0;
+const GAP: f64 = 6.0;
+/// Pixels of a step.
+pub(super) const STEP: f64 = 3.0;
+
+/// An end of a rank's links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) rank: u32,
+    pub(super) out: bool,
+    pub(super) same_package: bool,
+}
+
+/// Four lanes: out and in, to the own package and to others.
+pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
+    let mut group = Group::new();
+    let mut height = 0.0;
+    for (out, way) in [(true, "out"), (false, "in")] {
+        for (same_package, place) in [(true, "own package"), (false, "other packages")] {
+            let end = End { rank, out, same_package };
+            let note = format!("{place}, up to {} GB/s", capacity(picture, end));
+            group = group
+                .add(caption(&format!("link {way}"), &note, top + height))
+                .add(ground(top + height, LANE))
+                .add(area(&load(picture, end), (top + height, LANE), "#7d5fb2"));
+            height += LANE + GAP;
+        }
+    }
+    Part { group, height }
+}
+
+fn capacity(picture: &Picture<'_>, end: End) -> f64 {
+    let link = &picture.target.link;
+    if end.same_package { link.same_package_gb_per_s } else { link.other_package_gb_per_s }
+}
+
+/// The share of the end that is used, by step. The bytes of a put are spread evenly over its time without the fence.
+pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
+    let steps = steps();
+    let step = picture.simulated.time.seconds() / steps as f64;
+    let fence = Time::from_ns(picture.target.sync.fence_remote_ns);
+    let mut load = vec![0.0; steps];
+    for Record { slice, task, .. } in &picture.records {
+        let Work::Put { to, bytes } = task.work else { continue };
+        let same = picture.target.same_package(slice.rank, to);
+        let mine = if end.out { slice.rank } else { to };
+        if to == slice.rank || mine != end.rank || same != end.same_package {
+            continue;
+        }
+        let (from, until) = (slice.begun.seconds() / step, slice.end.since(fence).seconds() / step);
+        let rate = bytes as f64 / (until - from).max(1e-9);
+        for (at, load) in load.iter_mut().enumerate().skip(from as usize).take((until - from) as usize + 2) {
+            let inside = (until.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0);
+            *load += rate * inside;
+        }
+    }
+    let full = capacity(picture, end) * 1e9 * step;
+    load.iter().map(|bytes| bytes / full).collect()
+}
+
+/// Shares of a lane, from its floor upwards.
+pub(super) fn area(shares: &[f64], (top, height): (f64, f64), colour: &str) -> Group {
+    let floor = top + height;
+    let mut d = format!("M{} {}", number(LEFT), number(floor));
+    for (at, share) in shares.iter().enumerate() {
+        let x = LEFT + at as f64 * STEP;
+        d.push_str(&format!("L{x:.1} {0:.1}L{1:.1} {0:.1}", floor - height * share.min(1.0), x + STEP));
+    }
+    d.push_str(&format!("L{:.1} {floor:.1}z", LEFT + shares.len() as f64 * STEP));
+    Group::new().add(Path::new().set("d", d).set("fill", colour))
+}
+
+/// How many steps there are.
+pub(super) fn steps() -> usize {
+    ((WIDTH - LEFT - RIGHT) / STEP) as usize
+}

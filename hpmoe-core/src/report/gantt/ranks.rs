@@ -1,0 +1,48 @@
+//! All ranks in short: how many of their cores do what, and how full their links out are.
+
+use super::load::{End, area, load};
+use super::stack::Stack;
+use super::{LEFT, Part, Picture, caption, ground, text};
+use crate::simulate::CoreKind;
+use svg::node::element::Group;
+
+/// Ranks that are drawn; of more, the first ones.
+const MOST: u32 = 16;
+const MATRIX: f64 = 24.0;
+const VECTOR: f64 = 24.0;
+const LINK: f64 = 12.0;
+const GAP: f64 = 10.0;
+
+pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> Part {
+    let all = picture.program.ranks();
+    let mut group = Group::new();
+    let mut height = 22.0;
+    let mut heading =
+        "all ranks: share of their matrix cores and of their vector cores at work, and of the links to other \
+                       packages used outwards"
+            .to_owned();
+    if all > MOST {
+        heading.push_str(&format!("; ranks {MOST} to {} are not drawn", all - 1));
+    }
+    group = group.add(text(heading, LEFT, top + 12.0, "note"));
+    for rank in 0..all.min(MOST) {
+        let y = top + height;
+        group = group.add(caption(&format!("rank {rank}"), "matrix, vector, link", y));
+        group = group.add(ground(y, MATRIX)).add(busy(picture, rank, CoreKind::Aic, (y, MATRIX)));
+        let y = y + MATRIX + 2.0;
+        group = group.add(ground(y, VECTOR)).add(busy(picture, rank, CoreKind::Aiv, (y, VECTOR)));
+        let y = y + VECTOR + 2.0;
+        let out = End { rank, out: true, same_package: false };
+        group = group.add(ground(y, LINK)).add(area(&load(picture, out), (y, LINK), "#7d5fb2"));
+        height += MATRIX + VECTOR + LINK + 4.0 + GAP;
+    }
+    Part { group, height }
+}
+
+/// Operations one upon another, each as high as its share of the cores.
+fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) -> Group {
+    let mut stack = Stack::new(picture, picture.program.ops().len());
+    let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
+    own.for_each(|record| stack.add(record.task.op as usize, record.slice.begun, record.slice.end));
+    stack.draw(picture.program.cores(kind), place, |op| picture.colours.of(op))
+}

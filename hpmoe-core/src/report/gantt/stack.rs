@@ -1,0 +1,52 @@
+//! A lane in which layers lie one upon another, each as high as its share of cores.
+
+use super::load::{STEP, steps};
+use super::{LEFT, Picture};
+use crate::simulate::Time;
+use svg::node::element::{Group, Path};
+
+pub(super) struct Stack {
+    /// By layer and step: cores.
+    layers: Vec<Vec<f64>>,
+    /// Picoseconds.
+    step: f64,
+}
+
+impl Stack {
+    pub(super) fn new(picture: &Picture<'_>, layers: usize) -> Self {
+        let steps = steps();
+        Self { layers: vec![vec![0.0; steps]; layers], step: picture.simulated.time.0 as f64 / steps as f64 }
+    }
+
+    /// One core for a while.
+    pub(super) fn add(&mut self, layer: usize, from: Time, until: Time) {
+        let (from, until) = (from.0 as f64 / self.step, until.0 as f64 / self.step);
+        let steps = self.layers[layer].iter_mut().enumerate();
+        for (at, cores) in steps.skip(from as usize).take((until - from) as usize + 2) {
+            *cores += (until.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0);
+        }
+    }
+
+    /// All layers, in a lane that `cores` fill.
+    pub(super) fn draw(&self, cores: u32, (top, height): (f64, f64), colour: impl Fn(usize) -> &'static str) -> Group {
+        let mut below = vec![0.0; steps()];
+        let mut group = Group::new();
+        for (layer, of) in self.layers.iter().enumerate().filter(|(_, of)| of.iter().any(|&cores| cores > 0.0)) {
+            let above: Vec<f64> =
+                below.iter().zip(of).map(|(below, of)| below + of / f64::from(cores.max(1))).collect();
+            group = group.add(band(&below, &above, (top, height), colour(layer)));
+            below = above;
+        }
+        group
+    }
+}
+
+fn band(below: &[f64], above: &[f64], (top, height): (f64, f64), colour: &str) -> Path {
+    let y = |share: f64| top + height * (1.0 - share.min(1.0));
+    let mut d = String::new();
+    for (at, (&below, &above)) in below.iter().zip(above).enumerate().filter(|(_, (below, above))| above > below) {
+        let (left, low, high) = (LEFT + at as f64 * STEP, y(below), y(above));
+        d.push_str(&format!("M{left:.1} {high:.1}h{STEP}v{0:.1}h-{STEP}z", low - high));
+    }
+    Path::new().set("d", d).set("fill", colour)
+}

@@ -1,0 +1,71 @@
+//! What every core did when, with the tasks themselves: for pictures and traces.
+
+use super::{CoreKind, Cursor, Program, Simulated, Slice, Task, Work};
+use std::collections::BTreeMap;
+
+/// One task that ran.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// When and where.
+    pub slice: Slice,
+    /// What.
+    pub task: Task,
+    /// For each of the task's waits: the record that signalled last, if any did.
+    pub signalled_by: Vec<Option<usize>>,
+}
+
+/// All tasks of a run with slices, core by core in the order of their queues.
+#[must_use]
+pub fn record(program: &dyn Program, simulated: &Simulated) -> Vec<Record> {
+    let mut slices = simulated.slices.clone();
+    slices.sort_by_key(|slice| (slice.rank, slice.kind, slice.core, slice.end));
+    let mut records: Vec<Record> = Vec::with_capacity(slices.len());
+    let mut cursor = Cursor::default();
+    let mut task = Task::default();
+    for (at, slice) in slices.iter().enumerate() {
+        let place = |slice: &Slice| (slice.rank, slice.kind, slice.core);
+        if at == 0 || place(&slices[at - 1]) != place(slice) {
+            (cursor, task) = (Cursor::default(), Task::default());
+        }
+        if program.next(slice.rank, slice.kind, slice.core, &mut cursor, &mut task) {
+            records.push(Record { slice: *slice, task: task.clone(), signalled_by: Vec::new() });
+        }
+    }
+    let last = last_signals(&records);
+    for record in &mut records {
+        let waits = record.task.waits.iter().filter(|wait| wait.need > 0);
+        let by = waits.map(|wait| last.get(&(record.slice.rank, wait.counter)).copied());
+        record.signalled_by = by.collect();
+    }
+    records
+}
+
+/// By rank and counter: who signalled last. A core waits for all that a counter ever gets.
+fn last_signals(records: &[Record]) -> BTreeMap<(u32, u32), usize> {
+    let mut last: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for (at, record) in records.iter().enumerate() {
+        for signal in &record.task.signals {
+            let known = last.entry((signal.rank, signal.counter)).or_insert(at);
+            if records[*known].slice.end <= record.slice.end {
+                *known = at;
+            }
+        }
+    }
+    last
+}
+
+impl Record {
+    /// Whether the task waited for rows on their way rather than for another core's work.
+    #[must_use]
+    pub fn waited_for_rows(&self, records: &[Self]) -> bool {
+        let by = self.signalled_by.iter().flatten();
+        let last = by.max_by_key(|&&by| records[by].slice.end);
+        last.is_some_and(|&by| matches!(records[by].task.work, Work::Put { .. }))
+    }
+
+    /// Whether the work is on a matrix core.
+    #[must_use]
+    pub fn on_matrix_core(&self) -> bool {
+        self.slice.kind == CoreKind::Aic
+    }
+}
