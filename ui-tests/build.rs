@@ -5,8 +5,8 @@ mod layers;
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
-    let own: [std::path::PathBuf; 6] =
-        ["ffn", "deep", "elementwise", "mixed", "odd", "products"].map(|name| format!("kernels/{name}.rs").into());
+    let own: [std::path::PathBuf; 7] = ["ffn", "deep", "elementwise", "mixed", "odd", "products", "rows"]
+        .map(|name| format!("kernels/{name}.rs").into());
     hpmoe_build::kernels(own.into_iter().chain(layers::write()).chain(layers::write_variants(["moe_clipped"]))).build();
     // So few cores that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();

@@ -125,6 +125,22 @@ void runGather(const Run &r) {
     }
 }
 
+bool chosen(uint32_t pattern, uint32_t i) {
+    return pattern == 7 || (pattern <= 2 ? i % 2 == pattern - 1 : i % 4 == pattern - 3);
+}
+
+void runGatherMask(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type), perBlk = 32 / size;
+    uint8_t *dst = r.write(v.dst.address, static_cast<uint32_t>(kept(v)) * size);
+    for (uint32_t repeat = 0; repeat < v.repeat; ++repeat)
+        for (uint32_t first = 0; first < n; first += perBlk) {
+            const uint8_t *src = r.read(v.a.address + (repeat * v.aRep + first / perBlk * v.aBlk) * 32, 32);
+            for (uint32_t i = first; i < n && i < first + perBlk; ++i)
+                if (chosen(v.mode, i)) std::memcpy(dst, src + i % perBlk * size, size), dst += size;
+        }
+}
+
 void runBrcb(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t size = sizeOf(v.dst.type);
@@ -193,6 +209,7 @@ void runVector(Core &core, Call &call) {
     case VOp::Compare: return runCompare(run);
     case VOp::Select: return runSelect(run);
     case VOp::Gather: return runGather(run);
+    case VOp::GatherMask: return runGatherMask(run);
     case VOp::Brcb: return runBrcb(run);
     case VOp::WholeReduceSum: case VOp::WholeReduceMax: return runReduce(run);
     default: return runElementwise(run);

@@ -149,6 +149,18 @@ void checkGather(const Checker &c) {
     c.apart("the offsets", v.b, offsets, bytes, false), c.apart("the source", v.a, size, bytes, false);
 }
 
+void checkGatherMask(const Checker &c) {
+    const VectorCall &v = c.call;
+    uint32_t size = sizeOf(v.dst.type);
+    if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
+    checkRange(c.core, c.where, v.name, "src0Pattern", v.mode, 1, 7);
+    if (!v.repeat || !v.count) return;
+    uint64_t blocks = (static_cast<uint64_t>(v.count) * size + 31) / 32, written = kept(v) * size;
+    uint64_t read = (uint64_t(v.repeat - 1) * v.aRep + (blocks - 1) * v.aBlk + 1) * 32;
+    c.local("the destination", v.dst, written), c.local("the source", v.a, read);
+    c.apart("the source", v.a, read, written, false);
+}
+
 void checkBrcb(const Checker &c) {
     const VectorCall &v = c.call;
     uint32_t size = sizeOf(v.dst.type);
@@ -175,20 +187,33 @@ void checkReduce(const Checker &c) {
 
 } // namespace
 
+uint64_t kept(const VectorCall &v) {
+    uint64_t n = static_cast<uint64_t>(v.count), one = 0;
+    switch (v.mode) {
+    case 1: one = (n + 1) / 2; break;
+    case 2: one = n / 2; break;
+    case 7: one = n; break;
+    default: one = v.mode >= 3 && v.mode <= 6 ? (n + 6 - v.mode) / 4 : 0;
+    }
+    return one * v.repeat;
+}
+
 void vector(const VectorCall &v, Where where) {
     Core &core = enterCall();
     needKind(core, where, v.name, false);
-    bool repeats = v.masked || v.op == VOp::Brcb;
+    bool repeats = v.masked || v.op == VOp::Brcb || v.op == VOp::GatherMask;
     if (!repeats || v.masked) checkRange(core, where, v.name, "count", static_cast<uint64_t>(v.count), 0, 192 * 1024);
     Checker checker{core, where, v};
     switch (v.op) {
     case VOp::Cast: checkCast(checker); break;
     case VOp::Compare: case VOp::Select: checkMasks(checker); break;
     case VOp::Gather: checkGather(checker); break;
+    case VOp::GatherMask: checkGatherMask(checker); break;
     case VOp::Brcb: checkBrcb(checker); break;
     case VOp::WholeReduceSum: case VOp::WholeReduceMax: checkReduce(checker); break;
     default: checkElementwise(checker);
     }
+    if (v.op == VOp::GatherMask && !v.count) return;
     if (repeats ? v.repeat == 0 || (v.masked && !(v.mask[0] | v.mask[1])) : v.count == 0) return;
     issue(core, PIPE_V, Op::Vector, v.name, where).vec = v;
 }

@@ -217,13 +217,46 @@ pub enum Device {
         /// The calls.
         calls: &'static [VectorCall],
     },
-    /// A routine of the device library, `hpmoe::name(out, operands…, rows, columns of out, rows per row of out)`.
-    Routine {
-        /// Name in `include/hpmoe/`.
-        name: &'static str,
-        /// Scratch values of the shape of the result.
-        scratch: usize,
-    },
+    /// A routine of the device library.
+    Routine(Routine),
+}
+
+/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and for
+/// [`Sizes::SumOverK`] K.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Routine {
+    /// Name in `include/hpmoe/`.
+    pub name: &'static str,
+    /// How many rows and columns there really are.
+    pub sizes: Sizes,
+    /// Columns of each scratch value, which has the rows of the result.
+    pub scratch: &'static [Columns],
+    /// It begins by waiting for the vector unit, because the scalar unit reads operands.
+    pub waits: bool,
+}
+
+/// What a routine takes together, and the size of the result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// B·K rows and B×K weights: B rows.
+    SumOverK,
+    /// Rows, and a column with a number for each: as many rows and columns.
+    NumberForEachRow,
+    /// Rows, and one row, whatever there are rows, with a number for each column: as many rows and columns.
+    NumberForEachColumn,
+    /// Rows: as many of one column.
+    OneColumn,
+    /// An even number of columns: half of them.
+    HalfOfColumns,
+}
+
+/// Columns of a scratch value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Columns {
+    /// Those of the result.
+    OfResult,
+    /// So many.
+    Fixed(usize),
 }
 
 /// Work of an operation on one piece, for the cost model.

@@ -64,4 +64,18 @@ impl<const R: usize, const C: usize> Value<R, C> {
         );
         Self { data: self.data.iter().zip(&other.data).map(|(x, y)| f(*x, *y)).collect(), ..*self }
     }
+    /// Every row with one row.
+    pub(crate) fn with_row(&self, row: &Value<1, C>, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
+        assert_eq!((row.rows, row.cols), (1, self.cols), "`{name}` takes one row with a number for each column");
+        let pairs = self.data.iter().zip(row.data.iter().cycle());
+        Self { data: pairs.map(|(x, y)| f(*x, *y)).collect(), ..*self }
+    }
+
+    /// Every second column, from column `first` on.
+    pub(crate) fn every_second<const H: usize>(&self, first: usize, name: &str) -> Value<R, H> {
+        const { assert!(C == 2 * H, "half of the columns") };
+        assert!(self.cols.is_multiple_of(2), "`{name}` takes columns in pairs, but there are {}", self.cols);
+        let data = (0..self.rows).flat_map(|row| self.row(row).iter().skip(first).step_by(2).copied()).collect();
+        Value { rows: self.rows, cols: self.cols / 2, data }
+    }
 }

@@ -17,6 +17,8 @@ mod odd_file;
 #[path = "../kernels/products.rs"]
 mod products_file;
 mod random;
+#[path = "../kernels/rows.rs"]
+mod rows_file;
 
 use coarse_file::coarse;
 use deep_file::deep;
@@ -29,6 +31,7 @@ use odd_file::odd;
 use products_file::products;
 use proptest::prelude::*;
 use random::{Case, cases, experts, ids, numbers, weights};
+use rows_file::rows;
 
 /// `mixed.tuned.toml` lies beside the source.
 #[test]
@@ -145,6 +148,22 @@ proptest! {
             prop_assert!(found.5[e.owner()].expert(e).to_vec().iter().all(|&x| x == 1.0));
         }
         check(&case, report, equal)?;
+    }
+
+    #[test]
+    fn operations_on_rows_and_columns(case in cases(rows::EXPERTS, rows::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, rows::EXPERTS, &ids::<{ rows::TOP_K }>(&case, rows::EXPERTS)).unwrap();
+        let (x, w, each, wide) = (numbers(&case), weights(&case), weights(&case), weights(&case));
+        let (bias, scale) = (experts(&case, rows::EXPERTS, 1), experts(&case, rows::EXPERTS, 2));
+        let (mut y, mut twice, mut total, mut z) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
+        rows::forward(ep, &route, &x, &w, &each, &wide, &bias, &scale, &mut y, &mut twice, &mut total, &mut z);
+        let (mut y2, mut twice2, mut total2, mut z2) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
+        let report = rows::forward::launch(
+            &case.group(), &route, &x, &w, &each, &wide, &bias, &scale, &mut y2, &mut twice2, &mut total2, &mut z2,
+        );
+        let equal = y.iter().eq(y2.iter()) && twice.iter().eq(twice2.iter());
+        check(&case, report, equal && total.iter().eq(total2.iter()) && z.iter().eq(z2.iter()))?;
     }
 
     #[test]

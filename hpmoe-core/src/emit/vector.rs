@@ -3,14 +3,12 @@
 use super::cpp::{Expr, Function, Names, Stmt, braces, float, int, name};
 use crate::graph::Task;
 use crate::ids::Arena;
-use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
+use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan, Width};
 use crate::units::Bytes;
-
-/// Routines of the library that begin by waiting for the vector unit, because the scalar unit reads operands.
-const WAITING_ROUTINES: &[&str] = &["WeightedSum"];
+use hpmoe_kernels::op::Sizes;
 
 /// Names that the function has for itself.
-const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage", "count"];
+const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
 
 /// The function; `layout` tells its use of UB from that of other tasks.
 pub(super) fn vector(
@@ -23,7 +21,9 @@ pub(super) fn vector(
     let mut scope = Names::with(OWN);
     let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let buffers = plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
-    let emitter = Emitter { task, plan, params, buffers, place };
+    let extents = extents(plan);
+    let counts = extents.iter().map(|extent| scope.new_name(&extent.label(&extents, &params))).collect();
+    let emitter = Emitter { task, plan, params, buffers, extents, counts, place };
     let views = task
         .params
         .iter()
@@ -42,6 +42,10 @@ struct Emitter<'a> {
     plan: &'a VectorPlan,
     params: Vec<String>,
     buffers: Arena<BufferId, String>,
+    /// The different numbers of elements that calls run over.
+    extents: Vec<Extent>,
+    /// Their names.
+    counts: Vec<String>,
     place: &'a dyn Fn(usize) -> String,
 }
 
@@ -105,9 +109,9 @@ impl Emitter<'_> {
         });
         let loads: Vec<Stmt> = inputs
             .map(|(id, buffer, param)| {
-                let rows = |of: &str| name(of) * int(buffer.rows);
                 let from = name(&self.params[param]);
-                Stmt::call("LoadRows", vec![self.operand(id), from, rows("first"), rows("rows")])
+                let [first, rows] = rows(buffer);
+                Stmt::call("LoadRows", vec![self.operand(id), from, first, rows])
             })
             .collect();
         if loads.is_empty() {
@@ -169,42 +173,13 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// The different numbers of elements that calls run over, each with the rows for one row of the piece and the
-    /// parameter that has its columns.
-    fn extents(&self) -> Vec<(u32, usize)> {
-        let mut extents = Vec::new();
-        let counted =
-            self.plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine(_)));
-        for call in counted {
-            let extent = self.extent(call);
-            if !extents.contains(&extent) {
-                extents.push(extent);
-            }
-        }
-        extents
-    }
-
-    fn extent(&self, call: &Call) -> (u32, usize) {
-        let buffer = self.buffer(call.to);
-        (buffer.rows, buffer.like)
-    }
-
     fn counts(&self) -> Vec<Stmt> {
-        let value = |&(rows, like): &(u32, usize)| {
-            let cols = name(&self.params[like]).dot("cols");
-            let value = name("UbCount").call(vec![name("rows") * int(rows), cols]);
-            Stmt::constant("int32_t", self.count_name((rows, like)), value)
+        let value = |(extent, count): (&Extent, &String)| {
+            let rows = if extent.single { int(1u64) } else { name("rows") * int(extent.rows) };
+            let value = name("UbCount").call(vec![rows, columns(extent.width, &self.params)]);
+            Stmt::constant("int32_t", count, value)
         };
-        self.extents().iter().map(value).collect()
-    }
-
-    /// `count`, with the parameter and the rows where those tell it from others.
-    fn count_name(&self, (rows, like): (u32, usize)) -> String {
-        let all = self.extents();
-        let of =
-            if all.iter().all(|&(_, other)| other == like) { String::new() } else { format!("_{}", self.params[like]) };
-        let times = if rows == 1 { String::new() } else { format!("_{rows}") };
-        format!("count{of}{times}")
+        self.extents.iter().zip(&self.counts).map(value).collect()
     }
 
     fn call(&self, call: &Call) -> Stmt {
@@ -214,10 +189,13 @@ impl Emitter<'_> {
             Instruction::Routine(routine) => {
                 let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
                 arguments.extend(call.scratch.iter().map(|&id| self.operand(id)));
-                arguments.push(name("rows") * int(to.rows));
-                arguments.push(name(&self.params[to.like]).dot("cols"));
-                arguments.push(int(values.rows / to.rows));
-                return Stmt::call(routine, arguments);
+                let [_, rows] = rows(to);
+                arguments.push(rows);
+                arguments.push(columns(values.width, &self.params));
+                if routine.sizes == Sizes::SumOverK {
+                    arguments.push(int(values.rows / to.rows));
+                }
+                return Stmt::call(routine.name, arguments);
             }
             Instruction::Widen => {
                 arguments.push(name("RoundMode::CAST_NONE"));
@@ -238,7 +216,9 @@ impl Emitter<'_> {
             }
             Instruction::Binary(function) | Instruction::Unary(function) => function,
         };
-        arguments.push(name(self.count_name(self.extent(call))));
+        let extent = Extent::of(self.buffer(call.to));
+        let number = self.extents.iter().position(|other| *other == extent).expect("extents are those of all calls");
+        arguments.push(name(&self.counts[number]));
         Stmt::call(function, arguments)
     }
 
@@ -249,13 +229,70 @@ impl Emitter<'_> {
         });
         let mut all = vec![Stmt::set_flag("V_MTE3", name("stage")), Stmt::wait_flag("V_MTE3", name("stage"))];
         all.extend(outputs.map(|(id, buffer, param)| {
-            let rows = |of: &str| name(of) * int(buffer.rows);
             let to = name(&self.params[param]);
-            Stmt::call("StoreRows", vec![to, rows("first"), rows("rows"), self.operand(id)])
+            let [first, rows] = rows(buffer);
+            Stmt::call("StoreRows", vec![to, first, rows, self.operand(id)])
         }));
         all.push(Stmt::set_flag("MTE3_V", name("stage")));
         all
     }
+}
+
+/// First row and number of rows of a piece, in a buffer.
+fn rows(buffer: &Buffer) -> [Expr; 2] {
+    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|of| name(of) * int(buffer.rows)) }
+}
+
+/// Columns at run time.
+fn columns(width: Width, params: &[String]) -> Expr {
+    match width {
+        Width::One => int(1u64),
+        Width::Of { param, parts } => name(&params[param]).dot("cols") / int(parts),
+    }
+}
+
+/// Rows and columns that a call runs over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    /// For one row of the piece.
+    rows: u32,
+    single: bool,
+    width: Width,
+}
+
+impl Extent {
+    fn of(buffer: &Buffer) -> Self {
+        Self { rows: buffer.rows, single: buffer.single, width: buffer.width }
+    }
+
+    /// `count`, with columns and rows where those tell it from others.
+    fn label(&self, all: &[Self], params: &[String]) -> String {
+        let of = match self.width {
+            _ if all.iter().all(|other| other.width == self.width) => String::new(),
+            Width::One => "_column".to_owned(),
+            Width::Of { param, parts: 1 } => format!("_{}", params[param]),
+            Width::Of { param, parts } => format!("_{}_by_{parts}", params[param]),
+        };
+        let times = match self.rows {
+            _ if self.single => "_row".to_owned(),
+            1 => String::new(),
+            rows => format!("_{rows}"),
+        };
+        format!("count{of}{times}")
+    }
+}
+
+/// Those of all calls in count form.
+fn extents(plan: &VectorPlan) -> Vec<Extent> {
+    let mut extents = Vec::new();
+    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine(_)));
+    for call in counted {
+        let extent = Extent::of(&plan.program.buffers[call.to]);
+        if !extents.contains(&extent) {
+            extents.push(extent);
+        }
+    }
+    extents
 }
 
 /// Before which calls the vector pipe must be done with what it wrote: where a call reads or overwrites that. The body
@@ -273,7 +310,7 @@ fn barriers(plan: &VectorPlan) -> Vec<bool> {
         found.clear();
         for call in &program.calls {
             let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
-            let waits = matches!(call.instruction, Instruction::Routine(name) if WAITING_ROUTINES.contains(&name));
+            let waits = matches!(call.instruction, Instruction::Routine(routine) if routine.waits);
             let needed = !waits && touched.copied().any(|id| meets(id, &open));
             if needed || waits {
                 open.clear();

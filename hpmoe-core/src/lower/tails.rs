@@ -7,7 +7,7 @@ use super::arguments::{Base, Index, Place};
 use super::loops::Nest;
 use crate::graph::{Body, Extent, Param, TaskGraph};
 use crate::ids::{Id as _, ValueId};
-use hpmoe_kernels::op::{Contracted, Device};
+use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
 use std::fmt;
 
@@ -22,6 +22,21 @@ enum Real {
     Fixed(u64),
     /// As many as fit, in every iteration of a range.
     Tail { range: String, sizes: Vec<u64> },
+}
+
+impl Real {
+    /// Half as many, where they are always an even number.
+    fn half(&self) -> Option<Self> {
+        let even = |size: &u64| size.is_multiple_of(2);
+        match self {
+            Self::Fixed(size) => even(size).then_some(Self::Fixed(size / 2)),
+            Self::Tail { range, sizes } => sizes
+                .iter()
+                .all(even)
+                .then(|| Self::Tail { range: range.clone(), sizes: sizes.iter().map(|size| size / 2).collect() }),
+            Self::Item | Self::Slots => None,
+        }
+    }
 }
 
 impl fmt::Display for Real {
@@ -124,16 +139,38 @@ pub(super) fn uneven(
                 }
                 Some(first.clone())
             }
-            Device::Routine { name: "WeightedSum", .. } => {
-                let weights = operands[1];
-                let of_tokens = Size { rows: Real::Item, cols: Real::Fixed(graph.sizes.top_k as u64) };
-                if first.rows != Real::Slots || *weights != of_tokens {
-                    let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
-                    return fault(&rows(&first.rows), &weights);
+            Device::Routine(routine) => match routine.sizes {
+                Sizes::SumOverK => {
+                    let weights = operands[1];
+                    let of_tokens = Size { rows: Real::Item, cols: Real::Fixed(graph.sizes.top_k as u64) };
+                    if first.rows != Real::Slots || *weights != of_tokens {
+                        let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
+                        return fault(&rows(&first.rows), &weights);
+                    }
+                    Some(Size { rows: Real::Item, cols: first.cols.clone() })
                 }
-                Some(Size { rows: Real::Item, cols: first.cols.clone() })
-            }
-            Device::Routine { .. } => None,
+                Sizes::NumberForEachRow => {
+                    if operands[1].rows != first.rows {
+                        return fault(&rows(&first.rows), &format!("numbers for {}", rows(&operands[1].rows)));
+                    }
+                    Some(first.clone())
+                }
+                // Tiles of one row have one.
+                Sizes::NumberForEachColumn => {
+                    if operands[1].cols != first.cols {
+                        return fault(
+                            &format!("{} columns", first.cols),
+                            &format!("numbers for {} columns", operands[1].cols),
+                        );
+                    }
+                    Some(first.clone())
+                }
+                Sizes::OneColumn => Some(Size { rows: first.rows.clone(), cols: Real::Fixed(1) }),
+                Sizes::HalfOfColumns => match first.cols.half() {
+                    Some(cols) => Some(Size { rows: first.rows.clone(), cols }),
+                    None => return fault(&format!("{} columns", first.cols), "pairs of columns"),
+                },
+            },
         };
         sizes.push(result);
     }

@@ -6,10 +6,11 @@ mod cube;
 mod limits;
 mod program;
 mod put;
+mod single;
 mod vector;
 
 pub use cube::{CubePlan, Product, Term};
-pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program};
+pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
 pub use put::PutPlan;
 pub use vector::VectorPlan;
 

@@ -1,8 +1,9 @@
 //! The body of a vector task as a sequence of vector calls on buffers.
 
-use crate::graph::{Step, Task};
+use super::single::single_rows;
+use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id, ValueId};
-use hpmoe_kernels::op::{Device, ElementType, Shape, Slot, VectorCall};
+use hpmoe_kernels::op::{Columns, Device, ElementType, Routine, Shape, Sizes, Slot, VectorCall};
 
 /// A buffer of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,6 +29,20 @@ pub enum Holds {
     Value,
 }
 
+/// How many columns there are at run time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Width {
+    /// One.
+    One,
+    /// As many as a parameter has, divided by a number that they are a multiple of.
+    Of {
+        /// Number of the parameter.
+        param: usize,
+        /// The divisor.
+        parts: u32,
+    },
+}
+
 /// A place in UB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffer {
@@ -39,10 +54,12 @@ pub struct Buffer {
     pub element: ElementType,
     /// Rows of it for one row of a piece.
     pub rows: u32,
+    /// It is one row, whatever rows a piece has.
+    pub single: bool,
     /// Most columns.
     pub cols: u32,
-    /// The parameter whose run-time columns it has.
-    pub like: usize,
+    /// Columns at run time.
+    pub width: Width,
 }
 
 /// What a call does.
@@ -63,7 +80,7 @@ pub enum Instruction {
     /// `Duplicate(dst, scalar, count)`.
     Fill(f32),
     /// A routine of the device library; its scratch follows its operands.
-    Routine(&'static str),
+    Routine(Routine),
 }
 
 /// One call.
@@ -98,15 +115,21 @@ impl Program {
     /// Flattens a body.
     #[must_use]
     pub fn new(task: &Task) -> Self {
-        let rows = task.params.iter().map(|param| param.shape.rows).min().unwrap_or(1);
-        let has_rows = |wanted: bool| task.params.iter().position(|p| p.shape.rows == rows && (p.write || !wanted));
-        let leader = has_rows(true).or_else(|| has_rows(false)).unwrap_or_default();
+        let single = single_rows(task);
+        // A task that is all about single rows has pieces of one row.
+        let all = task.params.iter().enumerate();
+        let most = || all.clone().filter(|(number, _)| !single[*number]);
+        let rows = most().map(|(_, param)| param.shape.rows).min().unwrap_or(1);
+        let has_rows = |(_, param): &(usize, &Param)| param.shape.rows == rows;
+        let written = most().filter(has_rows).find(|(_, param)| param.write);
+        let leader = written.or_else(|| most().find(has_rows)).map_or(0, |(number, _)| number);
         let mut builder = Builder {
             task,
             program: Self { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
             place: vec![None; task.params.len() + task.body.steps.len()],
-            like: (0..task.params.len()).collect(),
+            width: (0..task.params.len()).map(|param| Width::Of { param, parts: 1 }).collect(),
             same: (0..task.params.len()).collect(),
+            single,
         };
         for (number, step) in task.body.steps.iter().enumerate() {
             builder.step(number, step);
@@ -115,13 +138,22 @@ impl Program {
     }
 }
 
+/// What is known of a value before it has a buffer.
+#[derive(Clone, Copy)]
+struct Made {
+    width: Width,
+    single: bool,
+}
+
 struct Builder<'a> {
     task: &'a Task,
     program: Program,
     /// Where each value lies; parameters lie in their input stage.
     place: Vec<Option<BufferId>>,
-    /// A parameter whose columns each value has.
-    like: Vec<usize>,
+    /// Columns of each value at run time.
+    width: Vec<Width>,
+    /// Whether each value is one row for all rows.
+    single: Vec<bool>,
     /// For each parameter one that has as many columns at run time: itself, or one that it is computed with.
     same: Vec<usize>,
 }
@@ -132,12 +164,23 @@ impl Builder<'_> {
             Device::Load | Device::Store => Vec::new(),
             _ => step.operands.iter().map(|value| self.value(*value)).collect(),
         };
-        let like = self.like[step.operands[0].index()];
-        self.like.push(like);
-        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. });
+        let first = self.width[step.operands[0].index()];
+        let sizes = match step.operation.device {
+            Device::Routine(routine) => Some(routine.sizes),
+            _ => None,
+        };
+        let width = match (sizes, first) {
+            (Some(Sizes::OneColumn), _) => Width::One,
+            (Some(Sizes::HalfOfColumns), Width::Of { param, parts }) => Width::Of { param, parts: parts * 2 },
+            (_, first) => first,
+        };
+        self.width.push(width);
+        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. })
+            || sizes == Some(Sizes::NumberForEachColumn);
         for other in step.operands.iter().skip(1).filter(|_| alike) {
-            self.join(like, self.like[other.index()]);
+            self.join(first, self.width[other.index()]);
         }
+        let made = Made { width, single: self.single[self.task.params.len() + number] };
         let name = step.name.clone().unwrap_or_else(|| match step.operation.device {
             Device::Load => self.task.params[step.operands[0].index()].name.clone(),
             _ => plain(&step.operation.name()).to_owned(),
@@ -150,16 +193,16 @@ impl Builder<'_> {
             }
             Device::Cast => self.cast(number, from[0], step, name),
             Device::Vector { scratch, calls } => {
-                let scratch = self.scratch(scratch, &name, &step.result, like);
-                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, like);
+                let scratch = self.scratch(&vec![Columns::OfResult; scratch], &name, &step.result, made);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
                 for call in calls {
                     self.vector_call((number, &step.numbers), call, to, &from, &scratch);
                 }
                 to
             }
-            Device::Routine { name: routine, scratch } => {
-                let scratch = self.scratch(scratch, &name, &step.result, like);
-                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, like);
+            Device::Routine(routine) => {
+                let scratch = self.scratch(routine.scratch, &name, &step.result, made);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
                 let instruction = Instruction::Routine(routine);
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
@@ -173,11 +216,12 @@ impl Builder<'_> {
 
     fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
         let shape = self.task.params[param].shape;
+        let made = self.of_param(param);
         let input = match self.place[param] {
             Some(input) => input,
             None => {
                 let name = format!("{}_in", self.task.params[param].name);
-                let input = self.buffer(name, Holds::Input(param), shape.element, &shape, param);
+                let input = self.buffer(name, Holds::Input(param), shape.element, &shape, made);
                 self.place[param] = Some(input);
                 input
             }
@@ -188,7 +232,7 @@ impl Builder<'_> {
         // A `let` may have the name of the tile that it loads.
         let taken = self.task.params.iter().any(|other| other.name == name);
         let name = if taken { format!("{name}_value") } else { name };
-        let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, param);
+        let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, made);
         self.call(step, Instruction::Widen, to, &[input]);
         to
     }
@@ -197,7 +241,7 @@ impl Builder<'_> {
         let shape = self.task.params[param].shape;
         let from = self.value(value);
         let name = format!("{}_out", self.task.params[param].name);
-        let to = self.buffer(name, Holds::Output(param), shape.element, &shape, param);
+        let to = self.buffer(name, Holds::Output(param), shape.element, &shape, self.of_param(param));
         let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Narrow };
         self.call(step, instruction, to, &[from]);
     }
@@ -207,9 +251,10 @@ impl Builder<'_> {
         if element == ElementType::f32 {
             return from;
         }
-        let like = self.program.buffers[from].like;
-        let narrow = self.buffer(format!("{name}_{element}"), Holds::Value, element, &to.result, like);
-        let wide = self.buffer(name, Holds::Value, ElementType::f32, &to.result, like);
+        let buffer = &self.program.buffers[from];
+        let made = Made { width: buffer.width, single: buffer.single };
+        let narrow = self.buffer(format!("{name}_{element}"), Holds::Value, element, &to.result, made);
+        let wide = self.buffer(name, Holds::Value, ElementType::f32, &to.result, made);
         self.call(step, Instruction::Narrow, narrow, &[from]);
         self.call(step, Instruction::Widen, wide, &[narrow]);
         wide
@@ -242,18 +287,29 @@ impl Builder<'_> {
         self.program.calls.push(Call { instruction, to, from: from.to_vec(), scratch: Vec::new(), step });
     }
 
-    fn scratch(&mut self, count: usize, name: &str, shape: &Shape, like: usize) -> Vec<BufferId> {
-        let name = |number: usize| match count {
+    fn scratch(&mut self, columns: &[Columns], name: &str, shape: &Shape, made: Made) -> Vec<BufferId> {
+        let name = |number: usize| match columns.len() {
             1 => format!("{name}_scratch"),
             _ => format!("{name}_scratch_{number}"),
         };
-        (0..count).map(|number| self.buffer(name(number), Holds::Value, ElementType::f32, shape, like)).collect()
+        let shaped = |columns: &Columns| match columns {
+            Columns::OfResult => *shape,
+            Columns::Fixed(cols) => Shape { cols: *cols, ..*shape },
+        };
+        let each = columns.iter().enumerate();
+        each.map(|(number, columns)| self.buffer(name(number), Holds::Value, ElementType::f32, &shaped(columns), made))
+            .collect()
     }
 
-    fn buffer(&mut self, name: String, holds: Holds, element: ElementType, shape: &Shape, like: usize) -> BufferId {
-        let rows = (shape.rows as u32).div_ceil(self.program.rows);
+    fn of_param(&self, param: usize) -> Made {
+        Made { width: Width::Of { param, parts: 1 }, single: self.single[param] }
+    }
+
+    fn buffer(&mut self, name: String, holds: Holds, element: ElementType, shape: &Shape, made: Made) -> BufferId {
+        let Made { width, single } = made;
+        let rows = if single { 1 } else { (shape.rows as u32).div_ceil(self.program.rows) };
         let name = self.unused(name);
-        self.program.buffers.push(Buffer { name, holds, element, rows, cols: shape.cols as u32, like })
+        self.program.buffers.push(Buffer { name, holds, element, rows, single, cols: shape.cols as u32, width })
     }
 
     /// A name that no other buffer has: shadowing `let`s are told apart by a number.
@@ -266,8 +322,12 @@ impl Builder<'_> {
         (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
     }
 
-    /// Two parameters have as many columns.
-    fn join(&mut self, a: usize, b: usize) {
+    /// Two values have as many columns.
+    fn join(&mut self, a: Width, b: Width) {
+        let (Width::Of { param: a, parts: of_a }, Width::Of { param: b, parts: of_b }) = (a, b) else { return };
+        if of_a != of_b {
+            return;
+        }
         let (from, to) = (self.same[a], self.same[b]);
         // The leader, where it is one of them: its columns are in every loop anyway.
         let (from, to) = if from == self.program.leader { (to, from) } else { (from, to) };
@@ -276,8 +336,9 @@ impl Builder<'_> {
 
     fn finish(mut self) -> Program {
         for id in self.program.buffers.ids() {
-            let like = self.program.buffers[id].like;
-            self.program.buffers[id].like = self.same[like];
+            if let Width::Of { param, .. } = &mut self.program.buffers[id].width {
+                *param = self.same[*param];
+            }
         }
         self.program
     }

@@ -24,24 +24,29 @@ impl VectorPlan {
     /// Bytes of a buffer for a whole piece, in one stage.
     #[must_use]
     pub fn bytes(&self, buffer: BufferId) -> Bytes {
-        row_bytes(&self.program.buffers[buffer]) * u64::from(self.rows)
+        let buffer = &self.program.buffers[buffer];
+        row_bytes(buffer) * if buffer.single { 1 } else { u64::from(self.rows) }
     }
 }
 
-/// Everything in UB grows with the rows of a piece, so buffers are placed for one row, and offsets multiplied.
+/// What grows with the rows of a piece is placed for one row, and offsets multiplied; single rows lie before it.
 pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
     let program = Program::new(task);
     let lives = lives(&program);
-    let (offsets, row) = place(&program, &lives);
-    if row > UB_TASKS {
-        return Err(overflow(task, &program, &lives, row));
+    let mut offsets: Arena<BufferId, Bytes> = program.buffers.ids().map(|_| Bytes(0)).collect();
+    let fixed = place(&program, &lives, true, &mut offsets);
+    let row = place(&program, &lives, false, &mut offsets);
+    if fixed + row > UB_TASKS {
+        return Err(overflow(task, &program, &lives, fixed + row));
     }
     let most_rows = program.buffers.iter().map(|(_, buffer)| u64::from(buffer.rows)).max().unwrap_or(1);
-    let most = (UB_TASKS.0 / row.0.max(1)).min(COPY_BLOCKS / most_rows).max(1) as u32;
+    let most = ((UB_TASKS.0 - fixed.0) / row.0.max(1)).min(COPY_BLOCKS / most_rows).max(1) as u32;
     // As many pieces as it takes, and all about equal.
     let rows = program.rows.div_ceil(program.rows.div_ceil(most));
-    let offsets = offsets.iter().map(|(_, offset)| *offset * u64::from(rows)).collect();
-    Ok(VectorPlan { program, rows, offsets, used: row * u64::from(rows) })
+    for (id, _) in program.buffers.iter().filter(|(_, buffer)| !buffer.single) {
+        offsets[id] = fixed + offsets[id] * u64::from(rows);
+    }
+    Ok(VectorPlan { program, rows, offsets, used: fixed + row * u64::from(rows) })
 }
 
 /// Bytes for one row of a piece, in one stage.
@@ -78,17 +83,23 @@ fn lives(program: &Program) -> Arena<BufferId, Life> {
     program.buffers.ids().map(life).collect()
 }
 
-/// Offsets for one row, and their end: stages first, then every value at the lowest place that is free while it lives.
-fn place(program: &Program, lives: &Arena<BufferId, Life>) -> (Arena<BufferId, Bytes>, Bytes) {
-    let mut offsets: Arena<BufferId, Bytes> = program.buffers.ids().map(|_| Bytes(0)).collect();
+/// Places single rows, or all others for one row of a piece, and tells where they end: stages first, then every value at
+/// the lowest place that is free while it lives.
+fn place(
+    program: &Program,
+    lives: &Arena<BufferId, Life>,
+    single: bool,
+    offsets: &mut Arena<BufferId, Bytes>,
+) -> Bytes {
+    let buffers = || program.buffers.iter().filter(|(_, buffer)| buffer.single == single);
     let mut end = Bytes(0);
-    for (id, buffer) in program.buffers.iter().filter(|(_, buffer)| buffer.holds != Holds::Value) {
+    for (id, buffer) in buffers().filter(|(_, buffer)| buffer.holds != Holds::Value) {
         offsets[id] = end;
         end += row_bytes(buffer) * 2;
     }
     let values = end;
     let mut placed: Vec<BufferId> = Vec::new();
-    for (id, buffer) in program.buffers.iter().filter(|(_, buffer)| buffer.holds == Holds::Value) {
+    for (id, buffer) in buffers().filter(|(_, buffer)| buffer.holds == Holds::Value) {
         let bytes = row_bytes(buffer);
         let range = |other: BufferId| (offsets[other], offsets[other] + row_bytes(&program.buffers[other]));
         let others: Vec<BufferId> = placed.iter().copied().filter(|&other| overlap(lives[id], lives[other])).collect();
@@ -107,7 +118,7 @@ fn place(program: &Program, lives: &Arena<BufferId, Life>) -> (Arena<BufferId, B
         end = end.max(at + bytes);
         placed.push(id);
     }
-    (offsets, end)
+    end
 }
 
 /// The lowest start from `from` on with `bytes` that none of the ranges meets.

@@ -29,7 +29,7 @@ enum class VOp : uint8_t {
     Adds, Muls, Maxs, Mins, Axpy,             // a source and a scalar
     Exp, Ln, Sqrt, Rsqrt, Reciprocal, Abs, Relu, Copy, // one source
     Duplicate,                                // none
-    Cast, Compare, Select, Gather, Brcb, WholeReduceSum, WholeReduceMax,
+    Cast, Compare, Select, Gather, GatherMask, Brcb, WholeReduceSum, WholeReduceMax,
 };
 
 /// One vector call. In the count form `masked` is false and strides mean nothing.
@@ -40,7 +40,7 @@ struct VectorCall {
     uint64_t scalar;
     int64_t count;
     bool masked;
-    uint8_t mode; ///< RoundMode, CMPMODE or ReduceOrder
+    uint8_t mode; ///< RoundMode, CMPMODE, ReduceOrder, or GatherMask's pattern
     uint64_t mask[2];
     uint32_t repeat;
     uint16_t dstBlk, aBlk, bBlk; ///< 32 B
@@ -75,6 +75,8 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &param
 
 // vector.h
 void vector(const VectorCall &call, Where where);
+/// Elements that a GatherMask packs.
+uint64_t kept(const VectorCall &call);
 
 // sync.h
 void setFlag(HardEvent event, int32_t id, Where where);

@@ -149,6 +149,16 @@ struct BinaryRepeatParams {
           src0RepStride(src0Rep), src1RepStride(src1Rep) {}
 };
 
+struct GatherMaskParams {
+    uint8_t src0BlockStride = 1;
+    uint16_t repeatTimes = 0;
+    uint16_t src0RepeatStride = 8;
+    uint8_t src1RepeatStride = 8;
+    GatherMaskParams() = default;
+    GatherMaskParams(uint8_t blk, uint16_t repeat, uint16_t rep, uint8_t patternRep)
+        : src0BlockStride(blk), repeatTimes(repeat), src0RepeatStride(rep), src1RepeatStride(patternRep) {}
+};
+
 struct BrcbRepeatParams {
     uint16_t dstBlkStride = 1;
     uint16_t dstRepStride = 8;

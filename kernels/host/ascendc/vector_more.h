@@ -1,4 +1,4 @@
-// Vector calls that change type or shape: Cast, Compare and Select, Gather, Brcb, reductions.
+// Vector calls that change type or shape: Cast, Compare and Select, Gather, GatherMask, Brcb, reductions.
 #pragma once
 
 #include "ascendc/vector.h"
@@ -38,6 +38,20 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
                    const uint32_t base, const uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Gather", host::VOp::Gather, dst);
     call.a = src.place(), call.b = offsets.place(), call.scalar = base, call.count = count;
+    host::vector(call, where);
+}
+
+/// Packs the elements that a built-in pattern chooses: 1 even ones, 2 odd ones, 3 to 6 the first to fourth of four, 7 all.
+/// A repeat has `mask` elements where `counted` is set, else 256 B.
+template <typename T>
+inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t pattern, const bool counted,
+                       const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
+                       host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("GatherMask", host::VOp::GatherMask, dst);
+    call.a = src.place(), call.mode = pattern, call.repeat = params.repeatTimes;
+    call.count = counted ? mask : 256 / static_cast<uint32_t>(sizeof(T));
+    call.aBlk = params.src0BlockStride, call.aRep = params.src0RepeatStride;
+    kept = host::kept(call);
     host::vector(call, where);
 }
 

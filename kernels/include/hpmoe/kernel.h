@@ -3,5 +3,6 @@
 
 #include "hpmoe/matmul.h"
 #include "hpmoe/put.h"
+#include "hpmoe/rows.h"
 #include "hpmoe/vector.h"
 #include "hpmoe/worker.h"

@@ -33,10 +33,43 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
                 "{does} values of one size, but the left one is {}x{} and the right one {}x{}",
                 left.rows, left.cols, right.rows, right.cols
             ),
-            "load both from tiles of one size",
+            if left.cols == right.cols && right.rows == 1 {
+                "write `.add_row(&row)` or `.scale_cols(&row)` for one row with all rows"
+            } else if left.rows == right.rows && right.cols == 1 {
+                "write `.scale_rows(&numbers)` for a number with each row"
+            } else {
+                "load both from tiles of one size"
+            },
         ));
     }
     Ok(Shape { element: ElementType::f32, ..left })
+}
+
+/// Rows and one row with as many columns, to as many rows and columns.
+pub(super) fn row_for_all(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
+    let (rows, row) = (operands[0], operands[1]);
+    if (row.rows, row.cols) != (1, rows.cols) {
+        return Err(misshapen(
+            format!(
+                "`{name}` takes one row with a number for each of the {} columns, but here are {}x{} numbers",
+                rows.cols, row.rows, row.cols
+            ),
+            format!("load it from a Tile<f32, 1, {0}> or Tile<bf16, 1, {0}>", rows.cols),
+        ));
+    }
+    Ok(Shape { element: ElementType::f32, ..rows })
+}
+
+/// Half of the columns of a value, of which there is an even number.
+pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
+    let pairs = operands[0];
+    if !pairs.cols.is_multiple_of(2) {
+        return Err(misshapen(
+            format!("`{name}` takes columns in pairs, but here are {}", pairs.cols),
+            "load from a tile with an even number of columns",
+        ));
+    }
+    Ok(Shape { element: ElementType::f32, cols: pairs.cols / 2, ..pairs })
 }
 
 /// The operator of Rust for two values, and for a value and a number on either side, taken as they are or by reference.
@@ -114,6 +147,32 @@ pub(super) use operator;
 mod tests {
     use super::super::tests::value;
     use super::*;
+
+    #[test]
+    fn one_row_has_the_columns_of_all() {
+        assert_eq!(row_for_all("add_row", &[value(8, 16), value(1, 16)]), Ok(value(8, 16)));
+        let misfit = row_for_all("add_row", &[value(8, 16), value(8, 1)]).unwrap_err();
+        assert_eq!(
+            misfit.problem,
+            "`add_row` takes one row with a number for each of the 16 columns, but here are 8x1 numbers"
+        );
+        assert_eq!(misfit.help, "load it from a Tile<f32, 1, 16> or Tile<bf16, 1, 16>");
+    }
+
+    #[test]
+    fn columns_come_in_pairs() {
+        assert_eq!(half_of_columns("odd_columns", &[value(8, 18)]), Ok(value(8, 9)));
+        let misfit = half_of_columns("odd_columns", &[value(8, 15)]).unwrap_err();
+        assert_eq!(misfit.problem, "`odd_columns` takes columns in pairs, but here are 15");
+    }
+
+    #[test]
+    fn a_value_that_is_one_row_or_column_has_operations_of_its_own() {
+        let help = |right| one_size("`+` adds", &[value(8, 16), right]).unwrap_err().help;
+        assert!(help(value(1, 16)).contains("add_row"));
+        assert!(help(value(8, 1)).contains("scale_rows"));
+        assert_eq!(help(value(4, 16)), "load both from tiles of one size");
+    }
 
     #[test]
     fn two_values_need_one_size() {

@@ -6,12 +6,14 @@ mod accumulate;
 mod add;
 mod add_matmul;
 mod add_matmul_t;
+mod add_row;
 mod at_least;
 mod at_most;
 mod cast;
 mod clamp;
 mod div;
 mod elementwise;
+mod even_columns;
 mod exp;
 mod load;
 mod matmul;
@@ -20,8 +22,12 @@ mod max;
 mod min;
 mod mul;
 mod neg;
+mod odd_columns;
 mod product;
 mod put;
+mod row_sum;
+mod scale_cols;
+mod scale_rows;
 mod sigmoid;
 mod silu;
 mod store;
@@ -63,6 +69,12 @@ pub static TABLE: &[&Operation] = &[
     &exp::OPERATION,
     &sigmoid::OPERATION,
     &silu::OPERATION,
+    &scale_rows::OPERATION,
+    &row_sum::OPERATION,
+    &add_row::OPERATION,
+    &scale_cols::OPERATION,
+    &even_columns::OPERATION,
+    &odd_columns::OPERATION,
     &weighted_sum::OPERATION,
     &put::OPERATION,
 ];

@@ -2,7 +2,7 @@
 
 use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Columns, Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Work};
 
 /// Sums over k with weights.
 pub(super) static OPERATION: Operation = Operation {
@@ -12,7 +12,12 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    device: Device::Routine { name: "WeightedSum", scratch: 1 },
+    device: Device::Routine(Routine {
+        name: "WeightedSum",
+        sizes: Sizes::SumOverK,
+        scratch: &[Columns::OfResult],
+        waits: true,
+    }),
     work,
 };
 

@@ -115,6 +115,10 @@ CASE(vector_calls_are_checked) {
     LocalTensor<uint8_t> bits(TPosition::VECCALC, 65536, 1024);
     AIV(W("no vector arithmetic on bfloat16_t", "Cast"), Add(narrow, narrow, narrow, 64));
     AIV(W("CAST_RINT"), Cast(narrow, ub(8192), RoundMode::CAST_NONE, 64));
+    uint64_t kept = 0;
+    AIV(W("src0Pattern"), GatherMask(ub(0), ub(8192), 8, true, 64, {1, 1, 8, 0}, kept));
+    AIV(W("overlap"), GatherMask(ub(0), ub(64), 1, true, 64, {1, 1, 8, 0}, kept));
+    AIV(W("16 or 32 bit"), GatherMask(LocalTensor<int8_t>(TPosition::VECCALC, 0, 64), LocalTensor<int8_t>(TPosition::VECCALC, 8192, 64), 1, true, 64, {1, 1, 8, 0}, kept));
     AIV(W("this pair of types does not exist"), Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
     AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));

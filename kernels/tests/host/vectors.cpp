@@ -164,6 +164,25 @@ CASE(reductions_and_gathers) {
     EXPECT(out[31] == 31.0f && out[32] == 31.5f && out[0] == 0.0f && out[63] == 31.5f);
 }
 
+CASE(gather_mask_packs_what_its_pattern_chooses) {
+    Buffer<float> out(64);
+    uint64_t kept[4] = {};
+    onVector(out, [&] {
+        ramp(ub(0), 192);
+        Duplicate(ub(8192), -1.0f, 64);
+        PipeBarrier<PIPE_V>();
+        GatherMask(ub(8192), ub(0), 1, true, 10, {1, 2, 8, 0}, kept[0]);      // two repeats of ten, 64 apart
+        GatherMask(ub(8192 + 64), ub(0), 2, true, 7, {2, 1, 8, 0}, kept[1]);  // every second block
+        GatherMask(ub(8192 + 96), ub(0), 6, false, 0, {1, 1, 8, 0}, kept[2]); // a whole repeat
+        GatherMask(ub(8192 + 192), ub(0), 7, true, 0, {1, 1, 8, 0}, kept[3]); // nothing
+        show(out, ub(8192), 64);
+    });
+    for (uint32_t i = 0; i < 10; ++i) EXPECT(out[i] == static_cast<float>(i / 5 * 64 + i % 5 * 2));
+    EXPECT(out[10] == -1.0f && out[16] == 1.0f && out[18] == 5.0f && out[19] == -1.0f);
+    for (uint32_t i = 0; i < 16; ++i) EXPECT(out[24 + i] == static_cast<float>(4 * i + 3));
+    EXPECT(out[40] == -1.0f && kept[0] == 10 && kept[1] == 3 && kept[2] == 16 && kept[3] == 0);
+}
+
 CASE(writers_of_different_bytes_of_a_block_do_not_race) {
     Buffer<float> out(8);
     onVector(out, [&] {

@@ -123,14 +123,14 @@ pub fn weights<const K: usize>(case: &Case) -> PerRank<Tensor<f32, K>> {
     })
 }
 
-pub fn experts<const N: usize, const K: usize>(
+pub fn experts<T: Float, const N: usize, const K: usize>(
     case: &Case,
     experts: usize,
     which: u64,
-) -> PerRank<Experts<bf16, N, K>> {
+) -> PerRank<Experts<T, N, K>> {
     let own = experts / case.ep().count();
     PerRank::from_fn(case.ep(), |rank| {
         let mut numbers = Numbers(case.seed ^ (which << 32) ^ (rank.id() as u64) << 40);
-        Experts::from_vec((0..own * N * K).map(|_| bf16::from_f32(numbers.unit() / 8.0)).collect())
+        Experts::from_vec((0..own * N * K).map(|_| T::from_f32(numbers.unit() / 8.0)).collect())
     })
 }

@@ -1,0 +1,33 @@
+//! `value.even_columns()`: every second column, from the first on.
+
+use super::elementwise::{ONE_VALUE, half_of_columns};
+use crate::Value;
+use crate::op::{Device, Operation, Routine, Sizes, Spelling};
+
+/// Half of the columns.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("even_columns"),
+    shape: |operands, _| half_of_columns("even_columns", operands),
+    device: Device::Routine(Routine { name: "EvenColumns", sizes: Sizes::HalfOfColumns, scratch: &[], waits: false }),
+    ..ONE_VALUE
+};
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// Every second column, from the first on: R×2H to R×H. Where nothing else says what H is, it is written:
+    /// `x.even_columns::<64>()`.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let pairs = Value::<1, 4>::new(1, 4, vec![1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!(pairs.even_columns::<2>().as_slice(), [1.0, 3.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there really is an odd number of columns.
+    #[must_use]
+    pub fn even_columns<const H: usize>(&self) -> Value<R, H> {
+        self.every_second(0, "even_columns")
+    }
+}

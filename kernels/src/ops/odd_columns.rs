@@ -1,0 +1,33 @@
+//! `value.odd_columns()`: every second column, from the second on.
+
+use super::elementwise::{ONE_VALUE, half_of_columns};
+use crate::Value;
+use crate::op::{Device, Operation, Routine, Sizes, Spelling};
+
+/// Half of the columns.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("odd_columns"),
+    shape: |operands, _| half_of_columns("odd_columns", operands),
+    device: Device::Routine(Routine { name: "OddColumns", sizes: Sizes::HalfOfColumns, scratch: &[], waits: false }),
+    ..ONE_VALUE
+};
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// Every second column, from the second on: R×2H to R×H. Where nothing else says what H is, it is written:
+    /// `x.odd_columns::<64>()`.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let pairs = Value::<1, 4>::new(1, 4, vec![1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!(pairs.odd_columns::<2>().as_slice(), [2.0, 4.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there really is an odd number of columns.
+    #[must_use]
+    pub fn odd_columns<const H: usize>(&self) -> Value<R, H> {
+        self.every_second(1, "odd_columns")
+    }
+}

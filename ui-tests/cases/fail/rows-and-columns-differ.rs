@@ -1,0 +1,116 @@
+//! Numbers that are not one for each row or column.
+
+use hpmoe_runtime::prelude::*;
+
+#[megakernel]
+mod layer {
+    use hpmoe_runtime::prelude::*;
+
+    pub const HIDDEN: usize = 64;
+    pub const INTER: usize = 32;
+    pub const EXPERTS: usize = 4;
+    pub const TOP_K: usize = 2;
+    pub const TOKENS: usize = 64;
+    pub const TILE_M: usize = 16;
+    pub const TILE_N: usize = 16;
+
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<bf16, TILE_M, HIDDEN>, rows: &mut Tile<bf16, TILE_M, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    #[aic_task]
+    pub fn project(
+        x: &Tile<bf16, TILE_M, HIDDEN>,
+        w: &Tile<bf16, TILE_N, HIDDEN>,
+        y: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    #[aiv_task]
+    pub fn bias(
+        a: &Tile<bf16, TILE_M, INTER>,
+        bias: &Tile<f32, 1, HIDDEN>,
+        b: &mut Tile<bf16, TILE_M, INTER>,
+    ) {
+        b.store(a.load().add_row(&bias.load()));
+    }
+
+    #[aiv_task]
+    pub fn scale(
+        a: &Tile<bf16, TILE_M, INTER>,
+        bias: &Tile<f32, 1, HIDDEN>,
+        b: &mut Tile<bf16, TILE_M, INTER>,
+    ) {
+        b.store(a.load().scale_rows(&bias.load()));
+    }
+
+    #[aiv_task]
+    pub fn twice(
+        a: &Tile<bf16, TILE_M, INTER>,
+        bias: &Tile<f32, 1, HIDDEN>,
+        b: &mut Tile<bf16, TILE_M, INTER>,
+    ) {
+        let a = a.load();
+        b.store(&a * (&a).row_sum());
+    }
+
+    #[aiv_task]
+    pub fn halves(
+        a: &Tile<bf16, TILE_M, INTER>,
+        bias: &Tile<f32, 1, HIDDEN>,
+        b: &mut Tile<bf16, TILE_M, INTER>,
+    ) {
+        b.store(a.load().even_columns());
+    }
+
+    #[aiv_task]
+    pub fn pairs(
+        a: &Tile<bf16, TILE_M, INTER>,
+        bias: &Tile<f32, 1, HIDDEN>,
+        b: &mut Tile<bf16, TILE_M, INTER>,
+    ) {
+        b.store(a.load().even_columns().even_columns().even_columns().odd_columns().odd_columns().odd_columns());
+    }
+
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        w: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        bias: &PerRank<Experts<f32, 1, HIDDEN>>,
+    ) {
+        let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let a = PerRank::ragged::<bf16, INTER>(ep, route);
+        let b = PerRank::ragged::<bf16, INTER>(ep, route);
+        let c = PerRank::ragged::<bf16, INTER>(ep, route);
+        let d = PerRank::ragged::<bf16, INTER>(ep, route);
+        let f = PerRank::ragged::<bf16, INTER>(ep, route);
+        let g = PerRank::ragged::<bf16, INTER>(ep, route);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<TILE_M>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &w[r].expert(e).tile(n), &mut a[r].group(e, m).cols(n));
+                    }
+                    bias(&a[r].group(e, m), &bias[r].expert(e).tile(0), &mut b[r].group(e, m));
+                    scale(&a[r].group(e, m), &bias[r].expert(e).tile(0), &mut c[r].group(e, m));
+                    twice(&a[r].group(e, m), &bias[r].expert(e).tile(0), &mut d[r].group(e, m));
+                    halves(&a[r].group(e, m), &bias[r].expert(e).tile(0), &mut f[r].group(e, m));
+                    pairs(&a[r].group(e, m), &bias[r].expert(e).tile(0), &mut g[r].group(e, m));
+                }
+            }
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,146 @@
+//! Operations on rows and columns of values: bias and scales, gates between columns, sums of rows, tiles of one column.
+
+use hpmoe_runtime::prelude::*;
+
+/// Interleaved gates and ups with a bias, normalised by rows, scaled, and summed.
+#[megakernel]
+pub mod rows {
+    use hpmoe_runtime::prelude::*;
+
+    /// Columns of a token: gates between ups.
+    pub const PAIRED: usize = 2 * HIDDEN;
+    /// Two repeats of a vector call and some.
+    pub const HIDDEN: usize = 150;
+    pub const EXPERTS: usize = 4;
+    pub const TOP_K: usize = 2;
+    pub const TOKENS: usize = 40;
+    /// Rows of the vector tasks' tiles, more than a piece has, and of a put.
+    pub const TALL: usize = 96;
+    pub const PUT: usize = 8;
+    pub const BLOCK: usize = 5;
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    /// Columns of a tile, and of its half: the last ones are narrower.
+    pub const PAIRS: usize = 80;
+    pub const HALF: usize = PAIRS / 2;
+    /// So many that the next row is out of reach of a vector call.
+    pub const WIDE: usize = 2050;
+
+    pub const LIMIT: f32 = 0.75;
+    pub const MEAN: f32 = 1.0 / (HIDDEN as f32);
+
+    #[comm_put]
+    pub fn put<const C: usize>(from: &Tile<bf16, PUT, C>, to: &mut Tile<bf16, PUT, C>) {
+        to.put(from);
+    }
+
+    /// A bias for each column, then every second column apart.
+    #[aiv_task]
+    pub fn gate(x: &Tile<bf16, TALL, PAIRS>, bias: &Tile<bf16, 1, PAIRS>, h: &mut Tile<f32, TALL, HALF>) {
+        let x = x.load().add_row(&(bias.load() - 0.125));
+        let gate = x.even_columns().at_most(LIMIT);
+        h.store((x.odd_columns().clamp(-LIMIT, LIMIT) + 1.0) * &gate * gate.sigmoid());
+    }
+
+    /// A sum for each row, of columns that have scales.
+    #[aiv_task]
+    pub fn squares(h: &Tile<f32, TALL, HIDDEN>, scale: &Tile<f32, 1, HIDDEN>, sums: &mut Tile<f32, TALL, 1>) {
+        let h = h.load();
+        sums.store((&h * &h).scale_cols(&scale.load()).row_sum() * MEAN + 2.0);
+    }
+
+    /// A number for each row.
+    #[aiv_task]
+    pub fn normalise(h: &Tile<f32, TALL, HIDDEN>, sums: &Tile<f32, TALL, 1>, z: &mut Tile<bf16, TALL, HIDDEN>) {
+        z.store(h.load().scale_rows(&(1.0 / sums.load())));
+    }
+
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, HIDDEN>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        each: &Tile<f32, BLOCK, 1>,
+        y: &mut Tile<f32, BLOCK, HIDDEN>,
+        total: &mut Tile<f32, BLOCK, 1>,
+    ) {
+        let sum = slots.load().weighted_sum(&weights.load()).scale_rows(&each.load());
+        total.store(sum.row_sum());
+        y.store(&sum);
+    }
+
+    /// Few rows, far from one another.
+    #[aiv_task]
+    pub fn far(wide: &Tile<f32, BLOCK, WIDE>, each: &Tile<f32, BLOCK, 1>, z: &mut Tile<bf16, BLOCK, 1>) {
+        z.store(wide.load().row_sum() - each.load());
+    }
+
+    /// Single rows alone: the row of a block is all there is.
+    #[aiv_task]
+    pub fn single(each: &Tile<f32, 1, HIDDEN>, more: &Tile<f32, 1, HIDDEN>, y: &mut Tile<f32, 1, HIDDEN>) {
+        let each = each.load();
+        y.store(each.add_row(&each).scale_cols(&more.load()));
+    }
+
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, PAIRED>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        each: &PerRank<Tensor<f32, 1>>,
+        wide: &PerRank<Tensor<f32, WIDE>>,
+        bias: &PerRank<Experts<bf16, 1, PAIRED>>,
+        scale: &PerRank<Experts<f32, 3, HIDDEN>>,
+        y: &mut PerRank<Tensor<f32, HIDDEN>>,
+        twice: &mut PerRank<Tensor<f32, HIDDEN>>,
+        total: &mut PerRank<Tensor<f32, 1>>,
+        z: &mut PerRank<Tensor<bf16, 1>>,
+    ) {
+        let recv = PerRank::symmetric::<bf16, PAIRED>(ep, route);
+        let h = PerRank::ragged::<f32, HIDDEN>(ep, route);
+        let sums = PerRank::ragged::<f32, 1>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    put(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TALL>(e) {
+                    for n in 0..PAIRED.div_ceil(PAIRS) {
+                        gate(
+                            &recv[r].group(e, m).cols(n),
+                            &bias[r].expert(e).tile(0).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
+                    }
+                    squares(&h[r].group(e, m), &scale[r].expert(e).tile(2), &mut sums[r].group(e, m));
+                    normalise(&h[r].group(e, m), &sums[r].group(e, m), &mut out[r].group(e, m));
+                }
+                for src in ep {
+                    for s in route.sends::<PUT>(src, e) {
+                        put(&out[r].rows_of(&s), &mut back[src].scatter(&s));
+                    }
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                far(&wide[r].rows(t), &each[r].rows(t), &mut z[r].rows(t));
+                combine(
+                    &back[r].slots(t),
+                    &weights[r].rows(t),
+                    &each[r].rows(t),
+                    &mut y[r].rows(t),
+                    &mut total[r].rows(t),
+                );
+            }
+            for t in route.token_blocks::<1>(r) {
+                single(&y[r].rows(t), &y[r].rows(t), &mut twice[r].rows(t));
+            }
+        }
+    }
+}
