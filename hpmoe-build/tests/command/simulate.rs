@@ -96,6 +96,26 @@ fn routings_come_from_names_and_files() {
 }
 
 #[test]
+fn what_was_tuned_is_simulated_unless_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = folder.path().join("layer.rs");
+    std::fs::copy(LAYER, &layer).unwrap();
+    let text = "[[tuned]]\nkernel = \"moe_ffn\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\n\
+        shape = { EXPERTS = 16, HIDDEN = 1024, INTER = 256, TOKENS = 256, TOP_K = 4 }\n\
+        choices.forward = { put_cores = 3 }\n";
+    std::fs::write(folder.path().join("layer.tuned.toml"), text).unwrap();
+    let of = |more: &[&str]| {
+        let base = ["simulate", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json"];
+        json(&[&base, more].concat())
+    };
+    let (tuned, untuned) = (of(&[]), of(&["--untuned"]));
+    assert_eq!((tuned["schedule"].as_str(), untuned["schedule"].as_str()), (Some("tuned"), Some("default")));
+    // Three cores that put are too few.
+    assert!(number(&tuned, "simulated_us") > number(&untuned, "simulated_us"));
+    assert_eq!(of(&["--set", "TOKENS=128"])["schedule"], "default");
+}
+
+#[test]
 fn bad_input_is_told_in_a_line() {
     for (more, said) in [
         (["--constant", "sync.tile_overhed_ns=1"], "is `sync.tile_overhead_ns` meant?"),

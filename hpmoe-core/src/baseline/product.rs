@@ -20,17 +20,23 @@ impl Tiles {
     }
 }
 
-/// The share of a core, in base tiles. Tiles at the edges count by their part of a whole one.
+/// The share of a core, in base tiles. A side of the product that is shorter than a base tile makes its tiles shorter;
+/// of a longer one, tiles at the edge count by their part of a whole one. Panels are read whole all the same.
 pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Target, efficiency: Efficiency) -> Work {
     let total = product.base_tiles(rows);
     let (own, k) = (tiles.of(total), product.k.at(rows));
     if own == 0 || k == 0 {
         return Work::Empty;
     }
-    let [m, n, _] = BASE_TILE;
-    let whole = f64::from(product.m.at(rows)) / f64::from(m) * f64::from(product.n.at(rows)) / f64::from(n);
-    let tiles_of_core = (whole * f64::from(own) / f64::from(total)) as f32;
+    let side = |extent: u32, base: u32| {
+        let tile = extent.min(base);
+        (tile, f64::from(extent) / f64::from(tile * extent.div_ceil(base)))
+    };
+    let (m, part_of_m) = side(product.m.at(rows), BASE_TILE[0]);
+    let (n, part_of_n) = side(product.n.at(rows), BASE_TILE[1]);
+    let tiles_of_core = (f64::from(own) * part_of_m * part_of_n) as f32;
     let (left_reuse, right_reuse) = reuse(product, rows, target);
+    let (left_reuse, right_reuse) = (left_reuse * part_of_n as f32, right_reuse * part_of_m as f32);
     Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
 }
 
@@ -51,7 +57,7 @@ fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
 mod tests {
     use super::{Tiles, product};
     use crate::baseline::{Kind, Operator, Shape};
-    use crate::simulate::{Efficiency, Work};
+    use crate::simulate::{Cost, Costs, Efficiency, Work};
     use crate::target::Target;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
@@ -83,11 +89,29 @@ mod tests {
 
     #[test]
     fn tiles_at_the_edge_count_by_their_part() {
-        // 100 of 128 rows: 16 tiles, of which 16 cores have one.
-        let Work::Gemm { tiles, .. } = share(Operator::UpProj, 100, 15) else { panic!("a product") };
-        assert_eq!(tiles, 100.0 / 128.0);
+        // 300 of 3 x 128 rows: 48 tiles, of which each core has two.
+        let Work::Gemm { tiles, right_reuse, .. } = share(Operator::UpProj, 300, 15) else { panic!("a product") };
+        assert_eq!((tiles, right_reuse), (2.0 * 300.0 / 384.0, 3.0 * 300.0 / 384.0));
+        // 100 rows: 16 tiles, of which 16 cores have one.
+        let Work::Gemm { m, tiles, .. } = share(Operator::UpProj, 100, 15) else { panic!("a product") };
+        assert_eq!((m, tiles), (100, 1.0));
         assert_eq!(share(Operator::UpProj, 100, 16), Work::Empty);
         assert_eq!(share(Operator::W2Grad, 0, 0), Work::Empty);
+    }
+
+    #[test]
+    fn weights_are_read_once_however_few_rows_there_are() {
+        let costs = Costs::new(&Target::ascend_a3());
+        for rows in [1, 32, 127, 128, 130, 200, 256, 1000] {
+            let hbm = |core| match costs.of(0, &share(Operator::UpProj, rows, core)) {
+                Cost::Shared(shared) => shared.hbm,
+                _ => 0.0,
+            };
+            let read: f64 = (0..24).map(hbm).sum();
+            let (rows, weights) = (f64::from(rows), 2.0 * 7168.0 * 4096.0);
+            let right = weights + rows * 2.0 * (7168.0 + 4096.0);
+            assert!((read / right - 1.0).abs() < 1e-6, "{read} instead of {right} for {rows} rows");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::parse_settings;
 use hpmoe_core::compile::{front, modules};
 use hpmoe_core::finding::Diagnostic;
-use hpmoe_core::schedule::{Cores, Schedule, schedule, schedule_for};
+use hpmoe_core::graph::TaskGraph;
+use hpmoe_core::schedule::{Choices, Cores, Schedule, schedule, schedule_with};
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::{ValidSchedule, validate};
@@ -77,9 +78,9 @@ impl Input {
 }
 
 /// The taskflow of that name, as NAME or KERNEL::NAME; without a name, the only one.
-pub(crate) fn chosen(flows: Vec<CheckedGraph>, name: Option<&str>) -> Result<CheckedGraph, String> {
-    let full = |flow: &CheckedGraph| format!("{}::{}", flow.graph().kernel, flow.graph().taskflow);
-    let is = |flow: &CheckedGraph| name.is_none_or(|name| flow.graph().taskflow == name || full(flow) == name);
+pub(crate) fn chosen<T>(flows: Vec<T>, graph: impl Fn(&T) -> &TaskGraph, name: Option<&str>) -> Result<T, String> {
+    let full = |flow: &T| format!("{}::{}", graph(flow).kernel, graph(flow).taskflow);
+    let is = |flow: &T| name.is_none_or(|name| graph(flow).taskflow == name || full(flow) == name);
     let names = flows.iter().map(full).collect::<Vec<_>>().join(", ");
     let mut found = flows.into_iter().filter(is);
     match (found.next(), found.next(), name) {
@@ -101,9 +102,13 @@ pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<Val
     valid(checked, schedule(checked, Cores::of(matrix_cores)))
 }
 
-/// The same for the dies of a target.
-pub(crate) fn scheduled_on(checked: &CheckedGraph, target: &Target) -> Result<ValidSchedule, String> {
-    valid(checked, schedule_for(checked, target))
+/// The same for the dies of a target, with choices.
+pub(crate) fn scheduled_with(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+) -> Result<ValidSchedule, String> {
+    valid(checked, schedule_with(checked, target, choices))
 }
 
 fn valid(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, String> {

@@ -165,6 +165,9 @@ pub(crate) struct Simulate {
     /// The taskflow of `ours`, as NAME or KERNEL::NAME; without, the one called as the direction.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
+    /// Leaves alone what `tune` has kept, and simulates the default schedule.
+    #[arg(long)]
+    pub(crate) untuned: bool,
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,

@@ -3,6 +3,7 @@
 use crate::input::{Input, chosen, scheduled};
 use crate::options::Schedule;
 use crate::routing::{Sizes, routing};
+use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::simulate::{CoreKind, Cursor, Ours, Program as _, Task};
 use hpmoe_core::target::Target;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use std::path::Path;
 /// Writes the queues of all ranks with the extents of a routing.
 pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
     let flows = Input::read(&options.source()?)?.flows()?;
-    let checked = chosen(flows, options.taskflow.as_deref())?;
+    let checked = chosen(flows, CheckedGraph::graph, options.taskflow.as_deref())?;
     let valid = scheduled(&checked, options.matrix_cores)?;
     let sizes = &checked.graph().sizes;
     let small = |size: usize| u32::try_from(size).map_err(|_| format!("{size} is too much to export"));

@@ -2,6 +2,7 @@
 
 use super::runs::Run;
 use super::scenario::Scenario;
+use crate::options::Policy;
 use hpmoe_core::simulate::{CoreKind, Spent, Time};
 use serde_json::{Value, json};
 
@@ -39,6 +40,9 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
         "refused_by_the_original": run.limits,
         "assumed": super::assumed(scenario, &[run.policy]),
     });
+    if run.policy == Policy::Ours {
+        value["schedule"] = json!(if scenario.tuned { "tuned" } else { "default" });
+    }
     if let Some(extras) = run.extras {
         value["extras_us"] = json!(extras.us());
     }

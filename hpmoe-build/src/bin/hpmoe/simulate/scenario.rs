@@ -1,7 +1,8 @@
 //! What is simulated: a layer, a routing and a target.
 
-use crate::input::{Input, chosen, scheduled_on};
+use crate::input::{chosen, scheduled_with};
 use crate::options::{Direction, Policy, Simulate, Switch};
+use crate::plan::plans;
 use crate::routing::{Sizes, routing};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::baseline::{self, Original, Replay, Serial, Shape};
@@ -20,6 +21,8 @@ pub(crate) struct Scenario {
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
+    /// Whether the schedule of `ours` was tuned for this shape and target.
+    pub(crate) tuned: bool,
     kernel: TaskGraph,
     ours: Option<(CheckedGraph, ValidSchedule)>,
 }
@@ -36,14 +39,17 @@ impl Scenario {
             Direction::Forward => baseline::Direction::Forward,
             Direction::Backward => baseline::Direction::Backward,
         };
-        let flows = Input::of(&options.file, &options.settings)?.flows()?;
-        let first = flows.first().ok_or("the file has no taskflow")?.graph().clone();
+        let plans = plans(&options.file, &options.settings, &target, !options.untuned)?;
+        let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
+        let mut tuned = false;
         let ours = if policies.contains(&Policy::Ours) {
             let name = options.taskflow.as_deref().unwrap_or(direction.name());
             let others = "or --policy hyperparallel or serial";
-            let checked = chosen(flows, Some(name)).map_err(|problem| format!("{problem}, {others}"))?;
-            let valid = scheduled_on(&checked, &target)?;
-            Some((checked, valid))
+            let plan = chosen(plans, |plan| plan.checked.graph(), Some(name))
+                .map_err(|problem| format!("{problem}, {others}"))?;
+            let valid = scheduled_with(&plan.checked, &target, &plan.choices)?;
+            tuned = plan.tuned;
+            Some((plan.checked, valid))
         } else {
             None
         };
@@ -61,7 +67,7 @@ impl Scenario {
             Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
             None => kernel.kernel.clone(),
         };
-        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, kernel, ours })
+        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, tuned, kernel, ours })
     }
 
     /// The layer as the baselines know it, from the constants `HIDDEN` and `INTER`.

@@ -9,7 +9,12 @@ use std::fmt::Write as _;
 
 /// Everything about the runs, and what it rests on.
 pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
-    let mut text = about(options, scenario) + "\n\n";
+    let schedule = match (options.policy, scenario.tuned) {
+        (Some(Policy::Hyperparallel | Policy::Serial), _) => "",
+        (_, true) => "ours with its tuned schedule\n",
+        (_, false) => "ours with the default schedule\n",
+    };
+    let mut text = format!("{}\n{schedule}\n", about(options, scenario));
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
     text.push_str(&spent(scenario, runs));
