@@ -5,7 +5,7 @@ mod layers;
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
-    let own: [std::path::PathBuf; 7] = ["ffn", "deep", "elementwise", "mixed", "odd", "products", "rows"]
+    let own: [std::path::PathBuf; 8] = ["bytes", "deep", "elementwise", "ffn", "mixed", "odd", "products", "rows"]
         .map(|name| format!("kernels/{name}.rs").into());
     hpmoe_build::kernels(own.into_iter().chain(layers::write()).chain(layers::write_variants(["moe_clipped"]))).build();
     // So few cores that each has several tiles of a task.

@@ -11,9 +11,10 @@ mod sealed {
     impl Sealed for half::bf16 {}
     impl Sealed for f32 {}
     impl Sealed for i32 {}
+    impl Sealed for i8 {}
 }
 
-/// An element type of tensors and tiles: `bf16`, `f32` or `i32`.
+/// An element type of tensors and tiles: `bf16`, `f32`, `i32` or `i8`.
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The same type as a value.
     const TYPE: ElementType;
@@ -21,10 +22,14 @@ pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + 
     const POISON: Self;
 }
 
-/// An element type that can be loaded and computed with.
-pub trait Float: Element {
+/// An element type that can be loaded: each of its numbers is an f32.
+pub trait Number: Element {
     /// Widens exactly.
     fn to_f32(self) -> f32;
+}
+
+/// An element type that can be loaded, rounded to and stored.
+pub trait Float: Number {
     /// Rounds to nearest, ties to even.
     fn from_f32(value: f32) -> Self;
 }
@@ -44,21 +49,36 @@ impl Element for i32 {
     const POISON: Self = -1;
 }
 
-impl Float for bf16 {
+impl Element for i8 {
+    const TYPE: ElementType = ElementType::i8;
+    const POISON: Self = -1;
+}
+
+impl Number for bf16 {
     fn to_f32(self) -> f32 {
         self.to_f32()
     }
+}
 
+impl Number for f32 {
+    fn to_f32(self) -> f32 {
+        self
+    }
+}
+
+impl Number for i8 {
+    fn to_f32(self) -> f32 {
+        self.into()
+    }
+}
+
+impl Float for bf16 {
     fn from_f32(value: f32) -> Self {
         Self::from_f32(value)
     }
 }
 
 impl Float for f32 {
-    fn to_f32(self) -> f32 {
-        self
-    }
-
     fn from_f32(value: f32) -> Self {
         value
     }
@@ -82,7 +102,7 @@ mod tests {
     fn poison_has_all_bits_set() {
         assert_eq!(bf16::POISON.to_bits(), 0xffff);
         assert_eq!(f32::POISON.to_bits(), 0xffff_ffff);
-        assert_eq!(i32::POISON, -1);
+        assert_eq!((i32::POISON, i8::POISON), (-1, -1));
         assert!(bf16::POISON.to_f32().is_nan());
     }
 }

@@ -26,7 +26,7 @@ mod tile;
 mod value;
 mod workspace;
 
-pub use element::{Element, Float};
+pub use element::{Element, Float, Number};
 pub use experts::Experts;
 pub use half::bf16;
 pub use per_rank::PerRank;

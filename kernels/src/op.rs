@@ -12,11 +12,13 @@ pub enum ElementType {
     f32,
     /// 32-bit two's complement.
     i32,
+    /// 8-bit two's complement.
+    i8,
 }
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [Self; 3] = [Self::bf16, Self::f32, Self::i32];
+    pub const ALL: [Self; 4] = [Self::bf16, Self::f32, Self::i32, Self::i8];
 
     /// The name in Rust source.
     #[must_use]
@@ -25,6 +27,7 @@ impl ElementType {
             Self::bf16 => "bf16",
             Self::f32 => "f32",
             Self::i32 => "i32",
+            Self::i8 => "i8",
         }
     }
 
@@ -35,6 +38,7 @@ impl ElementType {
             Self::bf16 => "bfloat16_t",
             Self::f32 => "float",
             Self::i32 => "int32_t",
+            Self::i8 => "int8_t",
         }
     }
 
@@ -42,6 +46,7 @@ impl ElementType {
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
+            Self::i8 => 1,
             Self::bf16 => 2,
             Self::f32 | Self::i32 => 4,
         }

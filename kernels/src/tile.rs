@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use crate::buffer::Buffer;
-use crate::{Element, Float};
+use crate::{Element, Float, Number};
 
 /// As many rows as an expert has: the height of a tile of all rows received for it, `Tile<bf16, RAGGED, COLS>`.
 ///
@@ -209,7 +209,9 @@ impl<T: Float> TileBuf<T> {
     pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
         Self::from_slice(rows, cols, &values.iter().map(|value| T::from_f32(*value)).collect::<Vec<_>>())
     }
+}
 
+impl<T: Number> TileBuf<T> {
     /// All elements, row after row, widened.
     #[must_use]
     pub fn to_f32(&self) -> Vec<f32> {

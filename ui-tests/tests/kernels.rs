@@ -1,5 +1,7 @@
 //! Small kernels on random routings: the megakernel gives the bits of the same function run sequentially.
 
+#[path = "../kernels/bytes.rs"]
+mod bytes_file;
 #[path = "../kernels/coarse.rs"]
 mod coarse_file;
 #[path = "../kernels/deep.rs"]
@@ -30,7 +32,7 @@ use mixed_file::mixed;
 use odd_file::odd;
 use products_file::products;
 use proptest::prelude::*;
-use random::{Case, cases, experts, ids, numbers, weights};
+use random::{Case, bytes, cases, experts, ids, numbers, weights};
 use rows_file::rows;
 
 /// `mixed.tuned.toml` lies beside the source.
@@ -164,6 +166,23 @@ proptest! {
         );
         let equal = y.iter().eq(y2.iter()) && twice.iter().eq(twice2.iter());
         check(&case, report, equal && total.iter().eq(total2.iter()) && z.iter().eq(z2.iter()))?;
+    }
+
+    #[test]
+    fn bytes_are_widened(case in cases(bytes_file::bytes::EXPERTS, bytes_file::bytes::TOKENS)) {
+        use bytes_file::bytes::{EXPERTS, TOP_K, forward};
+        let ep = case.ep();
+        let route = Route::new(ep, EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
+        let (x, scale, w) = (bytes(&case), weights(&case), weights(&case));
+        let offset = PerRank::from_fn(ep, |rank| {
+            let count = EXPERTS / ep.count() * bytes_file::bytes::HIDDEN;
+            Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect())
+        });
+        let (mut expected, mut same) = (case.zeros(), case.zeros());
+        forward(ep, &route, &x, &scale, &offset, &w, &mut expected, &mut same);
+        let (mut found, mut same2) = (case.zeros(), case.zeros());
+        let report = forward::launch(&case.group(), &route, &x, &scale, &offset, &w, &mut found, &mut same2);
+        check(&case, report, expected.iter().eq(found.iter()) && same.iter().eq(same2.iter()))?;
     }
 
     #[test]

@@ -5,7 +5,6 @@ use crate::graph::Task;
 use crate::ids::Arena;
 use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan, Width};
 use crate::units::Bytes;
-use hpmoe_kernels::op::Sizes;
 
 /// Names that the function has for itself.
 const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
@@ -186,16 +185,16 @@ impl Emitter<'_> {
         let mut arguments = vec![self.operand(call.to)];
         arguments.extend(call.from.iter().map(|&id| self.operand(id)));
         let function = match call.instruction {
-            Instruction::Routine(routine) => {
+            Instruction::Routine { name: routine, terms, .. } => {
                 let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
                 arguments.extend(call.scratch.iter().map(|&id| self.operand(id)));
                 let [_, rows] = rows(to);
                 arguments.push(rows);
                 arguments.push(columns(values.width, &self.params));
-                if routine.sizes == Sizes::SumOverK {
+                if terms {
                     arguments.push(int(values.rows / to.rows));
                 }
-                return Stmt::call(routine.name, arguments);
+                return Stmt::call(routine, arguments);
             }
             Instruction::Widen => {
                 arguments.push(name("RoundMode::CAST_NONE"));
@@ -285,7 +284,7 @@ impl Extent {
 /// Those of all calls in count form.
 fn extents(plan: &VectorPlan) -> Vec<Extent> {
     let mut extents = Vec::new();
-    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine(_)));
+    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine { .. }));
     for call in counted {
         let extent = Extent::of(&plan.program.buffers[call.to]);
         if !extents.contains(&extent) {
@@ -310,7 +309,7 @@ fn barriers(plan: &VectorPlan) -> Vec<bool> {
         found.clear();
         for call in &program.calls {
             let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
-            let waits = matches!(call.instruction, Instruction::Routine(routine) if routine.waits);
+            let waits = matches!(call.instruction, Instruction::Routine { waits: true, .. });
             let needed = !waits && touched.copied().any(|id| meets(id, &open));
             if needed || waits {
                 open.clear();

@@ -3,7 +3,7 @@
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id, ValueId};
-use hpmoe_kernels::op::{Columns, Device, ElementType, Routine, Shape, Sizes, Slot, VectorCall};
+use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall};
 
 /// A buffer of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -80,7 +80,14 @@ pub enum Instruction {
     /// `Duplicate(dst, scalar, count)`.
     Fill(f32),
     /// A routine of the device library; its scratch follows its operands.
-    Routine(Routine),
+    Routine {
+        /// Its name.
+        name: &'static str,
+        /// It begins by waiting for the vector unit.
+        waits: bool,
+        /// It takes the rows of its first operand for each row that it makes.
+        terms: bool,
+    },
 }
 
 /// One call.
@@ -203,7 +210,8 @@ impl Builder<'_> {
             Device::Routine(routine) => {
                 let scratch = self.scratch(routine.scratch, &name, &step.result, made);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                let instruction = Instruction::Routine(routine);
+                let (name, waits, terms) = (routine.name, routine.waits, routine.sizes == Sizes::SumOverK);
+                let instruction = Instruction::Routine { name, waits, terms };
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
@@ -232,8 +240,20 @@ impl Builder<'_> {
         // A `let` may have the name of the tile that it loads.
         let taken = self.task.params.iter().any(|other| other.name == name);
         let name = if taken { format!("{name}_value") } else { name };
+        if shape.element == ElementType::i8 {
+            return self.load_bytes(step, input, &shape, made, name);
+        }
         let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, made);
         self.call(step, Instruction::Widen, to, &[input]);
+        to
+    }
+
+    /// There is no way from bytes to f32 but by half, which has as many bits as bf16.
+    fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
+        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
+        let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
+        let instruction = Instruction::Routine { name: "WidenBytes", waits: false, terms: false };
+        self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
         to
     }
 

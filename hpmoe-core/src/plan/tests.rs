@@ -1,7 +1,9 @@
 use super::vector::clashing;
 use super::*;
+use crate::compile::{front, modules};
 use crate::graph::TaskGraph;
 use crate::schedule::fixture::{Layer, moe_ffn};
+use crate::syntax::Overrides;
 use hpmoe_kernels::op::Shape;
 
 fn plan_of(graph: &TaskGraph, task: &str) -> Result<Plan, Overflow> {
@@ -14,6 +16,14 @@ fn vector_plan(graph: &TaskGraph, task: &str) -> VectorPlan {
         Ok(Plan::Vector(plan)) => plan,
         other => panic!("`{task}` runs on vector cores, but its plan is {other:?}"),
     }
+}
+
+/// All plans of a kernel of vector tasks.
+fn plans(source: &str) -> Vec<(String, VectorPlan)> {
+    let module = &modules(source).unwrap()[0];
+    let flow = front(module, &Overrides::new()).expect("the kernel has no faults").flows.remove(0);
+    let tasks: Vec<_> = flow.graph().tasks.iter().filter(|(_, task)| task.core == Core::Vector).collect();
+    tasks.iter().map(|(_, task)| (task.label.clone(), vector_plan(flow.graph(), &task.label))).collect()
 }
 
 fn products(graph: &TaskGraph) -> Vec<Product> {
@@ -81,6 +91,37 @@ fn the_sum_over_k_takes_whole_tokens() {
     assert_eq!(plan.used, Bytes((2 * 8 * 2048 + 2 * 64 + 2 * 2048 + 10 * 4096) * u64::from(plan.rows)));
     assert_eq!(plan.rows, 2);
     assert_eq!(clashing(&plan), None);
+}
+
+#[test]
+fn single_rows_lie_before_what_grows_with_a_piece() {
+    let plans = plans(include_str!("../../../ui-tests/kernels/rows.rs"));
+    for (task, plan) in &plans {
+        assert_eq!(clashing(plan), None, "{task}");
+    }
+    let (_, squares) = plans.iter().find(|(task, _)| task == "squares").expect("the kernel has it");
+    assert!(squares.rows > 1 && squares.rows < 96, "several pieces of {} rows", squares.rows);
+    let single: Vec<_> = squares.program.buffers.iter().filter(|(_, buffer)| buffer.single).collect();
+    let [(id, scale)] = single[..] else { panic!("one row, which is loaded and used as it is: {single:?}") };
+    assert_eq!((scale.name.as_str(), squares.offsets[id], squares.bytes(id)), ("scale_in", Bytes(0), Bytes(160 * 4)));
+    // Two stages of it, then everything else.
+    let first = squares.program.buffers.iter().filter(|(_, b)| !b.single).map(|(id, _)| squares.offsets[id]).min();
+    assert_eq!(first, Some(Bytes(2 * 160 * 4)));
+    let leader = |task: &str| plans.iter().find(|(label, _)| label == task).map(|(_, plan)| plan.program.leader);
+    assert_eq!(leader("squares"), Some(2), "what is written");
+    assert_eq!(leader("single"), Some(0), "all its rows are single");
+}
+
+#[test]
+fn rows_of_bytes_start_on_blocks() {
+    let plans = plans(include_str!("../../../ui-tests/kernels/bytes.rs"));
+    let (_, widen) = plans.iter().find(|(task, _)| task == "widen").expect("the kernel has it");
+    let bytes = |name: &str| {
+        let found = widen.program.buffers.iter().find(|(_, buffer)| buffer.name == name);
+        found.map(|(id, _)| widen.bytes(id).0 / u64::from(widen.rows))
+    };
+    assert_eq!((bytes("x_in"), bytes("x_value_halves"), bytes("x_value")), (Some(64), Some(96), Some(192)));
+    assert_eq!(clashing(widen), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Vector tasks: pieces of rows, two stages of each tile, values that share UB once they are dead.
 
-use super::limits::{COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
+use super::limits::{BLOCK, COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
 use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
 use super::{Memory, Overflow, by_size};
 use crate::graph::Task;
@@ -51,8 +51,9 @@ pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
 
 /// Bytes for one row of a piece, in one stage.
 fn row_bytes(buffer: &Buffer) -> Bytes {
-    let pitch = u64::from(buffer.cols).next_multiple_of(ROW_ALIGN);
-    Bytes(pitch * buffer.element.bytes() as u64 * u64::from(buffer.rows))
+    let bytes = buffer.element.bytes() as u64;
+    let pitch = u64::from(buffer.cols).next_multiple_of(ROW_ALIGN.max(BLOCK / bytes));
+    Bytes(pitch * bytes * u64::from(buffer.rows))
 }
 
 /// First and last call that touch a value. Stages of tiles are never shared.

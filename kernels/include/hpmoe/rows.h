@@ -20,6 +20,23 @@ __aicore__ inline uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
 
+// A tile of bytes as a value. `halves` has room for as many elements of 16 bits.
+HPMOE_ROUTINE void WidenBytes(const LocalTensor<float> &out, const LocalTensor<int8_t> &bytes,
+                              const LocalTensor<bfloat16_t> &halves, uint32_t rows, uint32_t cols) {
+    const LocalTensor<half> middle = halves.ReinterpretCast<half>();
+    const uint32_t from = TilePitch<int8_t>(cols);
+    const uint32_t pitch = UbPitch(cols);
+    if (from == pitch) {
+        Cast(middle, bytes, RoundMode::CAST_NONE, rows * pitch);
+    } else {
+        for (uint32_t row = 0; row < rows; ++row) {
+            Cast(middle[row * pitch], bytes[row * from], RoundMode::CAST_NONE, pitch);
+        }
+    }
+    PipeBarrier<PIPE_V>();
+    Cast(out, middle, RoundMode::CAST_NONE, rows * pitch);
+}
+
 // out[r][c] = values[r][c] · numbers[r].
 HPMOE_ROUTINE void ScaleRows(const LocalTensor<float> &out, const LocalTensor<float> &values,
                              const LocalTensor<float> &numbers, uint32_t rows, uint32_t cols) {

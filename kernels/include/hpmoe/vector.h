@@ -22,10 +22,16 @@ __aicore__ inline uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALI
 // Elements that a call in count form runs over for so many rows.
 __aicore__ inline int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
+// Elements from row to row of a tile in UB: as of values, but that rows of bytes start on 32.
+template <typename T> __aicore__ inline uint32_t TilePitch(uint32_t cols) {
+    constexpr uint32_t BLOCK_ELEMENTS = BLOCK_BYTES / static_cast<uint32_t>(sizeof(T));
+    return AlignUp(cols, BLOCK_ELEMENTS > ROW_ALIGN ? BLOCK_ELEMENTS : ROW_ALIGN);
+}
+
 // Blocks of 32 bytes between rows of UB: a copy alone would align f32 rows to eight elements.
 template <typename T> __aicore__ inline uint32_t UbGap(uint32_t cols) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
-    return UbPitch(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
+    return TilePitch<T>(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
 }
 
 template <typename T>

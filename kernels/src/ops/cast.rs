@@ -20,7 +20,9 @@ fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misf
     let help = "write `.cast::<bf16>()` or `.cast::<f32>()`";
     match element {
         Some(element @ (ElementType::bf16 | ElementType::f32)) => Ok(Shape { element, ..operands[0] }),
-        Some(ElementType::i32) => Err(mistyped("a value can't be cast to i32".to_owned(), help)),
+        Some(element @ (ElementType::i32 | ElementType::i8)) => {
+            Err(mistyped(format!("a value can't be cast to {element}"), help))
+        }
         None => Err(mistyped("`cast` needs the type to round to".to_owned(), help)),
     }
 }

@@ -1,8 +1,8 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::{any_numbers, bytes, elements, float};
+use super::{any_numbers, bytes, elements, mistyped};
 use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
-use crate::{Float, Tile, Value};
+use crate::{Number, Tile, Value};
 
 /// Reads a tile.
 pub(super) static OPERATION: Operation = Operation {
@@ -18,18 +18,28 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let tile = operands[0];
-    float("load", &tile)?;
+    if tile.element == ElementType::i32 {
+        return Err(mistyped(
+            format!("`load` works on bf16, f32 and i8, whose numbers are all f32, but this is a {tile}"),
+            "declare the tile as bf16, f32 or i8",
+        ));
+    }
     Ok(Shape { place: Place::Value, element: ElementType::f32, ..tile })
 }
 
 fn work(operands: &[Shape], _: &Shape) -> Work {
     let tile = &operands[0];
-    let widened = if tile.element == ElementType::f32 { 0 } else { elements(tile) * 4 };
+    let passes = match tile.element {
+        ElementType::f32 => 0,
+        ElementType::i8 => 2,
+        ElementType::bf16 | ElementType::i32 => 1,
+    };
+    let widened = passes * elements(tile) * 4;
     Work { moved_bytes: bytes(tile), vector_bytes: widened, ..Work::default() }
 }
 
-impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// The elements as a value: R×C of any float type to R×C of f32, exactly.
+impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
+    /// The elements as a value: R×C of bf16, f32 or i8 to R×C of f32, exactly.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};
@@ -51,10 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widens_floats_and_refuses_integers() {
+    fn widens_what_is_exact_and_refuses_the_rest() {
+        assert_eq!(shape(&[tile(ElementType::i8, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::bf16, 8, 16)], None), Ok(value(8, 16)));
         let misfit = shape(&[tile(ElementType::i32, 8, 16)], None).unwrap_err();
         assert!(misfit.types);
-        assert_eq!(misfit.problem, "`load` works on bf16 and f32, but this is a Tile<i32, 8, 16>");
+        assert_eq!(
+            misfit.problem,
+            "`load` works on bf16, f32 and i8, whose numbers are all f32, but this is a Tile<i32, 8, 16>"
+        );
     }
 }

@@ -111,7 +111,7 @@ fn mistyped(problem: String, help: impl Into<String>) -> Misfit {
 fn float(name: &str, shape: &Shape) -> Result<(), Misfit> {
     match shape.element {
         ElementType::bf16 | ElementType::f32 => Ok(()),
-        ElementType::i32 => Err(mistyped(
+        ElementType::i32 | ElementType::i8 => Err(mistyped(
             format!("`{name}` works on bf16 and f32, but this is a {shape}"),
             "declare the tile as bf16 or f32",
         )),
@@ -136,7 +136,7 @@ const fn on_chip(shape: &Shape) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::{Core, Place};
+    use crate::op::{Core, Place, Spelling};
 
     pub(super) fn tile(element: ElementType, rows: usize, cols: usize) -> Shape {
         Shape { place: Place::Tile, element, rows, cols }
@@ -152,6 +152,19 @@ mod tests {
             assert!(!operation.cores.is_empty() && !operation.operands.is_empty() && !operation.name().is_empty());
             let mut others = TABLE[number + 1..].iter().filter(|other| other.name() == operation.name());
             assert!(others.all(|other| other.operands != operation.operands), "{} is there twice", operation.name());
+        }
+    }
+
+    #[test]
+    fn users_find_every_operation_in_their_table() {
+        let text = include_str!("../../../docs/operations.md");
+        for operation in TABLE {
+            let spelled = match operation.spelling {
+                Spelling::Method(name) => format!(".{name}("),
+                Spelling::Operator(sign) => format!("a {sign} b"),
+            };
+            let there = text.contains(&spelled) || text.contains(&spelled.replace('(', "::<"));
+            assert!(there, "docs/operations.md has no `{spelled}`");
         }
     }
 

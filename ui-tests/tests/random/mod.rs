@@ -116,6 +116,13 @@ pub fn numbers<const C: usize>(case: &Case) -> PerRank<Tensor<bf16, C>> {
     })
 }
 
+pub fn bytes<const C: usize>(case: &Case) -> PerRank<Tensor<i8, C>> {
+    let mut numbers = Numbers(case.seed ^ 4);
+    PerRank::from_fn(case.ep(), |rank| {
+        Tensor::from_vec((0..case.tokens[rank.id()] * C).map(|_| numbers.next() as i8).collect())
+    })
+}
+
 pub fn weights<const K: usize>(case: &Case) -> PerRank<Tensor<f32, K>> {
     let mut numbers = Numbers(case.seed ^ 3);
     PerRank::from_fn(case.ep(), |rank| {

@@ -1,0 +1,120 @@
+//! Tokens of i8, widened where they are computed with.
+
+use hpmoe_runtime::prelude::*;
+
+/// Bytes sent to their experts' ranks, scaled there, and summed.
+#[megakernel]
+pub mod bytes {
+    use hpmoe_runtime::prelude::*;
+
+    /// As bytes and as f32 in rows of one pitch; tiles of it and the last one are not.
+    pub const HIDDEN: usize = 90;
+    pub const EXPERTS: usize = 4;
+    pub const TOP_K: usize = 2;
+    pub const TOKENS: usize = 40;
+    pub const TALL: usize = 24;
+    pub const PUT: usize = 8;
+    pub const BLOCK: usize = 5;
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    pub const WIDE: usize = 40;
+    /// Of the largest i8.
+    pub const UNIT: f32 = 1.0 / 128.0;
+
+    #[comm_put]
+    pub fn there(from: &Tile<i8, PUT, HIDDEN>, to: &mut Tile<i8, PUT, HIDDEN>) {
+        to.put(from);
+    }
+
+    #[comm_put]
+    pub fn back(from: &Tile<bf16, PUT, HIDDEN>, to: &mut Tile<bf16, PUT, HIDDEN>) {
+        to.put(from);
+    }
+
+    /// Exactly: a bf16 has eight bits.
+    #[aiv_task]
+    pub fn widen(x: &Tile<i8, TALL, WIDE>, y: &mut Tile<bf16, TALL, WIDE>) {
+        y.store(x.load());
+    }
+
+    /// One row of bytes with all rows of them.
+    #[aiv_task]
+    pub fn shift(
+        x: &Tile<i8, TALL, HIDDEN>,
+        offset: &Tile<i8, 1, HIDDEN>,
+        y: &Tile<bf16, TALL, HIDDEN>,
+        z: &mut Tile<bf16, TALL, HIDDEN>,
+    ) {
+        let x = x.load();
+        z.store((&x * 0.25).add_row(&offset.load()) - y.load() * x);
+    }
+
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, HIDDEN>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        x: &Tile<i8, BLOCK, HIDDEN>,
+        scale: &Tile<f32, BLOCK, 1>,
+        y: &mut Tile<f32, BLOCK, HIDDEN>,
+        same: &mut Tile<f32, BLOCK, HIDDEN>,
+    ) {
+        let x = x.load();
+        same.store(&x);
+        y.store(x.scale_rows(&(scale.load() * UNIT)) + slots.load().weighted_sum(&weights.load()));
+    }
+
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<i8, HIDDEN>>,
+        scale: &PerRank<Tensor<f32, 1>>,
+        offset: &PerRank<Experts<i8, 1, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        y: &mut PerRank<Tensor<f32, HIDDEN>>,
+        same: &mut PerRank<Tensor<f32, HIDDEN>>,
+    ) {
+        let recv = PerRank::symmetric::<i8, HIDDEN>(ep, route);
+        let wide = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let z = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let slots = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    there(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TALL>(e) {
+                    for n in 0..HIDDEN.div_ceil(WIDE) {
+                        widen(&recv[r].group(e, m).cols(n), &mut wide[r].group(e, m).cols(n));
+                    }
+                    shift(
+                        &recv[r].group(e, m),
+                        &offset[r].expert(e).tile(0),
+                        &wide[r].group(e, m),
+                        &mut z[r].group(e, m),
+                    );
+                }
+                for src in ep {
+                    for s in route.sends::<PUT>(src, e) {
+                        back(&z[r].rows_of(&s), &mut slots[src].scatter(&s));
+                    }
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                combine(
+                    &slots[r].slots(t),
+                    &weights[r].rows(t),
+                    &x[r].rows(t),
+                    &scale[r].rows(t),
+                    &mut y[r].rows(t),
+                    &mut same[r].rows(t),
+                );
+            }
+        }
+    }
+}
