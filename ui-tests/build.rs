@@ -7,7 +7,9 @@ fn main() {
     println!("cargo::rustc-link-arg-tests=-rdynamic");
     let own: [std::path::PathBuf; 8] = ["bytes", "deep", "elementwise", "ffn", "mixed", "odd", "products", "rows"]
         .map(|name| format!("kernels/{name}.rs").into());
-    hpmoe_build::kernels(own.into_iter().chain(layers::write()).chain(layers::write_variants(["moe_clipped"]))).build();
+    let examples = layers::write().into_iter().chain(layers::write_training());
+    let variants = layers::write_variants(["moe_clipped"]);
+    hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants)).build();
     // So few cores that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();
     // Dies with other numbers of cores.

@@ -1,4 +1,4 @@
-//! Part of the build script: the example's kernel once more for each bundled layer, with its sizes and a name of its own.
+//! Part of the build script: the examples' kernels once more for each bundled layer, with its sizes and a name of its own.
 //! Users would set the constants by `HPMOE_SET`; one test program needs them all at once.
 
 use std::path::PathBuf;
@@ -30,24 +30,42 @@ pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
         println!("cargo::rerun-if-changed={example}");
         let source = std::fs::read_to_string(example).expect("the example is there");
         let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
-        write_sized(name, text.to_owned(), &ragged.1)
+        write_file(name, &with_sizes(text, &ragged.1))
     })
 }
 
-fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
-    const EXAMPLE: &str = "../examples/moe_ffn.rs";
-    println!("cargo::rerun-if-changed={EXAMPLE}");
-    println!("cargo::rerun-if-changed=layers.rs");
-    let source = std::fs::read_to_string(EXAMPLE).expect("the example is there");
-    let start = source.find("#[megakernel]").expect("the example has a kernel");
-    let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
-    write_sized(name, source[start..end].replacen("mod moe_ffn", &format!("mod {name}"), 1), sizes)
+/// Writes the modules of the training example, and the tensors of a step with them.
+pub fn write_training() -> Vec<PathBuf> {
+    let write = |(name, sizes): &(&str, [usize; 5])| {
+        let (kernel, rest) = example("../examples/moe_backward.rs");
+        let start = rest.find("/// What was saved").expect("the example has the tensors of a step");
+        let end = rest.find("\nfn print_gradients").expect("they end before what is printed");
+        let name = format!("train_{name}");
+        write_file(&name, &with_sizes(&format!("{kernel}\n{}", &rest[start..end]), sizes).replace("moe_train", &name))
+    };
+    LAYERS.iter().map(write).collect()
 }
 
-fn write_sized(name: &str, mut text: String, sizes: &[usize; 5]) -> PathBuf {
-    for (constant, size) in SIZES.iter().zip(sizes) {
-        text = set(&text, constant, *size);
-    }
+fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
+    let (kernel, _) = example("../examples/moe_ffn.rs");
+    write_file(name, &with_sizes(&kernel, sizes).replacen("mod moe_ffn", &format!("mod {name}"), 1))
+}
+
+/// The kernel of an example, and what follows.
+fn example(path: &str) -> (String, String) {
+    println!("cargo::rerun-if-changed={path}");
+    println!("cargo::rerun-if-changed=layers.rs");
+    let source = std::fs::read_to_string(path).expect("the example is there");
+    let start = source.find("#[megakernel]").expect("the example has a kernel");
+    let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
+    (source[start..end].to_owned(), source[end..].to_owned())
+}
+
+fn with_sizes(text: &str, sizes: &[usize; 5]) -> String {
+    SIZES.iter().zip(sizes).fold(text.to_owned(), |text, (constant, size)| set(&text, constant, *size))
+}
+
+fn write_file(name: &str, text: &str) -> PathBuf {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let path = out_dir.join(format!("{name}.rs"));
     std::fs::write(&path, text).expect("OUT_DIR can be written");

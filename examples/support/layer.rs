@@ -129,12 +129,12 @@ impl Layer {
     }
 }
 
-fn shape<const D: usize>(file: &SafeTensors<'_>, name: &str) -> Result<[usize; D], String> {
+pub(super) fn shape<const D: usize>(file: &SafeTensors<'_>, name: &str) -> Result<[usize; D], String> {
     let tensor = file.tensor(name).map_err(|_| format!("there is no tensor `{name}`"))?;
     tensor.shape().try_into().map_err(|_| format!("`{name}` has {} dimensions instead of {D}", tensor.shape().len()))
 }
 
-fn read<T, const B: usize>(
+pub(super) fn read<T, const B: usize>(
     file: &SafeTensors<'_>,
     name: &str,
     wanted: &[usize],

@@ -91,6 +91,8 @@ pub enum Place {
     Value,
     /// A number that the compiler knows: an f32 literal or constant.
     Number,
+    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. It comes last.
+    Size,
 }
 
 /// The type of an operand or a result: most rows and columns, as written in the source.
@@ -112,6 +114,7 @@ impl fmt::Display for Shape {
             Place::Tile => "Tile",
             Place::Value => "Value",
             Place::Number => return f.write_str("a number"),
+            Place::Size => return write!(f, "a size of {}", self.rows),
         };
         write!(f, "{place}<{}, {}, {}>", self.element, self.rows, self.cols)
     }
@@ -245,6 +248,8 @@ pub struct Routine {
 pub enum Sizes {
     /// B·K rows and B×K weights: B rows.
     SumOverK,
+    /// B·K rows: B of them.
+    RowsForEachToken,
     /// Rows, and a column with a number for each: as many rows and columns.
     NumberForEachRow,
     /// Rows, and one row, whatever there are rows, with a number for each column: as many rows and columns.
@@ -289,7 +294,7 @@ pub struct Operation {
     /// Why it can't take these numbers, where it can't. They are finite.
     pub numbers: fn(numbers: &[f32]) -> Result<(), Misfit>,
     /// The shape of the result, or why the operands don't fit. `element` is the type argument, where there is one; numbers
-    /// are left out of the operands. The result of a store or a put is the tile that was written.
+    /// are left out of the operands, and a size is one of that many rows. The result of a store or a put is the tile that was written.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
     /// What it becomes.
     pub device: Device,

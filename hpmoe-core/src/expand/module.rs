@@ -119,11 +119,11 @@ fn stripped(module: &ItemMod) -> ItemMod {
     if let Some((_, items)) = &mut module.content {
         for item in items {
             if let Item::Fn(function) = item {
-                let flow = is_marked(&function.attrs, "taskflow");
+                let marked = function.attrs.len();
                 function.attrs.retain(|attribute| !MARKERS.iter().any(|marker| is(attribute, marker)));
-                if flow {
+                if function.attrs.len() < marked {
                     function.attrs.push(syn::parse_quote!(
-                        #[allow(clippy::too_many_arguments, reason = "a taskflow names every tensor of the layer")]
+                        #[allow(clippy::too_many_arguments, reason = "it names every tensor, or tile, that it touches")]
                     ));
                 }
             }

@@ -5,7 +5,7 @@
 
 use super::arguments::{Base, Index, Place};
 use super::loops::Nest;
-use crate::graph::{Body, Extent, Param, TaskGraph};
+use crate::graph::{Body, Extent, Param, Step, TaskGraph};
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
@@ -74,6 +74,16 @@ fn rows(real: &Real) -> String {
         Real::Slots => "the slots of the item's tokens".to_owned(),
         other => format!("{other} rows"),
     }
+}
+
+/// Most rows of the first operand of a step.
+fn params_rows(params: &[Param], body: &Body, step: &Step) -> Option<usize> {
+    let operand = step.operands.first()?.index();
+    let shape = match operand.checked_sub(params.len()) {
+        None => params[operand].shape,
+        Some(made) => body.steps[made].result,
+    };
+    Some(shape.rows)
 }
 
 /// Free and contracted extent of an operand of a product.
@@ -146,6 +156,13 @@ pub(super) fn uneven(
                     if first.rows != Real::Slots || *weights != of_tokens {
                         let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
                         return fault(&rows(&first.rows), &weights);
+                    }
+                    Some(Size { rows: Real::Item, cols: first.cols.clone() })
+                }
+                Sizes::RowsForEachToken => {
+                    let tokens = step.result.rows * graph.sizes.top_k;
+                    if first.rows != Real::Slots || params_rows(params, body, step) != Some(tokens) {
+                        return fault(&rows(&first.rows), &format!("{} tokens", step.result.rows));
                     }
                     Some(Size { rows: Real::Item, cols: first.cols.clone() })
                 }

@@ -117,6 +117,8 @@ enum Operand {
     Value(ValueId),
     /// A number that the compiler knows.
     Number(f32),
+    /// A const argument.
+    Size(usize),
 }
 
 /// Types a body.
@@ -193,12 +195,16 @@ impl Builder<'_> {
                     None
                 }
             },
-            BodyExpr::Operation { name, operands, element, span } => {
-                let operands: Vec<Operand> =
+            BodyExpr::Operation { name, operands, element, size, span } => {
+                let mut operands: Vec<Operand> =
                     operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
+                let takes_size = ops::named(name).any(|operation| operation.operands.contains(&Place::Size));
+                if let Some(size) = size.as_ref().filter(|_| takes_size) {
+                    operands.push(Operand::Size(self.kernel.constants.evaluate(size, &self.locals, self.errors)?));
+                }
                 let number = |operand: &Operand| match operand {
                     Operand::Number(number) => Some(*number),
-                    Operand::Value(_) => None,
+                    Operand::Value(_) | Operand::Size(_) => None,
                 };
                 if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
                     return match arithmetic(name, &numbers) {
@@ -254,6 +260,7 @@ impl Builder<'_> {
 
     fn step(&mut self, name: &str, operands: &[Operand], element: Option<ElementType>, span: Span) -> Option<ValueId> {
         let (mut values, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut size = None;
         for operand in operands {
             match *operand {
                 Operand::Value(id) => {
@@ -263,6 +270,10 @@ impl Builder<'_> {
                 Operand::Number(number) => {
                     numbers.push(number);
                     places.push(Place::Number);
+                }
+                Operand::Size(rows) => {
+                    size = Some(Shape { place: Place::Size, element: ElementType::f32, rows, cols: 0 });
+                    places.push(Place::Size);
                 }
             }
         }
@@ -280,7 +291,8 @@ impl Builder<'_> {
             return None;
         }
         let operation = self.operation(name, &places, span)?;
-        let shapes: Vec<Shape> = operands.iter().map(|operand| self.shapes[operand.index()]).collect();
+        let shapes = operands.iter().map(|operand| self.shapes[operand.index()]).chain(size);
+        let shapes: Vec<Shape> = shapes.collect();
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
@@ -357,6 +369,7 @@ fn list(places: &[Place]) -> String {
             Place::Tile => "a tile",
             Place::Value => "a value",
             Place::Number => "a number",
+            Place::Size => "a size",
         })
         .collect();
     names.join(" and ")

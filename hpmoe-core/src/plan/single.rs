@@ -16,6 +16,7 @@ pub(super) fn single_rows(task: &Task) -> Vec<bool> {
         let alike: &[usize] = match step.operation.device {
             Device::Routine(routine) => match routine.sizes {
                 Sizes::SumOverK => &operands[1..],
+                Sizes::RowsForEachToken => &[],
                 Sizes::NumberForEachColumn => {
                     taken_as_one.push(operands[1]);
                     &operands[..1]

@@ -3,6 +3,7 @@
 use super::totals;
 use crate::analyze::CheckedGraph;
 use crate::emit::Ascendc;
+use crate::graph::{Extent, Tensor};
 use crate::plan::Memory;
 use crate::schedule::Schedule;
 use crate::units::Bytes;
@@ -44,11 +45,28 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
         memory.workspace, memory.symmetric, memory.rows
     );
     let _ = writeln!(text, "  counters      {} in two sets of {}", memory.counter_bytes, memory.counters);
+    let kept = kept(checked);
+    if !kept.is_empty() {
+        let all: Bytes = kept.iter().map(|(_, bytes)| *bytes).sum();
+        let each: Vec<String> = kept.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
+        let _ = writeln!(text, "  kept          {all} by the caller, were the routing even: {}", each.join(", "));
+    }
     for (memory, (used, capacity, task)) in high_water(checked) {
         let _ = writeln!(text, "  {:<12}  {used} of {capacity} at most (`{task}`)", memory.to_string());
     }
     let _ = write!(text, "  code          AIC {}, AIV {}, estimated", kernel.aic_bytes, kernel.aiv_bytes);
     text
+}
+
+/// The caller's tensors of received rows: what one taskflow keeps for another.
+fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
+    let graph = checked.graph();
+    let is_kept = |tensor: &&Tensor| tensor.memory.is_argument() && tensor.extent == Extent::Received;
+    let tensors = graph.tensors.iter().map(|(_, tensor)| tensor).filter(is_kept);
+    // With an even routing a rank receives as many rows as it has slots.
+    let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;
+    let bytes = |tensor: &Tensor| Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows;
+    tensors.map(|tensor| (tensor.name.clone(), bytes(tensor))).collect()
 }
 
 /// The fullest that each on-chip memory gets, and by which task.

@@ -1,6 +1,7 @@
 //! Task bodies as written: a straight line of tile operations.
 
 use super::statements::is_empty;
+use super::tasks::constant_argument;
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
@@ -52,6 +53,8 @@ pub enum BodyExpr {
         operands: Vec<BodyExpr>,
         /// The type argument of `cast::<bf16>()`.
         element: Option<ElementType>,
+        /// The const argument of `fold_rows::<BLOCK>()`.
+        size: Option<Box<Expr>>,
         /// Where the name stands.
         span: Span,
     },
@@ -116,7 +119,13 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::Lit(_) | Expr::Cast(_) => Some(BodyExpr::Number(Box::new(expr.clone()))),
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
             let operands = vec![expression(&unary.expr, errors)?];
-            Some(BodyExpr::Operation { name: "-".to_owned(), operands, element: None, span: unary.op.span() })
+            Some(BodyExpr::Operation {
+                name: "-".to_owned(),
+                operands,
+                element: None,
+                size: None,
+                span: unary.op.span(),
+            })
         }
         Expr::Binary(binary) => {
             let name = match binary.op {
@@ -134,7 +143,13 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 }
             };
             let operands = vec![expression(&binary.left, errors)?, expression(&binary.right, errors)?];
-            Some(BodyExpr::Operation { name: name.to_owned(), operands, element: None, span: binary.op.span() })
+            Some(BodyExpr::Operation {
+                name: name.to_owned(),
+                operands,
+                element: None,
+                size: None,
+                span: binary.op.span(),
+            })
         }
         Expr::MethodCall(call) => {
             let mut operands = vec![expression(&call.receiver, errors)?];
@@ -148,7 +163,12 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 }
                 _ => None,
             });
-            Some(BodyExpr::Operation { name: call.method.to_string(), operands, element, span: call.method.span() })
+            let size = match call.turbofish.as_ref().map(|types| types.args.iter().collect::<Vec<_>>()).as_deref() {
+                Some([argument]) if element.is_none() => constant_argument(argument).map(Box::new),
+                _ => None,
+            };
+            let (name, span) = (call.method.to_string(), call.method.span());
+            Some(BodyExpr::Operation { name, operands, element, size, span })
         }
         _ => refuse(
             expr.span(),

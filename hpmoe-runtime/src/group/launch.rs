@@ -13,10 +13,12 @@ use super::regions::regions;
 use super::session::Session;
 use crate::abi::{HPMOE_DONE, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome, Region};
+use crate::layout::plan::row_bytes;
 use crate::layout::tables::{Addresses, Place, RankTables, record_bytes};
+use crate::layout::{Plan, rows_of};
 use crate::memory::Arena;
-use crate::report::{Site, StuckReport};
-use crate::tables::{Memory, ScheduleTable, TensorTable};
+use crate::report::{self, Site, StuckReport};
+use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError, Report};
 
 /// Route and tensors of one launch.
@@ -81,7 +83,8 @@ pub(super) fn launch(
     });
     let wall = start.elapsed();
     session.launches += shared.launches().cast_signed();
-    finish(&shared, session.plan.counters.count, wall, ends)
+    let memory = memory(&shared, session);
+    finish(&shared, memory, wall, ends)
 }
 
 /// Makes the tables of each rank.
@@ -111,8 +114,28 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
     workspaces.enumerate().map(one).collect()
 }
 
+fn memory(shared: &Shared<'_>, session: &Session) -> report::Memory {
+    let Some((route, _)) = shared.row.last() else { return report::Memory::default() };
+    let of = |tensor: &TensorTable| {
+        let bytes = |rank| rows_of(tensor.extent, route, rank) * row_bytes(tensor);
+        route.ranks().into_iter().map(bytes).max().unwrap_or(0)
+    };
+    let is_kept = |tensor: &&TensorTable| {
+        let argument = matches!(tensor.memory, Memory::Argument(_) | Memory::Shared(_));
+        argument && tensor.extent == Extent::Received
+    };
+    let kept = shared.tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, of(tensor)));
+    let Plan { counters, counters_at, workspace, .. } = &session.plan;
+    report::Memory { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
+}
+
 /// The report, or the first thing that went wrong: a broken rule before a core that waited in vain.
-fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>) -> Result<Report, LaunchError> {
+fn finish(
+    shared: &Shared<'_>,
+    memory: report::Memory,
+    wall: Duration,
+    ends: Vec<RankEnd>,
+) -> Result<Report, LaunchError> {
     let Shared { tables, options, .. } = *shared;
     for (rank, end) in ends.iter().enumerate() {
         if let Outcome::BrokenRule { message, core } = &end.outcome {
@@ -133,7 +156,7 @@ fn finish(shared: &Shared<'_>, counters: u32, wall: Duration, ends: Vec<RankEnd>
     if !records.iter().all(|records| is_done(records)) {
         return Err(LaunchError::Stuck(StuckReport::new(tables, options.time_limit, &records)));
     }
-    Ok(Report::new(tables, &records, shared.launches(), counters, wall, host))
+    Ok(Report::new(tables, &records, shared.launches(), memory, wall, host))
 }
 
 /// Whether all cores of a rank finished their queues.

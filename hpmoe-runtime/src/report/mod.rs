@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
-use words::{between, counted};
+use words::{between, bytes, counted};
 
 /// What a launch did on all ranks. Of several launches in a row, the last one, except for `wall` and `host`.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,10 +43,27 @@ pub struct Report {
     pub counters: u32,
     /// Bytes of a descriptor.
     pub descriptor_bytes: usize,
+    /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap, for as many
+    /// rows as it may receive.
+    pub workspace_bytes: usize,
+    /// The caller's tensors of received rows, which is what one launch keeps for another: name, and bytes on
+    /// the rank with the most.
+    pub kept: Vec<(&'static str, usize)>,
     /// Time of all launches on this machine, from the first rank's start to the last one's end.
     pub wall: Duration,
     /// What the host run counted, over all ranks and launches.
     pub host: HostStatistics,
+}
+
+/// What a launch needs of memory.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Memory {
+    /// Counters of a rank, in one of the two sets.
+    pub(crate) counters: u32,
+    /// As [`Report::workspace_bytes`].
+    pub(crate) workspace: usize,
+    /// As [`Report::kept`].
+    pub(crate) kept: Vec<(&'static str, usize)>,
 }
 
 impl Report {
@@ -55,7 +72,7 @@ impl Report {
         tables: &KernelTables,
         records: &[Vec<HpmoeRecord>],
         launches: u32,
-        counters: u32,
+        memory: Memory,
         wall: Duration,
         host: HostStatistics,
     ) -> Self {
@@ -76,8 +93,10 @@ impl Report {
             aic_cores_used: cores_used.iter().map(|used| used.0).min().unwrap_or(0),
             aiv_cores_used: cores_used.iter().map(|used| used.1).min().unwrap_or(0),
             cores_used,
-            counters,
+            counters: memory.counters,
             descriptor_bytes: size_of::<HpmoeDescriptor>(),
+            workspace_bytes: memory.workspace,
+            kept: memory.kept,
             wall,
             host,
         }
@@ -98,6 +117,12 @@ impl fmt::Display for Report {
         let counters = counted(self.counters.into(), "counter", "counters");
         let looks = counted(self.waits, "time", "times");
         writeln!(f, "  {counters} on each rank, looked at {looks} in all")?;
+        writeln!(f, "  {} of workspace and symmetric tensors reserved on each rank", bytes(self.workspace_bytes))?;
+        if !self.kept.is_empty() {
+            let all = bytes(self.kept.iter().map(|(_, bytes)| bytes).sum());
+            let each: Vec<String> = self.kept.iter().map(|(name, size)| format!("{name} {}", bytes(*size))).collect();
+            writeln!(f, "  {all} kept by the caller on the rank with the most: {}", each.join(", "))?;
+        }
         write!(f, "  {LIMITS}")
     }
 }
@@ -115,7 +140,14 @@ mod tests {
         let [busy, idle] = [core(3), core(0)];
         let records = [vec![busy; 6], vec![busy, busy, busy, busy, idle, idle]];
         let wall = Duration::from_millis(1840);
-        let report = Report::new(&TABLES, &records, 2, 7, wall, HostStatistics::default());
+        let report = Report::new(
+            &TABLES,
+            &records,
+            2,
+            Memory { counters: 7, workspace: 3 << 20, kept: vec![("recv", 1 << 20), ("g", 512)] },
+            wall,
+            HostStatistics::default(),
+        );
         assert_eq!((report.aic_cores_used, report.aiv_cores_used), (2, 2));
         assert_eq!(
             report.to_string(),
@@ -123,9 +155,11 @@ mod tests {
              30 tasks in the last launch, none empty\n  \
              2 matrix and 2–4 vector cores of each rank had tasks\n  \
              7 counters on each rank, looked at 24 times in all\n  \
+             3.0 MiB of workspace and symmetric tensors reserved on each rank\n  \
+             1.0 MiB kept by the caller on the rank with the most: recv 1.0 MiB, g 512 B\n  \
              run on this machine's CPU: the results are the kernel's, the time is not the device's"
         );
-        let one = Report::new(&TABLES, &records[..1], 1, 1, wall, HostStatistics::default());
+        let one = Report::new(&TABLES, &records[..1], 1, Memory::default(), wall, HostStatistics::default());
         assert!(one.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
     }
 }

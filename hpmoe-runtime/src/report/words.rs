@@ -31,6 +31,15 @@ pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     }
 }
 
+/// Bytes as a person reads them.
+pub(super) fn bytes(bytes: usize) -> String {
+    const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.into_iter().find(|&(_, unit)| bytes >= unit) {
+        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

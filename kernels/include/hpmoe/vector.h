@@ -75,4 +75,24 @@ HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<
     }
 }
 
+// out[r] = Σ values[r * terms + k], in ascending k, every sum rounded.
+HPMOE_ROUTINE void FoldRows(const LocalTensor<float> &out, const LocalTensor<float> &values, uint32_t rows,
+                            uint32_t cols, uint32_t terms) {
+    const uint32_t pitch = UbPitch(cols);
+    const int32_t count = static_cast<int32_t>(pitch);
+    for (uint32_t k = terms == 1 ? 0 : 1; k < terms; ++k) {
+        if (k > 1) {
+            PipeBarrier<PIPE_V>();
+        }
+        for (uint32_t row = 0; row < rows; ++row) {
+            const LocalTensor<float> term = values[(row * terms + k) * pitch];
+            if (terms == 1) {
+                DataCopy(out[row * pitch], term, pitch);
+            } else {
+                Add(out[row * pitch], k == 1 ? values[row * terms * pitch] : out[row * pitch], term, count);
+            }
+        }
+    }
+}
+
 } // namespace hpmoe

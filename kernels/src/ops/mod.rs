@@ -15,6 +15,7 @@ mod div;
 mod elementwise;
 mod even_columns;
 mod exp;
+mod fold_rows;
 mod load;
 mod matmul;
 mod matmul_t;
@@ -76,6 +77,7 @@ pub static TABLE: &[&Operation] = &[
     &even_columns::OPERATION,
     &odd_columns::OPERATION,
     &weighted_sum::OPERATION,
+    &fold_rows::OPERATION,
     &put::OPERATION,
 ];
 

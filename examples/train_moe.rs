@@ -1,0 +1,550 @@
+//! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and beside it through
+//! the same functions run sequentially: both give the same bits, step after step.
+
+mod support;
+
+use clap::Parser;
+use hpmoe_runtime::prelude::*;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::process::ExitCode;
+use support::router::Router;
+use support::synthetic::Teacher;
+use trained::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
+
+/// The layer, forward and backward.
+#[megakernel]
+pub mod trained {
+    use hpmoe_runtime::prelude::*;
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 32;
+    /// Columns between the projections.
+    pub const INTER: usize = 32;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 8;
+    /// Experts of a token.
+    pub const TOP_K: usize = 2;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 256;
+
+    /// Rows of a tile of a projection. Small, as the layer is: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Rows of a tile of a weight gradient.
+    pub const GRAD_M: usize = 32;
+    /// Columns of a tile of a weight gradient.
+    pub const GRAD_N: usize = 32;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of a sum over k.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of a sum over k.
+    pub const COLUMNS: usize = 32;
+    /// (token, k) slots of a tile of a sum over k.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    /// Column tiles of the activation, each with a part of the gradient of the router's weights.
+    pub const PARTS: usize = INTER.div_ceil(TILE_N);
+
+    /// Sends rows of tokens to the rank that owns their expert.
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// Sends the router's weight of each (token, k) after its row.
+    #[comm_put]
+    pub fn send_weights(slots: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
+        rows.put(slots);
+    }
+
+    /// One tile of `x · wᵀ`.
+    #[aic_task]
+    pub fn project<const K: usize>(
+        x: &Tile<bf16, TILE_M, K>,
+        w: &Tile<bf16, TILE_N, K>,
+        y: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The gated activation: `silu(gate) · up`.
+    #[aiv_task]
+    pub fn swiglu(
+        gate: &Tile<bf16, TILE_M, TILE_N>,
+        up: &Tile<bf16, TILE_M, TILE_N>,
+        h: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        let gate = gate.load();
+        h.store(gate.silu() * up.load());
+    }
+
+    /// Puts results back to the slot of their (token, k).
+    #[comm_put]
+    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
+        slots.put(results);
+    }
+
+    /// The sum over k with the router's weights, in the order of k.
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, COLUMNS>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        y: &mut Tile<bf16, BLOCK, COLUMNS>,
+    ) {
+        y.store(slots.load().weighted_sum(&weights.load()));
+    }
+
+    /// One tile of the activation's gradient, `dy · down`, before the router's weight.
+    #[aic_task]
+    pub fn activation_grad(
+        dy: &Tile<bf16, TILE_M, HIDDEN>,
+        down: &Tile<bf16, HIDDEN, TILE_N>,
+        dh: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        dh.store(dy.matmul(down));
+    }
+
+    /// The gradients of both projections from that of the activation, the activation times the router's weight, and this
+    /// tile's part of the gradient of that weight. The activation is computed again.
+    #[aiv_task]
+    pub fn swiglu_grad(
+        dh: &Tile<bf16, TILE_M, TILE_N>,
+        gate: &Tile<bf16, TILE_M, TILE_N>,
+        up: &Tile<bf16, TILE_M, TILE_N>,
+        weights: &Tile<f32, TILE_M, 1>,
+        dgate: &mut Tile<bf16, TILE_M, TILE_N>,
+        dup: &mut Tile<bf16, TILE_M, TILE_N>,
+        weighted: &mut Tile<bf16, TILE_M, TILE_N>,
+        part: &mut Tile<f32, TILE_M, 1>,
+    ) {
+        let gate = gate.load();
+        let up = up.load();
+        let dh = dh.load();
+        let weight = weights.load();
+        let sigmoid = gate.sigmoid();
+        let silu = &gate * &sigmoid;
+        let h = &silu * &up;
+        part.store((&dh * &h).row_sum());
+        weighted.store(h.scale_rows(&weight));
+        let dh = dh.scale_rows(&weight);
+        dup.store(&dh * &silu);
+        dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
+    }
+
+    /// One tile of a weight gradient, `dyᵀ · x`: the sum runs over all rows of the expert, and is zero where it has none.
+    #[aic_task]
+    pub fn weight_grad(
+        dy: &Tile<bf16, RAGGED, GRAD_M>,
+        x: &Tile<bf16, RAGGED, GRAD_N>,
+        dw: &mut Tile<f32, GRAD_M, GRAD_N>,
+    ) {
+        dw.store(dy.t_matmul(x));
+    }
+
+    /// One tile of the gradient of the rows that came in, through both projections.
+    #[aic_task]
+    pub fn input_grad(
+        dgate: &Tile<bf16, TILE_M, INTER>,
+        gate: &Tile<bf16, INTER, TILE_N>,
+        dup: &Tile<bf16, TILE_M, INTER>,
+        up: &Tile<bf16, INTER, TILE_N>,
+        dx: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        dx.store(dgate.matmul(gate).add_matmul(dup, up));
+    }
+
+    /// Puts the parts of the router's gradient back to the slot of their (token, k).
+    #[comm_put]
+    pub fn give_back_parts(parts: &Tile<f32, PUT, PARTS>, slots: &mut Tile<f32, PUT, PARTS>) {
+        slots.put(parts);
+    }
+
+    /// The sum over k, in the order of k: the router's weights are in the rows already.
+    #[aiv_task]
+    pub fn sum_over_k(slots: &Tile<bf16, SLOTS, COLUMNS>, y: &mut Tile<bf16, BLOCK, COLUMNS>) {
+        y.store(slots.load().fold_rows::<BLOCK>());
+    }
+
+    /// The gradient of each router's weight: the sum of its parts.
+    #[aiv_task]
+    pub fn router_grad(parts: &Tile<f32, SLOTS, PARTS>, dweights: &mut Tile<f32, SLOTS, 1>) {
+        dweights.store(parts.load().row_sum());
+    }
+
+    /// The forward pass; keeps the rows received and both projections.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &mut PerRank<Received<bf16, HIDDEN>>,
+        g: &mut PerRank<Received<bf16, INTER>>,
+        u: &mut PerRank<Received<bf16, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+
+    /// The backward pass with the rows received and the projections saved.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &PerRank<Received<bf16, HIDDEN>>,
+        g: &PerRank<Received<bf16, INTER>>,
+        u: &PerRank<Received<bf16, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
+        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
+        let du = PerRank::ragged::<bf16, INTER>(ep, route);
+        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
+        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
+        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        activation_grad(
+                            &dout[r].group(e, m),
+                            &down[r].expert(e).cols(n),
+                            &mut dh[r].group(e, m).cols(n),
+                        );
+                        swiglu_grad(
+                            &dh[r].group(e, m).cols(n),
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &weight[r].group(e, m),
+                            &mut dg[r].group(e, m).cols(n),
+                            &mut du[r].group(e, m).cols(n),
+                            &mut weighted[r].group(e, m).cols(n),
+                            &mut parts[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        input_grad(
+                            &dg[r].group(e, m),
+                            &gate[r].expert(e).cols(n),
+                            &du[r].group(e, m),
+                            &up[r].expert(e).cols(n),
+                            &mut drows[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+                for m in 0..HIDDEN.div_ceil(GRAD_M) {
+                    for n in 0..INTER.div_ceil(GRAD_N) {
+                        weight_grad(
+                            &dout[r].expert(e).cols(m),
+                            &weighted[r].expert(e).cols(n),
+                            &mut ddown[r].expert(e).tile(m).cols(n),
+                        );
+                    }
+                }
+                for m in 0..INTER.div_ceil(GRAD_M) {
+                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                        weight_grad(
+                            &dg[r].expert(e).cols(m),
+                            &recv[r].expert(e).cols(n),
+                            &mut dgate[r].expert(e).tile(m).cols(n),
+                        );
+                        weight_grad(
+                            &du[r].expert(e).cols(m),
+                            &recv[r].expert(e).cols(n),
+                            &mut dup[r].expert(e).tile(m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
+                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                router_grad(&parts_back[r].slots(t), &mut dweights[r].slots(t));
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    sum_over_k(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+}
+
+/// Command line.
+#[derive(Parser, Debug)]
+#[command(about = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU")]
+struct Options {
+    /// Ranks of the expert-parallel group; must divide the number of experts.
+    #[arg(long, default_value_t = 4)]
+    ranks: usize,
+    /// Steps of gradient descent.
+    #[arg(long, default_value_t = 300)]
+    steps: usize,
+    /// Seed of the order in which pipes, copies and signals of the host run are served.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Prints one JSON object as the last line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Step of gradient descent.
+const RATE: f32 = 0.3;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Trains both and compares them after every step; whether they stayed equal and the loss fell.
+fn run(options: &Options) -> Result<bool, String> {
+    if options.ranks == 0 || !EXPERTS.is_multiple_of(options.ranks) {
+        return Err(format!(
+            "{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors",
+            options.ranks
+        ));
+    }
+    if options.steps < 2 {
+        return Err(format!("{} steps show no loss falling: take at least 2", options.steps));
+    }
+    let ep = Ranks::new(options.ranks);
+    let group = Group::new(options.ranks).seed(options.seed);
+    let teacher = Teacher::new::<HIDDEN>(7);
+    let (mut kernels, mut reference) = (Model::new(ep), Model::new(ep));
+    let bar = ProgressBar::new(options.steps as u64);
+    let style = ProgressStyle::with_template("{bar:40} step {pos} of {len}, loss {msg}, {eta} to go");
+    bar.set_style(style.map_err(|error| error.to_string())?);
+    let (mut losses, mut equal) = (Vec::new(), true);
+    for step in 0..options.steps {
+        let x = teacher.tokens(ep, TOKENS, step);
+        let found = kernels.step(&teacher, &x, &Passes::Megakernels(&group)).map_err(|error| error.to_string())?;
+        let expected = reference.step(&teacher, &x, &Passes::Sequential).map_err(|error| error.to_string())?;
+        equal &= found.to_bits() == expected.to_bits() && kernels == reference;
+        losses.push(found);
+        bar.set_message(format!("{found:.4}"));
+        bar.inc(1);
+    }
+    bar.finish();
+    let mean = |losses: &[f32]| losses.iter().sum::<f32>() / losses.len() as f32;
+    let part = (options.steps / 10).max(1);
+    for (number, losses) in losses.chunks(part).enumerate() {
+        println!("steps {:>4} to {:>4}: loss {:.4}", number * part, number * part + losses.len() - 1, mean(losses));
+    }
+    let (first, last) = (mean(&losses[..part]), mean(&losses[options.steps - part..]));
+    println!("beside the reference loop: {}", if equal { "equal bit for bit after every step" } else { "DIFFERENT" });
+    if options.json {
+        let line = serde_json::json!({
+            "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps, "ranks": options.ranks,
+        });
+        println!("{line}");
+    }
+    Ok(equal && last < first)
+}
+
+/// How the layer is run.
+enum Passes<'a> {
+    Megakernels(&'a Group),
+    /// Task after task, as ordinary functions.
+    Sequential,
+}
+
+/// The layer's parameters: those that are trained in f32, those that are multiplied in bf16.
+#[derive(PartialEq)]
+struct Model {
+    ep: Ranks,
+    router: Router,
+    gate: Vec<Vec<f32>>,
+    up: Vec<Vec<f32>>,
+    down: Vec<Vec<f32>>,
+}
+
+impl Model {
+    fn new(ep: Ranks) -> Self {
+        let own = EXPERTS / ep.count();
+        let matrices = |seed: u64, scale: f32| -> Vec<Vec<f32>> {
+            let all = support::synthetic::numbers(seed, EXPERTS * INTER * HIDDEN, scale);
+            all.chunks(own * INTER * HIDDEN).map(<[f32]>::to_vec).collect()
+        };
+        let (wide, narrow) = ((HIDDEN as f32).sqrt().recip(), (INTER as f32).sqrt().recip());
+        let (gate, up, down) = (matrices(1, wide), matrices(2, wide), matrices(3, narrow));
+        Self { ep, router: Router::new::<HIDDEN>(EXPERTS, 4), gate, up, down }
+    }
+
+    /// One step of gradient descent; the loss before it.
+    fn step(
+        &mut self,
+        teacher: &Teacher,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        passes: &Passes<'_>,
+    ) -> Result<f32, LaunchError> {
+        let ep = self.ep;
+        let routed = self.router.route::<HIDDEN, TOP_K>(ep, x);
+        let route = Route::new(ep, EXPERTS, &routed.ids).expect("the router names each expert of a token once");
+        let rounded = |parts: &[Vec<f32>]| -> PerRank<Vec<bf16>> {
+            parts.iter().map(|part| part.iter().map(|&x| bf16::from_f32(x)).collect()).collect()
+        };
+        let experts = |parts: &[Vec<f32>]| rounded(parts).iter().map(|part| Experts::from_slice(part)).collect();
+        let (gate, up) = (experts(&self.gate), experts(&self.up));
+        let down = rounded(&self.down).iter().map(|part| Experts::from_slice(part)).collect();
+
+        let mut recv = PerRank::symmetric(ep, &route);
+        let (mut g, mut u) = (PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
+        let mut y = PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
+        match passes {
+            Passes::Megakernels(group) => {
+                trained::forward::launch(
+                    group,
+                    &route,
+                    x,
+                    &routed.weights,
+                    &gate,
+                    &up,
+                    &down,
+                    &mut recv,
+                    &mut g,
+                    &mut u,
+                    &mut y,
+                )?;
+            }
+            Passes::Sequential => {
+                trained::forward(ep, &route, x, &routed.weights, &gate, &up, &down, &mut recv, &mut g, &mut u, &mut y)
+            }
+        }
+        let (loss, dy) = teacher.loss(x, &y);
+
+        let mut weights = PerRank::slots(ep, &route);
+        for rank in ep {
+            weights[rank].copy_from(&routed.weights[rank].to_vec());
+        }
+        let mut dx = PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
+        let mut dweights: PerRank<Slots<f32, 1>> = PerRank::slots(ep, &route);
+        let (mut dgate, mut dup) = (PerRank::experts(ep, &route), PerRank::experts(ep, &route));
+        let mut ddown = PerRank::experts(ep, &route);
+        match passes {
+            Passes::Megakernels(group) => {
+                trained::backward::launch(
+                    group,
+                    &route,
+                    &dy,
+                    &weights,
+                    &gate,
+                    &up,
+                    &down,
+                    &recv,
+                    &g,
+                    &u,
+                    &mut dx,
+                    &mut dweights,
+                    &mut dgate,
+                    &mut dup,
+                    &mut ddown,
+                )?;
+            }
+            Passes::Sequential => trained::backward(
+                ep,
+                &route,
+                &dy,
+                &weights,
+                &gate,
+                &up,
+                &down,
+                &recv,
+                &g,
+                &u,
+                &mut dx,
+                &mut dweights,
+                &mut dgate,
+                &mut dup,
+                &mut ddown,
+            ),
+        }
+        for rank in ep {
+            let dweights = dweights[rank].to_vec();
+            self.router.descend::<HIDDEN, TOP_K>(&x[rank], &routed, rank, &dweights, RATE);
+            descend(&mut self.gate[rank.id()], &dgate[rank].to_vec());
+            descend(&mut self.up[rank.id()], &dup[rank].to_vec());
+            descend(&mut self.down[rank.id()], &ddown[rank].to_vec());
+        }
+        Ok(loss)
+    }
+}
+
+fn descend(weights: &mut [f32], gradient: &[f32]) {
+    for (weight, slope) in weights.iter_mut().zip(gradient) {
+        *weight -= RATE * slope;
+    }
+}

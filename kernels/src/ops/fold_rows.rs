@@ -1,0 +1,85 @@
+//! `value.fold_rows::<B>()`: B rows, each the sum of as many consecutive rows.
+
+use super::{any_numbers, misshapen, on_chip};
+use crate::Value;
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Work};
+
+/// Sums consecutive rows.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("fold_rows"),
+    cores: &[Core::Vector],
+    operands: &[Place::Value, Place::Size],
+    takes_element: false,
+    numbers: any_numbers,
+    shape,
+    device: Device::Routine(Routine { name: "FoldRows", sizes: Sizes::RowsForEachToken, scratch: &[], waits: false }),
+    work,
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (value, rows) = (operands[0], operands[1].rows);
+    if rows == 0 || !value.rows.is_multiple_of(rows) {
+        return Err(misshapen(
+            format!("`fold_rows` sums as many rows into each of {rows}, but there are {}", value.rows),
+            format!("fold into a divisor of {}", value.rows),
+        ));
+    }
+    Ok(Shape { place: Place::Value, element: ElementType::f32, rows, cols: value.cols })
+}
+
+fn work(operands: &[Shape], result: &Shape) -> Work {
+    Work { vector_bytes: on_chip(&operands[0]) - on_chip(result), ..Work::default() }
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The sums of R / B consecutive rows: row b is row b·K, plus row b·K + 1, and so on in this order, each sum rounded
+    /// once.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let slots = Value::<4, 2>::new(4, 2, vec![1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 30.0, 40.0]);
+    /// assert_eq!(slots.fold_rows::<2>().as_slice(), [11.0, 22.0, 33.0, 44.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there really are not as many rows for each.
+    #[must_use]
+    pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
+        const { assert!(B > 0 && R.is_multiple_of(B), "`fold_rows` sums as many rows into each") };
+        let terms = R / B;
+        assert!(
+            self.rows().is_multiple_of(terms),
+            "`fold_rows` sums {terms} rows into each, there are {}",
+            self.rows()
+        );
+        let mut data = Vec::with_capacity(self.rows() / terms * self.cols());
+        for first in (0..self.rows()).step_by(terms) {
+            let mut sums = self.row(first).to_vec();
+            for row in first + 1..first + terms {
+                for (sum, x) in sums.iter_mut().zip(self.row(row)) {
+                    *sum += x;
+                }
+            }
+            data.extend(sums);
+        }
+        Value::new(self.rows() / terms, self.cols(), data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn folds_into_divisors() {
+        let size = |rows| Shape { place: Place::Size, element: ElementType::f32, rows, cols: 0 };
+        assert_eq!(shape(&[value(32, 64), size(4)], None), Ok(value(4, 64)));
+        assert_eq!(
+            shape(&[value(32, 64), size(5)], None).unwrap_err().problem,
+            "`fold_rows` sums as many rows into each of 5, but there are 32"
+        );
+    }
+}
