@@ -1,10 +1,14 @@
 //! Functions of vector tasks: pieces of rows, loaded one ahead of those that are computed.
 
+mod barriers;
+mod extents;
+
 use super::cpp::{Expr, Function, Names, Stmt, braces, float, int, name};
 use crate::graph::Task;
 use crate::ids::Arena;
-use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan, Width};
-use crate::units::Bytes;
+use crate::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
+use barriers::barriers;
+use extents::{Extent, columns, extents};
 
 /// Names that the function has for itself.
 const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
@@ -240,84 +244,4 @@ impl Emitter<'_> {
 /// First row and number of rows of a piece, in a buffer.
 fn rows(buffer: &Buffer) -> [Expr; 2] {
     if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|of| name(of) * int(buffer.rows)) }
-}
-
-/// Columns at run time.
-fn columns(width: Width, params: &[String]) -> Expr {
-    match width {
-        Width::One => int(1u64),
-        Width::Of { param, parts } => name(&params[param]).dot("cols") / int(parts),
-    }
-}
-
-/// Rows and columns that a call runs over.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Extent {
-    /// For one row of the piece.
-    rows: u32,
-    single: bool,
-    width: Width,
-}
-
-impl Extent {
-    fn of(buffer: &Buffer) -> Self {
-        Self { rows: buffer.rows, single: buffer.single, width: buffer.width }
-    }
-
-    /// `count`, with columns and rows where those tell it from others.
-    fn label(&self, all: &[Self], params: &[String]) -> String {
-        let of = match self.width {
-            _ if all.iter().all(|other| other.width == self.width) => String::new(),
-            Width::One => "_column".to_owned(),
-            Width::Of { param, parts: 1 } => format!("_{}", params[param]),
-            Width::Of { param, parts } => format!("_{}_by_{parts}", params[param]),
-        };
-        let times = match self.rows {
-            _ if self.single => "_row".to_owned(),
-            1 => String::new(),
-            rows => format!("_{rows}"),
-        };
-        format!("count{of}{times}")
-    }
-}
-
-/// Those of all calls in count form.
-fn extents(plan: &VectorPlan) -> Vec<Extent> {
-    let mut extents = Vec::new();
-    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine { .. }));
-    for call in counted {
-        let extent = Extent::of(&plan.program.buffers[call.to]);
-        if !extents.contains(&extent) {
-            extents.push(extent);
-        }
-    }
-    extents
-}
-
-/// Before which calls the vector pipe must be done with what it wrote: where a call reads or overwrites that. The body
-/// is a loop, so what is left open at its end counts at its start. Output stages are kept apart by flags.
-fn barriers(plan: &VectorPlan) -> Vec<bool> {
-    let program = &plan.program;
-    let range = |id: BufferId| (plan.offsets[id], plan.offsets[id] + plan.bytes(id));
-    let meets = |id: BufferId, open: &[(Bytes, Bytes)]| {
-        let (from, to) = range(id);
-        open.iter().any(|&(start, end)| from < end && start < to)
-    };
-    let mut open: Vec<(Bytes, Bytes)> = Vec::new();
-    let mut found = Vec::new();
-    for _turn in 0..2 {
-        found.clear();
-        for call in &program.calls {
-            let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
-            let waits = matches!(call.instruction, Instruction::Routine { waits: true, .. });
-            let needed = !waits && touched.copied().any(|id| meets(id, &open));
-            if needed || waits {
-                open.clear();
-            }
-            found.push(needed);
-            let written = call.scratch.iter().chain(std::iter::once(&call.to));
-            open.extend(written.filter(|&&id| program.buffers[id].holds == Holds::Value).map(|&id| range(id)));
-        }
-    }
-    found
 }

@@ -1,6 +1,7 @@
 //! From syntax to the task graph: constants resolved, names replaced by ids, loops by iteration spaces.
 
 mod arguments;
+mod body;
 mod calls;
 mod loops;
 mod order;

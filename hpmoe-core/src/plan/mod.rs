@@ -3,6 +3,7 @@
 //! A plan depends on the task's body alone, so that it can be part of the checks of a kernel.
 
 mod cube;
+mod flatten;
 mod limits;
 mod program;
 mod put;

@@ -1,0 +1,309 @@
+//! Bodies of tasks: typed, operation by operation.
+
+use super::tasks::{line, writes};
+use crate::finding::{Errors, Finding};
+use crate::graph::{Param, Step};
+use crate::ids::{Id as _, ValueId};
+use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic, is_a_size, nearest};
+use hpmoe_kernels::op::{ElementType, Operation, Place, Shape};
+use hpmoe_kernels::ops;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::spanned::Spanned as _;
+
+/// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
+const MOST_STEPS: usize = 256;
+/// Most turns of the loops of one body, those that do nothing among them.
+const MOST_TURNS: usize = 16 * MOST_STEPS;
+
+/// The steps of a function's body, loops unrolled.
+pub(super) fn steps(
+    kernel: &Kernel,
+    function: &TaskFn,
+    params: &[Param],
+    arguments: &IndexMap<String, usize>,
+    errors: &mut Errors,
+) -> Option<Vec<Step>> {
+    let mut builder = Builder {
+        kernel,
+        function,
+        names: params
+            .iter()
+            .enumerate()
+            .map(|(index, p)| (p.name.clone(), Operand::Value(ValueId::new(index))))
+            .collect(),
+        shapes: params.iter().map(|param| param.shape).collect(),
+        params,
+        locals: arguments.clone(),
+        steps: Vec::new(),
+        turns: 0,
+        errors,
+    };
+    builder.statements(&function.body)?;
+    Some(builder.steps)
+}
+
+/// What an expression of a body is.
+#[derive(Clone, Copy)]
+enum Operand {
+    /// A tile or a value.
+    Value(ValueId),
+    /// A number that the compiler knows.
+    Number(f32),
+    /// A const argument.
+    Size(usize),
+}
+
+/// Types a body.
+struct Builder<'a> {
+    kernel: &'a Kernel,
+    function: &'a TaskFn,
+    names: IndexMap<String, Operand>,
+    shapes: Vec<Shape>,
+    params: &'a [Param],
+    locals: IndexMap<String, usize>,
+    steps: Vec<Step>,
+    turns: usize,
+    errors: &'a mut Errors,
+}
+
+impl Builder<'_> {
+    fn statements(&mut self, statements: &[BodyStmt]) -> Option<()> {
+        for statement in statements {
+            match statement {
+                BodyStmt::Let { name, value } => {
+                    let operand = self.value(value)?;
+                    if let Operand::Value(id) = operand
+                        && let Some(step) = id.index().checked_sub(self.params.len())
+                    {
+                        self.steps[step].name.get_or_insert_with(|| name.clone());
+                    }
+                    self.names.insert(name.clone(), operand);
+                }
+                BodyStmt::Do(value) => {
+                    self.value(value)?;
+                }
+                BodyStmt::For { variable, from, to, body } => {
+                    let end = to.span();
+                    let from = self.kernel.constants.evaluate(from, &self.locals, self.errors)?;
+                    let to = self.kernel.constants.evaluate(to, &self.locals, self.errors)?;
+                    let (names, locals) = (self.names.clone(), self.locals.clone());
+                    for value in from..to {
+                        self.turns += 1;
+                        if self.turns > MOST_TURNS {
+                            return self.too_long(&format!("{MOST_TURNS} turns of its loops"), end);
+                        }
+                        self.locals.insert(variable.clone(), value);
+                        self.statements(body)?;
+                        // Shadowing inside the loop ends with it; the language has no assignment to outer names.
+                        self.names.clone_from(&names);
+                    }
+                    self.locals = locals;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn value(&mut self, expr: &BodyExpr) -> Option<Operand> {
+        match expr {
+            BodyExpr::Name { name, span } => match (self.names.get(name), self.kernel.constants.constant(name)) {
+                (Some(found), _) => Some(*found),
+                (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
+                (None, constant) => {
+                    let finding = if constant.is_some() || self.locals.contains_key(name) {
+                        Finding::Number { problem: is_a_size(name) }
+                    } else {
+                        let nearest = nearest(name, self.names.keys().map(String::as_str));
+                        Finding::Unknown { what: "value", name: name.clone(), nearest }
+                    };
+                    self.errors.push(*span, finding);
+                    None
+                }
+            },
+            BodyExpr::Number(expr) => match self.kernel.constants.number(expr, &self.locals) {
+                Ok(number) => Some(Operand::Number(number)),
+                Err(fault) => {
+                    self.errors.push(fault.0, fault.1);
+                    None
+                }
+            },
+            BodyExpr::Operation { name, operands, element, size, span } => {
+                let mut operands: Vec<Operand> =
+                    operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
+                let takes_size = ops::named(name).any(|operation| operation.operands.contains(&Place::Size));
+                if let Some(size) = size.as_ref().filter(|_| takes_size) {
+                    operands.push(Operand::Size(self.kernel.constants.evaluate(size, &self.locals, self.errors)?));
+                }
+                let number = |operand: &Operand| match operand {
+                    Operand::Number(number) => Some(*number),
+                    Operand::Value(_) | Operand::Size(_) => None,
+                };
+                if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
+                    return match arithmetic(name, &numbers) {
+                        Ok(number) => Some(Operand::Number(number)),
+                        Err(problem) => {
+                            self.errors.push(*span, Finding::Number { problem });
+                            None
+                        }
+                    };
+                }
+                self.step(name, &operands, *element, *span).map(Operand::Value)
+            }
+        }
+    }
+
+    /// The operation of that name for these operands.
+    fn operation(&mut self, name: &str, places: &[Place], span: Span) -> Option<&'static Operation> {
+        let known: Vec<&'static Operation> = ops::named(name).collect();
+        let Some(first) = known.first() else {
+            let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
+            // One sign is as near to another as any.
+            let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
+            let nearest = nearest(name, names);
+            self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
+            return None;
+        };
+        if !known.iter().any(|operation| operation.cores.contains(&self.function.core)) {
+            self.errors.push(
+                span,
+                Finding::WrongCore { operation: name.to_owned(), core: self.function.core, cores: first.cores },
+            );
+            return None;
+        }
+        let found = known.iter().find(|operation| operation.operands == places);
+        if found.is_none() {
+            let takes: Vec<String> = known.iter().map(|operation| list(operation.operands)).collect();
+            let tile = places.contains(&Place::Tile) || known.iter().any(|known| known.operands.contains(&Place::Tile));
+            let help = if tile {
+                "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`"
+            } else {
+                "numbers are f32 literals and constants, values come from tiles by `load()`"
+            };
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{name}` takes {}, and here are {}", takes.join(", or "), list(places)),
+                    help: help.into(),
+                },
+            );
+        }
+        found.copied()
+    }
+
+    fn step(&mut self, name: &str, operands: &[Operand], element: Option<ElementType>, span: Span) -> Option<ValueId> {
+        let (mut values, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut size = None;
+        for operand in operands {
+            match *operand {
+                Operand::Value(id) => {
+                    values.push(id);
+                    places.push(self.shapes[id.index()].place);
+                }
+                Operand::Number(number) => {
+                    numbers.push(number);
+                    places.push(Place::Number);
+                }
+                Operand::Size(rows) => {
+                    size = Some(Shape { place: Place::Size, element: ElementType::f32, rows, cols: 0 });
+                    places.push(Place::Size);
+                }
+            }
+        }
+        let operands = values;
+        let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
+        let written = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
+        if let (Some(written), true) = (written, ops::named(name).next().is_some()) {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{}` has no result, and `{name}` takes one here", written.name()),
+                    help: "end a statement with it".into(),
+                },
+            );
+            return None;
+        }
+        let operation = self.operation(name, &places, span)?;
+        let shapes = operands.iter().map(|operand| self.shapes[operand.index()]).chain(size);
+        let shapes: Vec<Shape> = shapes.collect();
+        self.check_mutability(operation, &operands, span)?;
+        self.check_once(operation, operands[0], span)?;
+        if operation.takes_element && element.is_none() {
+            self.errors.push(
+                span,
+                Finding::Unsupported {
+                    problem: format!("`{name}` needs an element type"),
+                    help: format!("write `{name}::<bf16>()` or `{name}::<f32>()`"),
+                },
+            );
+            return None;
+        }
+        let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {
+            Ok(result) => result,
+            Err(misfit) => {
+                self.errors.push(span, Finding::Misfit { operation: name.to_owned(), misfit });
+                return None;
+            }
+        };
+        if self.steps.len() == MOST_STEPS {
+            return self.too_long(&format!("{MOST_STEPS} operations, loops unrolled"), span);
+        }
+        self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
+        self.shapes.push(result);
+        Some(ValueId::new(self.shapes.len() - 1))
+    }
+
+    fn too_long<T>(&mut self, limit: &str, span: Span) -> Option<T> {
+        self.errors.push(
+            span,
+            Finding::Unsupported {
+                problem: format!("`{}` has more than {limit}", self.function.name),
+                help: "let the taskflow loop, or split the task".into(),
+            },
+        );
+        None
+    }
+
+    /// A tile that is written twice keeps one of two values, and copies to it have no order.
+    fn check_once(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
+        if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
+            return Some(());
+        }
+        let problem = format!("`{}` is written twice", self.params[to.index()].name);
+        self.errors.push(span, Finding::Unsupported { problem, help: "write each tile once".into() });
+        None
+    }
+
+    fn check_mutability(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
+        for (place, operand) in operands.iter().enumerate() {
+            let Some(param) = self.params.get(operand.index()) else { continue };
+            let written = writes(operation) && place == 0;
+            if written != param.write {
+                let (problem, help) = if written {
+                    (format!("`{}` is written here and taken by `&`", param.name), "take it by `&mut`")
+                } else {
+                    (
+                        format!("`{}` is read here and taken by `&mut`", param.name),
+                        "take what is read by `&`: `&mut` writes",
+                    )
+                };
+                self.errors.push(span, Finding::Unsupported { problem, help: help.to_owned() });
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+fn list(places: &[Place]) -> String {
+    let names: Vec<&str> = places
+        .iter()
+        .map(|place| match place {
+            Place::Tile => "a tile",
+            Place::Value => "a value",
+            Place::Number => "a number",
+            Place::Size => "a size",
+        })
+        .collect();
+    names.join(" and ")
+}

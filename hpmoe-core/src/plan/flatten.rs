@@ -1,0 +1,265 @@
+//! From the steps of a body to vector calls on buffers.
+
+use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
+use super::single::single_rows;
+use crate::graph::{Param, Step, Task};
+use crate::ids::{Arena, Id as _, ValueId};
+use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall};
+
+/// Flattens a body.
+pub(super) fn flatten(task: &Task) -> Program {
+    let single = single_rows(task);
+    // A task that is all about single rows has pieces of one row.
+    let all = task.params.iter().enumerate();
+    let most = || all.clone().filter(|(number, _)| !single[*number]);
+    let rows = most().map(|(_, param)| param.shape.rows).min().unwrap_or(1);
+    let has_rows = |(_, param): &(usize, &Param)| param.shape.rows == rows;
+    let written = most().filter(has_rows).find(|(_, param)| param.write);
+    let leader = written.or_else(|| most().find(has_rows)).map_or(0, |(number, _)| number);
+    let mut builder = Builder {
+        task,
+        program: Program { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
+        place: vec![None; task.params.len() + task.body.steps.len()],
+        width: (0..task.params.len()).map(|param| Width::Of { param, parts: 1 }).collect(),
+        same: (0..task.params.len()).collect(),
+        single,
+    };
+    for (number, step) in task.body.steps.iter().enumerate() {
+        builder.step(number, step);
+    }
+    builder.finish()
+}
+/// What is known of a value before it has a buffer.
+#[derive(Clone, Copy)]
+struct Made {
+    width: Width,
+    single: bool,
+}
+
+struct Builder<'a> {
+    task: &'a Task,
+    program: Program,
+    /// Where each value lies; parameters lie in their input stage.
+    place: Vec<Option<BufferId>>,
+    /// Columns of each value at run time.
+    width: Vec<Width>,
+    /// Whether each value is one row for all rows.
+    single: Vec<bool>,
+    /// For each parameter one that has as many columns at run time: itself, or one that it is computed with.
+    same: Vec<usize>,
+}
+
+impl Builder<'_> {
+    fn step(&mut self, number: usize, step: &Step) {
+        let from: Vec<BufferId> = match step.operation.device {
+            Device::Load | Device::Store => Vec::new(),
+            _ => step.operands.iter().map(|value| self.value(*value)).collect(),
+        };
+        let first = self.width[step.operands[0].index()];
+        let sizes = match step.operation.device {
+            Device::Routine(routine) => Some(routine.sizes),
+            _ => None,
+        };
+        let width = match (sizes, first) {
+            (Some(Sizes::OneColumn), _) => Width::One,
+            (Some(Sizes::HalfOfColumns), Width::Of { param, parts }) => Width::Of { param, parts: parts * 2 },
+            (_, first) => first,
+        };
+        self.width.push(width);
+        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. })
+            || sizes == Some(Sizes::NumberForEachColumn);
+        for other in step.operands.iter().skip(1).filter(|_| alike) {
+            self.join(first, self.width[other.index()]);
+        }
+        let made = Made { width, single: self.single[self.task.params.len() + number] };
+        let name = step.name.clone().unwrap_or_else(|| match step.operation.device {
+            Device::Load => self.task.params[step.operands[0].index()].name.clone(),
+            _ => plain(&step.operation.name()).to_owned(),
+        });
+        let place = match step.operation.device {
+            Device::Load => self.load(number, step.operands[0].index(), name),
+            Device::Store => {
+                self.store(number, step.operands[0].index(), step.operands[1]);
+                return;
+            }
+            Device::Cast => self.cast(number, from[0], step, name),
+            Device::Vector { scratch, calls } => {
+                let scratch = self.scratch(&vec![Columns::OfResult; scratch], &name, &step.result, made);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                for call in calls {
+                    self.vector_call((number, &step.numbers), call, to, &from, &scratch);
+                }
+                to
+            }
+            Device::Routine(routine) => {
+                let scratch = self.scratch(routine.scratch, &name, &step.result, made);
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                let terms = matches!(routine.sizes, Sizes::SumOverK | Sizes::RowsForEachToken);
+                let (name, waits) = (routine.name, routine.waits);
+                let instruction = Instruction::Routine { name, waits, terms };
+                self.program.calls.push(Call { instruction, to, from, scratch, step: number });
+                to
+            }
+            Device::Matmul { .. } | Device::Accumulate | Device::Put => {
+                unreachable!("the front end keeps {} off vector cores", step.operation.name())
+            }
+        };
+        self.place[self.task.params.len() + number] = Some(place);
+    }
+
+    fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
+        let shape = self.task.params[param].shape;
+        let made = self.of_param(param);
+        let input = match self.place[param] {
+            Some(input) => input,
+            None => {
+                let name = format!("{}_in", self.task.params[param].name);
+                let input = self.buffer(name, Holds::Input(param), shape.element, &shape, made);
+                self.place[param] = Some(input);
+                input
+            }
+        };
+        if shape.element == ElementType::f32 {
+            return input;
+        }
+        // A `let` may have the name of the tile that it loads.
+        let taken = self.task.params.iter().any(|other| other.name == name);
+        let name = if taken { format!("{name}_value") } else { name };
+        if shape.element == ElementType::i8 {
+            return self.load_bytes(step, input, &shape, made, name);
+        }
+        let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, made);
+        self.call(step, Instruction::Widen, to, &[input]);
+        to
+    }
+
+    /// There is no way from bytes to f32 but by half, which has as many bits as bf16.
+    fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
+        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
+        let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
+        let instruction = Instruction::Routine { name: "WidenBytes", waits: false, terms: false };
+        self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
+        to
+    }
+
+    fn store(&mut self, step: usize, param: usize, value: ValueId) {
+        let shape = self.task.params[param].shape;
+        let from = self.value(value);
+        let name = format!("{}_out", self.task.params[param].name);
+        let to = self.buffer(name, Holds::Output(param), shape.element, &shape, self.of_param(param));
+        let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Narrow };
+        self.call(step, instruction, to, &[from]);
+    }
+
+    fn cast(&mut self, step: usize, from: BufferId, to: &Step, name: String) -> BufferId {
+        let element = to.element.unwrap_or(ElementType::f32);
+        if element == ElementType::f32 {
+            return from;
+        }
+        let buffer = &self.program.buffers[from];
+        let made = Made { width: buffer.width, single: buffer.single };
+        let narrow = self.buffer(format!("{name}_{element}"), Holds::Value, element, &to.result, made);
+        let wide = self.buffer(name, Holds::Value, ElementType::f32, &to.result, made);
+        self.call(step, Instruction::Narrow, narrow, &[from]);
+        self.call(step, Instruction::Widen, wide, &[narrow]);
+        wide
+    }
+
+    fn vector_call(
+        &mut self,
+        (step, numbers): (usize, &[f32]),
+        call: &VectorCall,
+        out: BufferId,
+        from: &[BufferId],
+        scratch: &[BufferId],
+    ) {
+        let of = |slot: Slot| match slot {
+            Slot::Out => out,
+            Slot::In(operand) => from[operand],
+            Slot::Scratch(number) => scratch[number],
+        };
+        match *call {
+            VectorCall::Binary(name, to, a, b) => self.call(step, Instruction::Binary(name), of(to), &[of(a), of(b)]),
+            VectorCall::Scalar(name, to, a, scalar) => {
+                self.call(step, Instruction::Scalar(name, scalar.of(numbers)), of(to), &[of(a)]);
+            }
+            VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), of(to), &[of(a)]),
+            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), of(to), &[]),
+        }
+    }
+
+    fn call(&mut self, step: usize, instruction: Instruction, to: BufferId, from: &[BufferId]) {
+        self.program.calls.push(Call { instruction, to, from: from.to_vec(), scratch: Vec::new(), step });
+    }
+
+    fn scratch(&mut self, columns: &[Columns], name: &str, shape: &Shape, made: Made) -> Vec<BufferId> {
+        let name = |number: usize| match columns.len() {
+            1 => format!("{name}_scratch"),
+            _ => format!("{name}_scratch_{number}"),
+        };
+        let shaped = |columns: &Columns| match columns {
+            Columns::OfResult => *shape,
+            Columns::Fixed(cols) => Shape { cols: *cols, ..*shape },
+        };
+        let each = columns.iter().enumerate();
+        each.map(|(number, columns)| self.buffer(name(number), Holds::Value, ElementType::f32, &shaped(columns), made))
+            .collect()
+    }
+
+    fn of_param(&self, param: usize) -> Made {
+        Made { width: Width::Of { param, parts: 1 }, single: self.single[param] }
+    }
+
+    fn buffer(&mut self, name: String, holds: Holds, element: ElementType, shape: &Shape, made: Made) -> BufferId {
+        let Made { width, single } = made;
+        let rows = if single { 1 } else { (shape.rows as u32).div_ceil(self.program.rows) };
+        let name = self.unused(name);
+        self.program.buffers.push(Buffer { name, holds, element, rows, single, cols: shape.cols as u32, width })
+    }
+
+    /// A name that no other buffer has: shadowing `let`s are told apart by a number.
+    fn unused(&self, name: String) -> String {
+        let taken = |name: &str| {
+            self.program.buffers.iter().any(|(_, other)| other.name == name)
+                || self.task.params.iter().any(|param| param.name == name)
+        };
+        let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}_{number}") };
+        (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
+    }
+
+    /// Two values have as many columns.
+    fn join(&mut self, a: Width, b: Width) {
+        let (Width::Of { param: a, parts: of_a }, Width::Of { param: b, parts: of_b }) = (a, b) else { return };
+        if of_a != of_b {
+            return;
+        }
+        let (from, to) = (self.same[a], self.same[b]);
+        // The leader, where it is one of them: its columns are in every loop anyway.
+        let (from, to) = if from == self.program.leader { (to, from) } else { (from, to) };
+        self.same.iter_mut().filter(|same| **same == from).for_each(|same| *same = to);
+    }
+
+    fn finish(mut self) -> Program {
+        for id in self.program.buffers.ids() {
+            if let Width::Of { param, .. } = &mut self.program.buffers[id].width {
+                *param = self.same[*param];
+            }
+        }
+        self.program
+    }
+
+    fn value(&self, value: ValueId) -> BufferId {
+        self.place[value.index()].expect("the front end lets a body name only values that it has made")
+    }
+}
+
+/// The name of an operation as part of an identifier.
+fn plain(name: &str) -> &str {
+    match name {
+        "*" => "product",
+        "+" => "sum",
+        "-" => "difference",
+        "/" => "quotient",
+        other => other,
+    }
+}
