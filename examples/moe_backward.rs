@@ -38,6 +38,8 @@ pub mod moe_train {
     pub const GRAD_N: usize = 32;
     /// Most rows of one put.
     pub const PUT: usize = 8;
+    /// Most rows of one put of single numbers: a fence costs more than they do.
+    pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
     pub const BLOCK: usize = 4;
     /// Columns of a tile of a sum over k.
@@ -55,7 +57,7 @@ pub mod moe_train {
 
     /// Sends the router's weight of each (token, k) after its row.
     #[comm_put]
-    pub fn send_weights(slots: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
+    pub fn send_weights(slots: &Tile<f32, PUT_NUMBERS, 1>, rows: &mut Tile<f32, PUT_NUMBERS, 1>) {
         rows.put(slots);
     }
 
@@ -184,7 +186,7 @@ pub mod moe_train {
 
     /// Puts the parts of the router's gradient back to the slot of their (token, k).
     #[comm_put]
-    pub fn give_back_parts(parts: &Tile<f32, PUT, PARTS>, slots: &mut Tile<f32, PUT, PARTS>) {
+    pub fn give_back_parts(parts: &Tile<f32, PUT_NUMBERS, PARTS>, slots: &mut Tile<f32, PUT_NUMBERS, PARTS>) {
         slots.put(parts);
     }
 
@@ -289,6 +291,8 @@ pub mod moe_train {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
                     dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
                     send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
                 }
             }
@@ -352,8 +356,10 @@ pub mod moe_train {
         for src in ep {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                     give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
+                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                 }
             }
         }
@@ -400,6 +406,8 @@ pub mod moe_train {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
                     dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
                     send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
                 }
             }
@@ -462,8 +470,10 @@ pub mod moe_train {
         for src in ep {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                     give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
+                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                 }
             }
         }
@@ -512,6 +522,8 @@ pub mod moe_train {
                 for s in route.sends::<PUT>(src, e) {
                     dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
                     dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
                     send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
                 }
             }
@@ -574,8 +586,10 @@ pub mod moe_train {
         for src in ep {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                     give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
+                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
                 }
             }
         }

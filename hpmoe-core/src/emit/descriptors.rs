@@ -65,6 +65,7 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entry: &Entry
     put(&entry.peer_offset.to_le_bytes());
     put(&(role.first as u16).to_le_bytes());
     put(&(role.count as u16).to_le_bytes());
+    put(&graph.column_rows(entry.phase).to_le_bytes());
     bytes
 }
 
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!((short(0), short(4)), (3, 0));
         assert_eq!((word(8), word(12), word(16)), (2, 5, 2));
         assert_eq!((short(20), short(22)), (16, 32));
-        assert!(bytes[24..].iter().all(|&byte| byte == 0));
+        assert_eq!(word(24), 1);
+        assert!(bytes[28..].iter().all(|&byte| byte == 0));
     }
 }

@@ -12,6 +12,7 @@ pub use tensor::{Extent, Memory, Tensor, pitch};
 
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 use crate::syntax::Constant;
+use hpmoe_kernels::RAGGED;
 use proc_macro2::Span;
 
 /// Sizes that every kernel declares by constants of these names.
@@ -63,6 +64,17 @@ impl Phase {
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()
+    }
+}
+
+impl TaskGraph {
+    /// How many of a phase's columns follow one another as the swizzle's rows do: the values of the outermost range where
+    /// an item has all rows of an expert, so that tiles made at the same time share what they read; else one.
+    #[must_use]
+    pub fn column_rows(&self, phase: PhaseId) -> u32 {
+        let phase = &self.phases[phase];
+        let ragged = self.spaces[phase.space].height as usize == RAGGED;
+        if ragged && phase.ranges.len() > 1 { phase.ranges[0] } else { 1 }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ids::{Arena, PhaseId};
 use crate::simulate::{self, Works};
 use crate::target::Target;
 use crate::units::Nanos;
+use hpmoe_kernels::op::Core;
 
 /// What the phases of a graph cost on one core.
 pub(super) struct Costs {
@@ -30,6 +31,7 @@ struct PhaseCost {
     height: u64,
     columns: u64,
     kind: SpaceKind,
+    puts: bool,
 }
 
 impl Costs {
@@ -41,6 +43,7 @@ impl Costs {
             height: u64::from(works[id].height()),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
+            puts: graph.tasks[phase.task].core == Core::Comm,
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
         Self {
@@ -88,7 +91,14 @@ impl Costs {
     /// How much of the cores' time an entry of the phase takes up.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
-        Nanos(time.0.div_ceil(u64::from(role.count.max(1))))
+        let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
+        let PhaseCost { tile_ps, height, columns, puts, .. } = self.phases[phase];
+        if !puts {
+            return share;
+        }
+        // However many cores put, the link takes no more.
+        let all = tile_ps as f64 * (self.entry_rows(graph, ranks, phase) * columns) as f64 / height as f64;
+        share.max(Nanos((all / self.link_over_put / 1_000.0) as u64))
     }
 
     /// Rows of an entry when tokens are spread evenly.

@@ -19,7 +19,8 @@ pub struct HpmoeDescriptor {
     pub peer_offset: u32,
     pub core_first: u16,
     pub core_count: u16,
-    pub reserved: [u32; 10usize],
+    pub column_rows: u32,
+    pub reserved: [u32; 9usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -55,8 +56,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::core_count",
     ][::core::mem::offset_of!(HpmoeDescriptor, core_count) - 22usize];
     [
+        "Offset of field: HpmoeDescriptor::column_rows",
+    ][::core::mem::offset_of!(HpmoeDescriptor, column_rows) - 24usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 24usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 28usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -40,7 +40,8 @@ struct HpmoeDescriptor {
     uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks                           */
     uint16_t core_first;  /* first core of its kind that shares this queue                                         */
     uint16_t core_count;  /* how many do                                                                           */
-    uint32_t reserved[10];
+    uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1      */
+    uint32_t reserved[9];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */

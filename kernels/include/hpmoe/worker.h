@@ -69,8 +69,10 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
         turn = (at + space.height - 1) / space.height % items;
     }
     for (; t < tiles; t += entry.core_count) {
-        Place place = Swizzle(t, items, entry.columns, entry.band);
-        place.item = (place.item + turn) % items;
+        const uint32_t wide = entry.columns / entry.column_rows;
+        Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
+        place.column += place.item % entry.column_rows * wide;
+        place.item = (place.item / entry.column_rows + turn) % items;
         const Tile tile = Resolve(core, entry, space, group, first, place);
         core.Enter(tile);
         if (!Program::Run(core, tile)) {

@@ -128,8 +128,11 @@ impl<'a> Ours<'a> {
     fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut Task) {
         let phase = &self.checked.graph().phases[entry.phase];
         let band = self.schedule.band_of[entry.phase];
-        let swizzle = Swizzle { items: items.into(), columns: phase.columns().into(), band: band.into() };
+        let outer = self.checked.graph().column_rows(entry.phase);
+        let wide = u64::from(phase.columns() / outer);
+        let swizzle = Swizzle { items: (items * outer).into(), columns: wide, band: band.into() };
         let (place, column) = swizzle.place(tile);
+        let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
         let place = self.layout.turned(phase.space, rank, group, place as u32);
         let item = self.layout.item(phase.space, rank, group, place);

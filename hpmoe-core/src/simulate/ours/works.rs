@@ -15,6 +15,8 @@ const ORIGIN: u64 = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Works {
     height: u32,
+    /// As [`TaskGraph::column_rows`].
+    column_rows: u32,
     columns: Vec<Column>,
     /// Columns of what a tile writes, by its column.
     widths: Vec<u32>,
@@ -49,7 +51,8 @@ const fn priced(rows: u32) -> u32 {
 impl Works {
     /// Of every phase.
     pub(crate) fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
-        let works = graph.phases.iter().map(|(_, phase)| Self {
+        let works = graph.phases.iter().map(|(id, phase)| Self {
+            column_rows: graph.column_rows(id),
             height: priced(graph.spaces[phase.space].height),
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
             widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
@@ -82,7 +85,8 @@ impl Works {
             Column::Product { m, n, k, products } => {
                 let height = m.unwrap_or(self.height);
                 let (m, k) = (m.unwrap_or(item.rows), k.unwrap_or(item.rows));
-                let (left_reuse, right_reuse) = reuse(target, (items, self.columns.len() as u32, band), (height, n, k));
+                let (rows, wide) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
+                let (left_reuse, right_reuse) = reuse(target, (rows, wide, band), (height, n, k));
                 let tiles = products as f32;
                 Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
             }

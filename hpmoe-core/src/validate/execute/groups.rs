@@ -53,8 +53,9 @@ pub(super) fn tiles_of_core(
     let number = number(graph, routing, entry, rank);
     let before: usize = all[..number].iter().map(Vec::len).sum();
     let items = &all[number];
-    let swizzle =
-        Swizzle { items: items.len() as u64, columns: columns as u64, band: schedule.band_of[entry.phase].into() };
+    let outer = graph.column_rows(entry.phase) as usize;
+    let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
+    let swizzle = Swizzle { items: rows, columns: wide, band: schedule.band_of[entry.phase].into() };
     let start: usize = schedule.starts[entry.phase]
         .iter()
         .map(|&(space, columns)| {
@@ -74,8 +75,12 @@ pub(super) fn tiles_of_core(
     };
     let tile = |tile| {
         let (place, column) = swizzle.place(tile);
-        let item = (place as usize + turn) % items.len();
-        Tile { phase: entry.phase, item: items[item].clone(), column: column as usize }
+        let item = (place as usize / outer + turn) % items.len();
+        Tile {
+            phase: entry.phase,
+            item: items[item].clone(),
+            column: place as usize % outer * wide as usize + column as usize,
+        }
     };
     mine.map(tile).collect()
 }
