@@ -23,8 +23,21 @@ pub struct Layer {
     pub gate_up_proj: Vec<bf16>,
     /// `[experts, hidden, inter]`.
     pub down_proj: Vec<bf16>,
+    /// The shared expert, where there is one.
+    pub shared: Option<Shared>,
     /// `[tokens, hidden]`, of the routed experts alone.
     pub output: Vec<f32>,
+}
+
+/// An expert that every token goes to.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// `[inter, hidden]`.
+    pub gate_proj: Vec<bf16>,
+    /// `[inter, hidden]`.
+    pub up_proj: Vec<bf16>,
+    /// `[hidden, inter]`.
+    pub down_proj: Vec<bf16>,
 }
 
 /// The bundled layers.
@@ -84,6 +97,7 @@ impl Layer {
             topk_weights: read(&file, "topk_weights", &[tokens, top_k], Dtype::F32, f32::from_le_bytes)?,
             gate_up_proj: read(&file, "gate_up_proj", &[experts, 2 * inter, hidden], Dtype::BF16, bf16::from_le_bytes)?,
             down_proj: read(&file, "down_proj", &[experts, hidden, inter], Dtype::BF16, bf16::from_le_bytes)?,
+            shared: file.tensor("shared_gate_proj").is_ok().then(|| Shared::parse(&file, hidden)).transpose()?,
             output: read(&file, output, &[tokens, hidden], Dtype::F32, f32::from_le_bytes)?,
         })
     }
@@ -125,6 +139,18 @@ impl Layer {
                 values[start..start + N * K].iter().copied()
             });
             Experts::from_vec(part.collect())
+        })
+    }
+}
+
+impl Shared {
+    fn parse(file: &SafeTensors<'_>, hidden: usize) -> Result<Self, String> {
+        let [inter, _] = shape(file, "shared_gate_proj")?;
+        let matrix = |name: &str, wanted: [usize; 2]| read(file, name, &wanted, Dtype::BF16, bf16::from_le_bytes);
+        Ok(Self {
+            gate_proj: matrix("shared_gate_proj", [inter, hidden])?,
+            up_proj: matrix("shared_up_proj", [inter, hidden])?,
+            down_proj: matrix("shared_down_proj", [hidden, inter])?,
         })
     }
 }

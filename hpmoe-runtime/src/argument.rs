@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, PerRank, Received, Slots, Tensor};
+use hpmoe_kernels::{Element, Experts, Matrix, PerRank, Received, Slots, Tensor};
 
 /// What a rank's part of a tensor argument has rows of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,8 @@ pub(crate) enum RowKind {
     Slots,
     /// That many rows for each expert.
     Experts(usize),
+    /// That many rows.
+    Matrix(usize),
 }
 
 /// One rank's part of a tensor argument.
@@ -23,7 +25,7 @@ pub(crate) enum RowKind {
 pub(crate) struct Part {
     /// Where its first element lies.
     pub(crate) address: u64,
-    /// Rows or experts.
+    /// Rows or experts; of a matrix, rows.
     pub(crate) count: usize,
 }
 
@@ -56,8 +58,8 @@ mod sealed {
     impl<X> Sealed for hpmoe_kernels::PerRank<X> {}
 }
 
-/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Slots<T, C>>` and
-/// `PerRank<Experts<T, N, K>>`.
+/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Slots<T, C>>`,
+/// `PerRank<Experts<T, N, K>>` and `PerRank<Matrix<T, N, K>>`.
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
@@ -99,6 +101,21 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
             element: T::TYPE,
             columns: K,
             kind: RowKind::Experts(N),
+            parts: self.iter().map(part).collect(),
+            writable,
+            borrow: PhantomData,
+        }
+    }
+}
+
+impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matrix<T, N, K>> {
+    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
+        let part = |matrix: &Matrix<T, N, K>| Part { address: matrix.address().expose_provenance() as u64, count: N };
+        Argument {
+            name,
+            element: T::TYPE,
+            columns: K,
+            kind: RowKind::Matrix(N),
             parts: self.iter().map(part).collect(),
             writable,
             borrow: PhantomData,

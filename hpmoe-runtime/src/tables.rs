@@ -46,6 +46,8 @@ pub enum Extent {
     Received,
     /// That many rows for each expert of the rank.
     Expert(u32),
+    /// That many rows of the rank.
+    Matrix(u32),
 }
 
 /// Where a tensor lives.

@@ -15,6 +15,11 @@ pub struct Tensor<T: Element, const C: usize> {
 }
 
 impl<T: Element, const C: usize> Tensor<T, C> {
+    /// `rows` rows of which every bit is set.
+    pub(crate) fn poisoned(rows: usize) -> Self {
+        Self { cells: Buffer::filled(rows * C, T::POISON) }
+    }
+
     /// `rows` rows of zeros.
     #[must_use]
     pub fn zeros(rows: usize) -> Self {

@@ -4,7 +4,7 @@
 
 use crate::buffer::Buffer;
 use crate::tile::Rows;
-use crate::{Element, Expert, Experts, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile, TokenBlock};
+use crate::{Element, Expert, Experts, PerRank, Piece, Rank, Ranks, Route, RowTile, Tensor, Tile, TokenBlock};
 
 /// A row of `C` elements for each token that a rank receives: by expert, then source rank, then the sender's order.
 pub struct Received<T, const C: usize> {
@@ -159,6 +159,12 @@ impl PerRank<()> {
     #[must_use]
     pub fn ragged<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         Self::symmetric(ep, route)
+    }
+
+    /// A row for each token of the rank, in private memory: [`Tensor`].
+    #[must_use]
+    pub fn tokens<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Tensor<T, C>> {
+        PerRank::from_fn(ep, |rank| Tensor::poisoned(route.tokens(rank)))
     }
 
     /// An N×K matrix for each expert, in private memory: [`Experts`].

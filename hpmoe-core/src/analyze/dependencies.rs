@@ -98,8 +98,8 @@ fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
         let mut height = space(graph, reader).height;
         for writer in writers.iter().filter(|writer| writer.rows != Rows::Scatter) {
             height = match common(height, space(graph, *writer).height) {
-                Some(height) if height == space(graph, reader).height => height,
-                _ => return Some(Grid::Rank),
+                Some(height) => height,
+                None => return Some(Grid::Rank),
             };
         }
         return Some(Grid::Blocks { height });

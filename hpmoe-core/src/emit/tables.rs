@@ -137,6 +137,7 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         Extent::Slot => quote!(Extent::Slot),
         Extent::Received => quote!(Extent::Received),
         Extent::Expert { rows } => quote!(Extent::Expert(#rows)),
+        Extent::Matrix { rows } => quote!(Extent::Matrix(#rows)),
     };
     let memory = match tensor.memory {
         Memory::Argument | Memory::Shared => {

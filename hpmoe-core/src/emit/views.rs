@@ -18,14 +18,17 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         // The put looks up each row.
         Rows::Gather | Rows::Scatter => whole,
         Rows::Expert { range, index, height } => {
-            let Extent::Expert { rows } = context.graph.tensors[access.tensor].extent else {
-                unreachable!("the front end takes rows of an expert only of such a tensor")
+            let (matrix, rows) = match context.graph.tensors[access.tensor].extent {
+                Extent::Expert { rows } => {
+                    (whole.method("Rows", vec![name("tile").dot("expert") * int(rows), int(rows)]), rows)
+                }
+                Extent::Matrix { rows } => (whole.method("Rows", vec![int(0u64), int(rows)]), rows),
+                _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
             };
-            let expert = whole.method("Rows", vec![name("tile").dot("expert") * int(rows), int(rows)]);
             if height >= rows {
-                expert
+                matrix
             } else {
-                expert.method("Rows", vec![iteration(phase, range, index) * int(height), int(height)])
+                matrix.method("Rows", vec![iteration(phase, range, index) * int(height), int(height)])
             }
         }
     };

@@ -19,7 +19,7 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[index * height, …)` of the item's expert; `range` tells which constant range gives the index (a fixed
+    /// Rows `[index * height, …)` of the item's expert, or of the rank's matrix; `range` tells which constant range gives the index (a fixed
     /// index where `None`).
     Expert {
         /// Which of the phase's ranges, outermost first, or none.

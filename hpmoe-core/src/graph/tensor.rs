@@ -17,6 +17,11 @@ pub enum Extent {
         /// Rows of one expert's matrix.
         rows: u32,
     },
+    /// `rows` rows of the rank.
+    Matrix {
+        /// Rows of the matrix.
+        rows: u32,
+    },
 }
 
 /// Where a tensor lives.

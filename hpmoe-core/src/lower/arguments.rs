@@ -32,6 +32,8 @@ pub(super) enum Base {
     BlockSlots,
     Block,
     Expert,
+    /// The rank's own matrix, which no loop chooses.
+    Matrix,
 }
 
 /// A range variable or a fixed number.
@@ -71,10 +73,19 @@ pub(super) fn place(
         );
         return None;
     };
+    let of_rank = matches!(graph.tensors[tensor].extent, Extent::Matrix { .. });
     let (mut base, mut tile, mut cols) = (None, None, None);
     for (accessor, span) in &argument.accessors {
         let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
         match accessor {
+            Accessor::Tile(_) | Accessor::Cols(_) if base.is_none() && of_rank => {
+                base = Some(Base::Matrix);
+                match accessor {
+                    Accessor::Tile(expr) => tile = Some(index(expr)?),
+                    Accessor::Cols(expr) => cols = Some(index(expr)?),
+                    _ => unreachable!("one of the two"),
+                }
+            }
             Accessor::Tile(expr) if base == Some(Base::Expert) && tile.is_none() => tile = Some(index(expr)?),
             Accessor::Cols(expr) if base.is_some() && cols.is_none() => cols = Some(index(expr)?),
             other if base.is_none() => match rows(nest, other, graph.tensors[tensor].extent) {
@@ -110,6 +121,7 @@ pub(super) fn place(
                 | (Extent::Received, Base::Piece | Base::Tile | Base::Group)
                 | (Extent::Slot, Base::Scatter | Base::BlockSlots)
                 | (Extent::Expert { .. }, Base::Expert)
+                | (Extent::Matrix { .. }, Base::Matrix)
         )
     };
     match base {
@@ -139,7 +151,7 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
         Base::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
         Base::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
         Base::Expert => (Side::Owner, format!("matrix of `{expert}`"), owner()),
-        Base::Tile | Base::Group | Base::BlockSlots | Base::Block => return Some(()),
+        Base::Tile | Base::Group | Base::BlockSlots | Base::Block | Base::Matrix => return Some(()),
     };
     if side == home {
         return Some(());
@@ -199,8 +211,12 @@ impl Place {
             Items::Experts { .. } => RAGGED,
         };
         let rows = match (self.base, graph.tensors[self.tensor].extent) {
-            (Base::Expert, Extent::Expert { rows }) if self.tile.is_none() => Some(rows as usize),
-            (Base::Expert, _) => None,
+            (Base::Expert, Extent::Expert { rows }) | (Base::Matrix, Extent::Matrix { rows })
+                if self.tile.is_none() =>
+            {
+                Some(rows as usize)
+            }
+            (Base::Expert | Base::Matrix, _) => None,
             (Base::Group, _) => Some(RAGGED),
             (Base::BlockSlots, _) => Some(height * graph.sizes.top_k),
             _ => Some(height),
@@ -223,7 +239,7 @@ impl Place {
             Base::Group => Rows::Group,
             Base::BlockSlots => Rows::BlockSlots,
             Base::Block => Rows::Block,
-            Base::Expert => {
+            Base::Expert | Base::Matrix => {
                 let (range, index) = split(self.tile.unwrap_or(Index::Fixed(0)));
                 Rows::Expert { range, index, height: rows }
             }
@@ -245,6 +261,7 @@ fn extent_words(extent: Extent) -> &'static str {
         Extent::Slot => "a row for each (token, k) of the rank",
         Extent::Received => "a row for each token received",
         Extent::Expert { .. } => "a matrix for each expert of the rank",
+        Extent::Matrix { .. } => "one matrix for all tokens of the rank",
     }
 }
 
@@ -254,5 +271,6 @@ fn accessors_of(extent: Extent) -> &'static str {
         Extent::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
         Extent::Received => "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send",
         Extent::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
+        Extent::Matrix { .. } => "take `.tile(n)` or `.cols(n)`",
     }
 }

@@ -244,7 +244,7 @@ impl Lowering<'_> {
             }
             let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
             let expert_rows = match tensor.extent {
-                Extent::Expert { rows } => (place.tile, param.shape.rows, rows, "rows"),
+                Extent::Expert { rows } | Extent::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
                 _ => (None, 1, 1, "rows"),
             };
             for (index, size, extent, what) in [columns, expert_rows] {

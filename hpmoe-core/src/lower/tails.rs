@@ -211,7 +211,9 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
     };
     let rows = match (place.base, tensor.extent) {
         (Base::BlockSlots, _) => Real::Slots,
-        (Base::Expert, Extent::Expert { rows }) => cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows),
+        (Base::Expert | Base::Matrix, Extent::Expert { rows } | Extent::Matrix { rows }) => {
+            cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)
+        }
         _ => Real::Item,
     };
     let cols = match place.cols {

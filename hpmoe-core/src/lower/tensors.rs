@@ -23,7 +23,7 @@ pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
 /// Adds a `let` tensor.
 pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) {
     let memory = match declared.kind {
-        TensorKind::Ragged | TensorKind::Experts { .. } => Memory::Workspace,
+        TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Memory::Workspace,
         _ => Memory::Symmetric,
     };
     let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };
@@ -81,7 +81,19 @@ fn add(
             Some(rows) => Extent::Expert { rows },
             None => return,
         },
+        TensorKind::Matrix { rows } => match extent_of(rows, "rows") {
+            Some(rows) => Extent::Matrix { rows },
+            None => return,
+        },
     };
+    if let (Extent::Matrix { .. }, true) = (extent, writable) {
+        let finding = Finding::Unsupported {
+            problem: format!("`{}` is a matrix of the rank, which a taskflow only reads", draft.name),
+            help: "take it by `&`; what is written has a row for each token, or a matrix for each expert".into(),
+        };
+        errors.push(draft.span, finding);
+        return;
+    }
     if graph.tensors.position(|tensor| tensor.name == draft.name).is_some() {
         errors.push(
             draft.span,

@@ -46,6 +46,7 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
             Extent::Slot => format!("tokens * {}", graph.sizes.top_k),
             Extent::Received => "received".to_owned(),
             Extent::Expert { rows } => format!("experts * {rows}"),
+            Extent::Matrix { rows } => rows.to_string(),
         };
         let memory = match tensor.memory {
             Memory::Argument if tensor.writable => "output",
@@ -103,7 +104,10 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Scatter => "scattered".to_owned(),
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),
-        Rows::Expert { range, index, .. } => format!("expert, {}", of_range(range, index)),
+        Rows::Expert { range, index, .. } => {
+            let matrix = matches!(graph.tensors[access.tensor].extent, Extent::Matrix { .. });
+            format!("{}{}", if matrix { "" } else { "expert, " }, of_range(range, index))
+        }
     };
     let columns = match access.region.columns {
         Columns::All => String::new(),

@@ -11,10 +11,15 @@ use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
 /// What a tensor of a taskflow is.
 #[derive(Clone, Debug)]
 pub enum TensorKind {
-    /// `Tensor<T, C>`: a row per token.
+    /// `PerRank::tokens`, or `Tensor<T, C>`: a row per token.
     Tokens,
     /// `Experts<T, N, K>`: N rows for each expert.
     Experts {
+        /// N.
+        rows: Box<Expr>,
+    },
+    /// `Matrix<T, N, K>`: N rows.
+    Matrix {
         /// N.
         rows: Box<Expr>,
     },
@@ -228,7 +233,7 @@ impl Flow {
                     Finding::Syntax {
                         problem: "a taskflow takes `Ranks`, `&Route` and tensors".into(),
                         help: "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
-                           `&PerRank<Received<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
+                           `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
                             .into(),
                     },
                 ),
@@ -283,9 +288,13 @@ fn flow_param(input: &FnArg) -> Option<Input> {
     let (kind, element, columns) = match of_rows {
         Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),
         None => {
-            let (element, dimensions) = tensor_type(inner, "Experts", 2)?;
+            let experts = tensor_type(inner, "Experts", 2);
+            let of_experts = experts.is_some();
+            let (element, dimensions) = experts.or_else(|| tensor_type(inner, "Matrix", 2))?;
             let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
-            (TensorKind::Experts { rows: Box::new(rows) }, element, columns)
+            let rows = Box::new(rows);
+            let kind = if of_experts { TensorKind::Experts { rows } } else { TensorKind::Matrix { rows } };
+            (kind, element, columns)
         }
     };
     Some(Input::Tensor(Box::new(FlowParam {

@@ -29,7 +29,7 @@ impl Reader<'_> {
         match statement {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
                 fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged`, `PerRank::slots` or `PerRank::experts::<bf16, ROWS, COLS>`",
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
                     self.ranks, self.route
                 ))
             }),
@@ -83,6 +83,7 @@ impl Reader<'_> {
             "symmetric" => TensorKind::Symmetric,
             "ragged" => TensorKind::Ragged,
             "slots" => TensorKind::Slots,
+            "tokens" => TensorKind::Tokens,
             "experts" => TensorKind::Experts { rows: Box::new(dimensions.pop()?) },
             _ => return None,
         };

@@ -81,6 +81,7 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, local_experts: u64, received: u64) 
         Extent::Slot => tokens * graph.sizes.top_k as u64,
         Extent::Received => received,
         Extent::Expert { rows } => local_experts * u64::from(rows),
+        Extent::Matrix { rows } => u64::from(rows),
     };
     (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
 }

@@ -152,7 +152,7 @@ enum Rows {
 fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
     match checked.graph().tensors[checked.counters()[counter].tensor].extent {
         Extent::Received | Extent::Expert { .. } => Rows::Received,
-        Extent::Token | Extent::Slot => Rows::Tokens,
+        Extent::Token | Extent::Slot | Extent::Matrix { .. } => Rows::Tokens,
     }
 }
 

@@ -54,6 +54,7 @@ impl Sizes {
             Extent::Slot => self.tokens * self.top_k,
             Extent::Received => self.capacity,
             Extent::Expert(height) => self.local_experts * height as usize,
+            Extent::Matrix(height) => height as usize,
         }
     }
 }
@@ -65,5 +66,6 @@ pub(crate) fn rows_of(extent: Extent, route: &Route, rank: Rank) -> usize {
         Extent::Slot => route.tokens(rank) * route.top_k(),
         Extent::Received => route.received(rank),
         Extent::Expert(height) => route.local_experts() * height as usize,
+        Extent::Matrix(height) => height as usize,
     }
 }

@@ -172,7 +172,7 @@ fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows,
         None => fixed,
     };
     let rows = match (access.region.rows, tensor.extent) {
-        (Rows::Expert { range, index: fixed, height }, Extent::Expert { rows: all }) => {
+        (Rows::Expert { range, index: fixed, height }, Extent::Expert { rows: all } | Extent::Matrix { rows: all }) => {
             height.min(all.saturating_sub(index(range, fixed) * height))
         }
         _ => rows,

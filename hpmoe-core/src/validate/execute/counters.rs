@@ -90,7 +90,7 @@ impl<'a> Counters<'a> {
             Grid::Blocks { .. } => height.min(self.routing.tokens[rank] - group * height),
             Grid::Rank => match self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent {
                 Extent::Received | Extent::Expert { .. } => self.routing.received(rank),
-                Extent::Token | Extent::Slot => self.routing.tokens[rank],
+                Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens[rank],
             },
         }
     }
