@@ -70,7 +70,27 @@ def shared(layer):
     return routed(layer, plain(layer)) + h @ layer["shared_down_proj"].T
 
 
-VARIANTS = {"clipped": clipped, "shared": shared}
+def bias(e, count, step):
+    """What layers without biases are given."""
+    return ((31 * e + 17 * np.arange(count)) % 64 - 32.0) * step
+
+
+def biased(layer):
+    """The gated unit of gpt-oss: gate and up in turns, biases on both projections, limits, a steeper sigmoid."""
+    limit, slope = 7.0, 1.702
+
+    def expert(e, x):
+        gate_proj, up_proj = halves(layer, e)
+        down_proj = layer["down_proj"][e]
+        offset = bias(e, 2 * len(gate_proj), 0.25)
+        gate = np.minimum(gate_proj @ x + offset[0::2], limit)
+        up = np.clip(up_proj @ x + offset[1::2], -limit, limit)
+        return down_proj @ ((up + 1.0) * gate * sigmoid(slope * gate)) + bias(e, len(down_proj), 1.0 / 256.0)
+
+    return routed(layer, expert)
+
+
+VARIANTS = {"clipped": clipped, "shared": shared, "biased": biased}
 
 
 def main():

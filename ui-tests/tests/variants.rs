@@ -14,4 +14,4 @@ macro_rules! variants {
     )*};
 }
 
-variants!(clipped: moe_clipped);
+variants!(clipped: moe_clipped, biased: moe_biased);

@@ -1,0 +1,254 @@
+//! The layer with biases and with the gated unit of gpt-oss: gate and up come from one projection, column by column, and are
+//! clamped; the sigmoid's slope is 1.702.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example::{self, Example, Kernel, kernel};
+use support::layer::Layer;
+use support::tensors::{Tensors, numbers};
+
+/// The layer: dispatch, one projection for gate and up, the gated unit, down projection, return, top-k sum; both projections
+/// have a bias.
+#[megakernel]
+pub mod moe_biased {
+    use hpmoe_runtime::prelude::*;
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+
+    /// The limit on gate and up.
+    pub const LIMIT: f32 = 7.0;
+    /// The slope of the sigmoid.
+    pub const SLOPE: f32 = 1.702;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// As many columns of gate and up, which take turns.
+    pub const PAIRS: usize = 2 * TILE_N;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of the top-k sum.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+
+    /// Sends routed tokens to the rank that owns their expert.
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// One tile of `x · wᵀ`.
+    #[aic_task]
+    pub fn project<const N: usize, const K: usize>(
+        x: &Tile<bf16, TILE_M, K>,
+        w: &Tile<bf16, N, K>,
+        y: &mut Tile<bf16, TILE_M, N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`, where even columns are gates and odd ones are up.
+    #[aiv_task]
+    pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
+        let pairs = pairs.load().add_row(&bias.load());
+        let gate = pairs.even_columns::<TILE_N>().at_most(LIMIT);
+        let up = pairs.odd_columns::<TILE_N>().clamp(-LIMIT, LIMIT);
+        h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
+    }
+
+    /// Adds a bias to the rows of an expert.
+    #[aiv_task]
+    pub fn shift(
+        rows: &Tile<bf16, TILE_M, COLUMNS>,
+        bias: &Tile<f32, 1, COLUMNS>,
+        shifted: &mut Tile<bf16, TILE_M, COLUMNS>,
+    ) {
+        shifted.store(rows.load().add_row(&bias.load()));
+    }
+
+    /// Puts results back to the slot of their (token, k).
+    #[comm_put]
+    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
+        slots.put(results);
+    }
+
+    /// The sum over k with the router's weights, in the order of k.
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, COLUMNS>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        y: &mut Tile<bf16, BLOCK, COLUMNS>,
+    ) {
+        y.store(slots.load().weighted_sum(&weights.load()));
+    }
+
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate_up: &PerRank<Experts<bf16, { 2 * INTER }, HIDDEN>>,
+        gate_up_bias: &PerRank<Experts<f32, 1, { 2 * INTER }>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        down_bias: &PerRank<Experts<f32, 1, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let gu = PerRank::ragged::<bf16, { 2 * INTER }>(ep, route);
+        let h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let shifted = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project::<PAIRS, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).tile(n),
+                            &mut gu[r].group(e, m).cols(n),
+                        );
+                        unit(
+                            &gu[r].group(e, m).cols(n),
+                            &gate_up_bias[r].expert(e).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project::<TILE_N, _>(
+                            &h[r].group(e, m),
+                            &down[r].expert(e).tile(n),
+                            &mut out[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        shift(
+                            &out[r].group(e, m).cols(n),
+                            &down_bias[r].expert(e).cols(n),
+                            &mut shifted[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&shifted[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+}
+
+/// The layer, cut for the ranks, with gate and up taking turns, and biases.
+pub struct Biased {
+    routed: Tensors<{ moe_biased::HIDDEN }, { moe_biased::INTER }, { moe_biased::TOP_K }>,
+    gate_up: PerRank<Experts<bf16, { 2 * moe_biased::INTER }, { moe_biased::HIDDEN }>>,
+    gate_up_bias: PerRank<Experts<f32, 1, { 2 * moe_biased::INTER }>>,
+    down_bias: PerRank<Experts<f32, 1, { moe_biased::HIDDEN }>>,
+}
+
+/// Biases of each rank's experts, which layers without them are given: number `n` of expert `e` is
+/// `((31·e + 17·n) mod 64 - 32) · step`.
+fn biases<const N: usize>(ep: Ranks, step: f32) -> PerRank<Experts<f32, 1, N>> {
+    let own = moe_biased::EXPERTS / ep.count();
+    PerRank::from_fn(ep, |rank| {
+        let experts = rank.id() * own..(rank.id() + 1) * own;
+        let bias = |e, n| ((31 * e + 17 * n) % 64) as f32 - 32.0;
+        Experts::from_vec(experts.flat_map(|e| (0..N).map(move |n| bias(e, n) * step)).collect())
+    })
+}
+
+impl Example for Biased {
+    const KERNEL: Kernel = kernel!(moe_biased);
+    const VARIANT: Option<&'static str> = Some("biased");
+
+    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
+        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
+        Ok(Self {
+            gate_up: PerRank::from_fn(ep, |rank| taking_turns(&routed.gate[rank], &routed.up[rank])),
+            // So large that a tenth of all gates and ups leave the limits.
+            gate_up_bias: biases(ep, 0.25),
+            down_bias: biases(ep, 1.0 / 256.0),
+            routed,
+        })
+    }
+
+    fn reference(&self) -> Vec<f32> {
+        let (it, mut y) = (&self.routed, self.routed.output());
+        let (gate_up, gate_up_bias, down_bias) = (&self.gate_up, &self.gate_up_bias, &self.down_bias);
+        moe_biased::forward(it.ep, &it.route, &it.x, &it.weights, gate_up, gate_up_bias, &it.down, down_bias, &mut y);
+        numbers(&y)
+    }
+
+    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
+        let (it, mut y) = (&self.routed, self.routed.output());
+        let (gate_up, gate_up_bias, down_bias) = (&self.gate_up, &self.gate_up_bias, &self.down_bias);
+        let report = moe_biased::forward::launch(
+            group,
+            &it.route,
+            &it.x,
+            &it.weights,
+            gate_up,
+            gate_up_bias,
+            &it.down,
+            down_bias,
+            &mut y,
+        )?;
+        Ok((numbers(&y), report))
+    }
+}
+
+/// Row 2i from row i of the gates, row 2i + 1 from row i of the ups.
+fn taking_turns<const N: usize, const TWICE: usize, const K: usize>(
+    gate: &Experts<bf16, N, K>,
+    up: &Experts<bf16, N, K>,
+) -> Experts<bf16, TWICE, K> {
+    let (gate, up) = (gate.to_vec(), up.to_vec());
+    Experts::from_vec(gate.chunks(K).zip(up.chunks(K)).flat_map(|(gate, up)| [gate, up].concat()).collect())
+}
+
+fn main() -> ExitCode {
+    example::main::<Biased>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Biased>();
+    }
+}
