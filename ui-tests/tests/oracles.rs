@@ -4,6 +4,7 @@
 
 #[path = "../../examples/support/compare.rs"]
 mod compare;
+#[allow(dead_code, reason = "what other examples need of a layer")]
 #[path = "../../examples/support/layer.rs"]
 mod layer;
 

@@ -92,7 +92,6 @@ fn add(
             help: "take it by `&`; what is written has a row for each token, or a matrix for each expert".into(),
         };
         errors.push(draft.span, finding);
-        return;
     }
     if graph.tensors.position(|tensor| tensor.name == draft.name).is_some() {
         errors.push(
