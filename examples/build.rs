@@ -1,7 +1,15 @@
 //! Schedules and compiles the examples' kernels.
 
 fn main() {
-    hpmoe_build::kernels(["moe_ffn.rs", "moe_backward.rs", "moe_clipped.rs", "moe_shared.rs", "moe_biased.rs"]).build();
+    hpmoe_build::kernels([
+        "moe_ffn.rs",
+        "moe_backward.rs",
+        "moe_clipped.rs",
+        "moe_shared.rs",
+        "moe_biased.rs",
+        "moe_int8.rs",
+    ])
+    .build();
     // Many small steps: fewer cores than a die has make them fast.
     hpmoe_build::kernels(["train_moe.rs"]).matrix_cores(4).build();
 }

@@ -1,0 +1,259 @@
+//! The layer with weights of i8 and a scale for each column of a product: vector cores widen weights while tokens travel, and
+//! scale what matrix cores make of them.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example::{self, Example, Kernel, kernel};
+use support::layer::Layer;
+use support::tensors::{Tensors, numbers};
+
+/// The layer: dispatch, weights widened, gate and up projections, SwiGLU of scaled columns, down projection, columns scaled,
+/// return, top-k sum.
+#[megakernel]
+pub mod moe_int8 {
+    use hpmoe_runtime::prelude::*;
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of the top-k sum.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+
+    /// Sends routed tokens to the rank that owns their expert.
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// Weights as matrix cores take them; every i8 is a bf16.
+    #[aiv_task]
+    pub fn widen<const K: usize>(narrow: &Tile<i8, TILE_N, K>, wide: &mut Tile<bf16, TILE_N, K>) {
+        wide.store(narrow.load());
+    }
+
+    /// One tile of `x · wᵀ`.
+    #[aic_task]
+    pub fn project<const K: usize>(
+        x: &Tile<bf16, TILE_M, K>,
+        w: &Tile<bf16, TILE_N, K>,
+        y: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The gated activation of scaled columns: `silu(gate) · up`.
+    #[aiv_task]
+    pub fn swiglu(
+        gate: &Tile<bf16, TILE_M, TILE_N>,
+        up: &Tile<bf16, TILE_M, TILE_N>,
+        gate_scale: &Tile<f32, 1, TILE_N>,
+        up_scale: &Tile<f32, 1, TILE_N>,
+        h: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        let gate = gate.load().scale_cols(&gate_scale.load());
+        h.store(gate.silu() * up.load().scale_cols(&up_scale.load()));
+    }
+
+    /// Scales the columns of an expert's results.
+    #[aiv_task]
+    pub fn scale(
+        rows: &Tile<bf16, TILE_M, COLUMNS>,
+        scales: &Tile<f32, 1, COLUMNS>,
+        scaled: &mut Tile<bf16, TILE_M, COLUMNS>,
+    ) {
+        scaled.store(rows.load().scale_cols(&scales.load()));
+    }
+
+    /// Puts results back to the slot of their (token, k).
+    #[comm_put]
+    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
+        slots.put(results);
+    }
+
+    /// The sum over k with the router's weights, in the order of k.
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, COLUMNS>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        y: &mut Tile<bf16, BLOCK, COLUMNS>,
+    ) {
+        y.store(slots.load().weighted_sum(&weights.load()));
+    }
+
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<i8, INTER, HIDDEN>>,
+        up: &PerRank<Experts<i8, INTER, HIDDEN>>,
+        down: &PerRank<Experts<i8, HIDDEN, INTER>>,
+        gate_scale: &PerRank<Experts<f32, 1, INTER>>,
+        up_scale: &PerRank<Experts<f32, 1, INTER>>,
+        down_scale: &PerRank<Experts<f32, 1, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let wide_gate = PerRank::experts::<bf16, INTER, HIDDEN>(ep, route);
+        let wide_up = PerRank::experts::<bf16, INTER, HIDDEN>(ep, route);
+        let wide_down = PerRank::experts::<bf16, HIDDEN, INTER>(ep, route);
+        let g = PerRank::ragged::<bf16, INTER>(ep, route);
+        let u = PerRank::ragged::<bf16, INTER>(ep, route);
+        let h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let scaled = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for n in 0..INTER.div_ceil(TILE_N) {
+                    widen(&gate[r].expert(e).tile(n), &mut wide_gate[r].expert(e).tile(n));
+                    widen(&up[r].expert(e).tile(n), &mut wide_up[r].expert(e).tile(n));
+                }
+                for n in 0..HIDDEN.div_ceil(TILE_N) {
+                    widen(&down[r].expert(e).tile(n), &mut wide_down[r].expert(e).tile(n));
+                }
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &wide_gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &wide_up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                        swiglu(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &gate_scale[r].expert(e).cols(n),
+                            &up_scale[r].expert(e).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project(&h[r].group(e, m), &wide_down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                    }
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        scale(
+                            &out[r].group(e, m).cols(n),
+                            &down_scale[r].expert(e).cols(n),
+                            &mut scaled[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&scaled[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+}
+
+/// Weights of a projection, row by row: a row of `x · wᵀ`'s columns has one scale.
+struct Int8<const N: usize, const K: usize> {
+    weights: PerRank<Experts<i8, N, K>>,
+    scales: PerRank<Experts<f32, 1, N>>,
+}
+
+impl<const N: usize, const K: usize> Int8<N, K> {
+    /// The largest number of a row becomes 127 or -127, the others are rounded to nearest, ties to even.
+    fn of(wide: &PerRank<Experts<bf16, N, K>>) -> Self {
+        let of_row = |row: &[bf16]| row.iter().map(|w| w.to_f32().abs()).fold(0.0, f32::max) / 127.0;
+        let scales = |wide: &Experts<bf16, N, K>| wide.to_vec().chunks(K).map(of_row).collect();
+        let weights = |wide: &Experts<bf16, N, K>| {
+            let row = |row: &[bf16]| {
+                let scale = of_row(row);
+                let number = |w: &bf16| if scale > 0.0 { (w.to_f32() / scale).round_ties_even() as i8 } else { 0 };
+                row.iter().map(number).collect::<Vec<_>>()
+            };
+            wide.to_vec().chunks(K).flat_map(row).collect()
+        };
+        Self {
+            weights: wide.iter().map(|wide| Experts::from_vec(weights(wide))).collect(),
+            scales: wide.iter().map(|wide| Experts::from_vec(scales(wide))).collect(),
+        }
+    }
+}
+
+/// The layer, cut for the ranks, with weights of i8.
+pub struct Quantised {
+    routed: Tensors<{ moe_int8::HIDDEN }, { moe_int8::INTER }, { moe_int8::TOP_K }>,
+    gate: Int8<{ moe_int8::INTER }, { moe_int8::HIDDEN }>,
+    up: Int8<{ moe_int8::INTER }, { moe_int8::HIDDEN }>,
+    down: Int8<{ moe_int8::HIDDEN }, { moe_int8::INTER }>,
+}
+
+impl Example for Quantised {
+    const KERNEL: Kernel = kernel!(moe_int8);
+    const VARIANT: Option<&'static str> = Some("int8");
+
+    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
+        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
+        let (gate, up, down) = (Int8::of(&routed.gate), Int8::of(&routed.up), Int8::of(&routed.down));
+        Ok(Self { routed, gate, up, down })
+    }
+
+    fn reference(&self) -> Vec<f32> {
+        let (it, mut y) = (&self.routed, self.routed.output());
+        let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
+        let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
+        moe_int8::forward(it.ep, &it.route, &it.x, &it.weights, gate, up, down, gates, ups, downs, &mut y);
+        numbers(&y)
+    }
+
+    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
+        let (it, mut y) = (&self.routed, self.routed.output());
+        let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
+        let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
+        let report =
+            moe_int8::forward::launch(group, &it.route, &it.x, &it.weights, gate, up, down, gates, ups, downs, &mut y)?;
+        Ok((numbers(&y), report))
+    }
+}
+
+fn main() -> ExitCode {
+    example::main::<Quantised>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Quantised>();
+    }
+}
