@@ -8,6 +8,7 @@ fn main() {
         "moe_shared.rs",
         "moe_biased.rs",
         "moe_int8.rs",
+        "moe_prescaled.rs",
     ])
     .build();
     // Many small steps: fewer cores than a die has make them fast.

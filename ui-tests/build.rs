@@ -8,7 +8,7 @@ fn main() {
     let own: [std::path::PathBuf; 8] = ["bytes", "deep", "elementwise", "ffn", "mixed", "odd", "products", "rows"]
         .map(|name| format!("kernels/{name}.rs").into());
     let examples = layers::write().into_iter().chain(layers::write_training());
-    let variants = layers::write_variants(["moe_clipped", "moe_biased", "moe_int8"]);
+    let variants = layers::write_variants(["moe_clipped", "moe_biased", "moe_int8", "moe_prescaled"]);
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants)).build();
     // So few cores that each has several tiles of a task.
     hpmoe_build::kernels(["kernels/coarse.rs", "kernels/echo.rs"]).matrix_cores(3).build();

@@ -108,7 +108,12 @@ def int8(layer):
     return routed(layer, expert)
 
 
-VARIANTS = {"clipped": clipped, "shared": shared, "biased": biased, "int8": int8}
+def prescaled(layer):
+    """The router's weights before the experts."""
+    return routed(layer, plain(layer), before=True)
+
+
+VARIANTS = {"prescaled": prescaled, "clipped": clipped, "shared": shared, "biased": biased, "int8": int8}
 
 
 def main():

@@ -14,4 +14,4 @@ macro_rules! variants {
     )*};
 }
 
-variants!(clipped: moe_clipped, biased: moe_biased, int8: moe_int8);
+variants!(clipped: moe_clipped, biased: moe_biased, int8: moe_int8, prescaled: moe_prescaled);
