@@ -14,6 +14,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_biased {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{combine, dispatch, give_back, project, shift};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -46,22 +47,6 @@ pub mod moe_biased {
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// Sends routed tokens to the rank that owns their expert.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// One tile of `x · wᵀ`.
-    #[aic_task]
-    pub fn project<const N: usize, const K: usize>(
-        x: &Tile<bf16, TILE_M, K>,
-        w: &Tile<bf16, N, K>,
-        y: &mut Tile<bf16, TILE_M, N>,
-    ) {
-        y.store(x.matmul_t(w));
-    }
-
     /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`, where even columns are gates and odd ones are up.
     #[aiv_task]
     pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
@@ -69,32 +54,6 @@ pub mod moe_biased {
         let gate = pairs.even_columns::<TILE_N>().at_most(LIMIT);
         let up = pairs.odd_columns::<TILE_N>().clamp(-LIMIT, LIMIT);
         h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
-    }
-
-    /// Adds a bias to the rows of an expert.
-    #[aiv_task]
-    pub fn shift(
-        rows: &Tile<bf16, TILE_M, COLUMNS>,
-        bias: &Tile<f32, 1, COLUMNS>,
-        shifted: &mut Tile<bf16, TILE_M, COLUMNS>,
-    ) {
-        shifted.store(rows.load().add_row(&bias.load()));
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
-    }
-
-    /// The sum over k with the router's weights, in the order of k.
-    #[aiv_task]
-    pub fn combine(
-        slots: &Tile<bf16, SLOTS, COLUMNS>,
-        weights: &Tile<f32, BLOCK, TOP_K>,
-        y: &mut Tile<bf16, BLOCK, COLUMNS>,
-    ) {
-        y.store(slots.load().weighted_sum(&weights.load()));
     }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
@@ -128,7 +87,7 @@ pub mod moe_biased {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        project::<PAIRS, _>(
+                        project::<PAIRS, _, _>(
                             &recv[r].group(e, m),
                             &gate_up[r].expert(e).tile(n),
                             &mut gu[r].group(e, m).cols(n),
@@ -140,14 +99,14 @@ pub mod moe_biased {
                         );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project::<TILE_N, _>(
+                        project::<TILE_N, _, _>(
                             &h[r].group(e, m),
                             &down[r].expert(e).tile(n),
                             &mut out[r].group(e, m).cols(n),
                         );
                     }
                     for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                        shift(
+                        shift::<COLUMNS, _>(
                             &out[r].group(e, m).cols(n),
                             &down_bias[r].expert(e).cols(n),
                             &mut shifted[r].group(e, m).cols(n),
@@ -166,7 +125,11 @@ pub mod moe_biased {
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
                 }
             }
         }

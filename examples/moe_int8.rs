@@ -14,6 +14,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_int8 {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{combine, dispatch, give_back, scale_by_column, widen};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -39,18 +40,6 @@ pub mod moe_int8 {
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// Sends routed tokens to the rank that owns their expert.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// Weights as matrix cores take them; every i8 is a bf16.
-    #[aiv_task]
-    pub fn widen<const K: usize>(narrow: &Tile<i8, TILE_N, K>, wide: &mut Tile<bf16, TILE_N, K>) {
-        wide.store(narrow.load());
-    }
-
     /// One tile of `x · wᵀ`.
     #[aic_task]
     pub fn project<const K: usize>(
@@ -72,32 +61,6 @@ pub mod moe_int8 {
     ) {
         let gate = gate.load().scale_cols(&gate_scale.load());
         h.store(gate.silu() * up.load().scale_cols(&up_scale.load()));
-    }
-
-    /// Scales the columns of an expert's results.
-    #[aiv_task]
-    pub fn scale(
-        rows: &Tile<bf16, TILE_M, COLUMNS>,
-        scales: &Tile<f32, 1, COLUMNS>,
-        scaled: &mut Tile<bf16, TILE_M, COLUMNS>,
-    ) {
-        scaled.store(rows.load().scale_cols(&scales.load()));
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
-    }
-
-    /// The sum over k with the router's weights, in the order of k.
-    #[aiv_task]
-    pub fn combine(
-        slots: &Tile<bf16, SLOTS, COLUMNS>,
-        weights: &Tile<f32, BLOCK, TOP_K>,
-        y: &mut Tile<bf16, BLOCK, COLUMNS>,
-    ) {
-        y.store(slots.load().weighted_sum(&weights.load()));
     }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
@@ -136,11 +99,11 @@ pub mod moe_int8 {
         for r in ep {
             for e in route.experts_of(r) {
                 for n in 0..INTER.div_ceil(TILE_N) {
-                    widen(&gate[r].expert(e).tile(n), &mut wide_gate[r].expert(e).tile(n));
-                    widen(&up[r].expert(e).tile(n), &mut wide_up[r].expert(e).tile(n));
+                    widen::<TILE_N, _>(&gate[r].expert(e).tile(n), &mut wide_gate[r].expert(e).tile(n));
+                    widen::<TILE_N, _>(&up[r].expert(e).tile(n), &mut wide_up[r].expert(e).tile(n));
                 }
                 for n in 0..HIDDEN.div_ceil(TILE_N) {
-                    widen(&down[r].expert(e).tile(n), &mut wide_down[r].expert(e).tile(n));
+                    widen::<TILE_N, _>(&down[r].expert(e).tile(n), &mut wide_down[r].expert(e).tile(n));
                 }
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
@@ -158,7 +121,7 @@ pub mod moe_int8 {
                         project(&h[r].group(e, m), &wide_down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
                     }
                     for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                        scale(
+                        scale_by_column::<COLUMNS, _>(
                             &out[r].group(e, m).cols(n),
                             &down_scale[r].expert(e).cols(n),
                             &mut scaled[r].group(e, m).cols(n),
@@ -177,7 +140,11 @@ pub mod moe_int8 {
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
                 }
             }
         }

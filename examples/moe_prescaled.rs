@@ -13,6 +13,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_prescaled {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{dispatch, give_back, scale_by_row, send_weights, sum_over_k, swiglu};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -38,28 +39,6 @@ pub mod moe_prescaled {
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// Sends routed tokens to the rank that owns their expert.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// Sends the router's weight of each (token, k) to where its row goes.
-    #[comm_put]
-    pub fn send_weights(weights: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
-        rows.put(weights);
-    }
-
-    /// Rows times their weights.
-    #[aiv_task]
-    pub fn scale(
-        rows: &Tile<bf16, TILE_M, COLUMNS>,
-        weights: &Tile<f32, TILE_M, 1>,
-        scaled: &mut Tile<bf16, TILE_M, COLUMNS>,
-    ) {
-        scaled.store(rows.load().scale_rows(&weights.load()));
-    }
-
     /// One tile of `x · wᵀ`.
     #[aic_task]
     pub fn project<const K: usize>(
@@ -68,29 +47,6 @@ pub mod moe_prescaled {
         y: &mut Tile<bf16, TILE_M, TILE_N>,
     ) {
         y.store(x.matmul_t(w));
-    }
-
-    /// The gated activation: `silu(gate) · up`.
-    #[aiv_task]
-    pub fn swiglu(
-        gate: &Tile<bf16, TILE_M, TILE_N>,
-        up: &Tile<bf16, TILE_M, TILE_N>,
-        h: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        let gate = gate.load();
-        h.store(gate.silu() * up.load());
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
-    }
-
-    /// The sum over k, in the order of k.
-    #[aiv_task]
-    pub fn combine(slots: &Tile<bf16, SLOTS, COLUMNS>, y: &mut Tile<bf16, BLOCK, COLUMNS>) {
-        y.store(slots.load().fold_rows::<BLOCK>());
     }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
@@ -126,12 +82,20 @@ pub mod moe_prescaled {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                        scale(&recv[r].group(e, m).cols(n), &weight[r].group(e, m), &mut scaled[r].group(e, m).cols(n));
+                        scale_by_row::<COLUMNS, _>(
+                            &recv[r].group(e, m).cols(n),
+                            &weight[r].group(e, m),
+                            &mut scaled[r].group(e, m).cols(n),
+                        );
                     }
                     for n in 0..INTER.div_ceil(TILE_N) {
                         project(&scaled[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
                         project(&scaled[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
-                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                        swiglu::<TILE_N, _>(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
                         project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
@@ -149,7 +113,7 @@ pub mod moe_prescaled {
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine(&back[r].slots(t).cols(n), &mut y[r].rows(t).cols(n));
+                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut y[r].rows(t).cols(n));
                 }
             }
         }

@@ -13,6 +13,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_shared {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{dispatch, give_back};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -40,12 +41,6 @@ pub mod moe_shared {
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// Sends routed tokens to the rank that owns their expert.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
     /// One tile of `x · wᵀ`.
     #[aic_task]
     pub fn project<const K: usize>(
@@ -65,12 +60,6 @@ pub mod moe_shared {
     ) {
         let gate = gate.load();
         h.store(gate.silu() * up.load());
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
     }
 
     /// The sum over k with the router's weights, in the order of k, then the shared expert's part.

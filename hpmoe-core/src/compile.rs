@@ -7,7 +7,7 @@ use crate::finding::{Diagnostic, Errors};
 use crate::lower::lower;
 use crate::program::{Program, program};
 use crate::schedule::{Choices, schedule_with};
-use crate::syntax::{Kernel, Overrides, parse};
+use crate::syntax::{Kernel, Overrides, parse, with_tasks};
 use crate::target::Target;
 use crate::validate::{Violation, validate};
 use syn::{Item, ItemMod};
@@ -37,7 +37,7 @@ pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagn
     Ok(Front { kernel, flows })
 }
 
-/// The kernel modules of a source file, inline modules searched as well.
+/// The kernel modules of a source file, inline modules searched as well, with the tasks that they use from the library.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
         };
         if module.attrs.iter().any(marked) {
             module.attrs.retain(|attribute| !marked(attribute));
-            found.push(module);
+            found.push(with_tasks(&module));
         } else if let Some((_, items)) = module.content {
             collect(items, found);
         }

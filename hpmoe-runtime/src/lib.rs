@@ -17,6 +17,7 @@ mod memory;
 pub mod prelude;
 mod report;
 pub mod tables;
+pub mod tasks;
 #[cfg(test)]
 mod testing;
 

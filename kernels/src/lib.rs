@@ -22,6 +22,7 @@ pub mod ops;
 mod per_rank;
 mod rank;
 pub mod route;
+pub mod tasks;
 mod tensor;
 mod tile;
 mod value;

@@ -7,6 +7,7 @@ use crate::artifacts::{self, Artifact, Resolved};
 use crate::compile::{Front, front};
 use crate::finding::Diagnostic;
 use crate::fingerprint::{Fingerprint, of_flow, of_module};
+use crate::syntax::with_tasks;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub type Read<'a> = &'a dyn Fn(&std::path::Path) -> Option<String>;
 /// Expands `#[megakernel]` on a module.
 pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) -> TokenStream {
     let module: ItemMod = match syn::parse2(item.clone()) {
-        Ok(module) => module,
+        Ok(module) => with_tasks(&module),
         Err(_) => {
             return fault(
                 Span::call_site(),

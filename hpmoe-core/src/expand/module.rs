@@ -4,7 +4,7 @@ use super::launch;
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::compile::Front;
-use crate::syntax::{Constant, Overrides};
+use crate::syntax::{Constant, Overrides, is_library_use};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Attribute, Item, ItemMod};
@@ -117,6 +117,8 @@ fn taskflow<'a>(items: &'a [Item], name: &str) -> Option<&'a syn::ItemFn> {
 fn stripped(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     if let Some((_, items)) = &mut module.content {
+        // One that is left has been refused.
+        items.retain(|item| !is_library_use(item));
         for item in items {
             if let Item::Fn(function) = item {
                 let marked = function.attrs.len();

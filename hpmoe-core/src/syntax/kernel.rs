@@ -1,7 +1,7 @@
 //! The kernel module: constants, tasks, taskflows.
 
 use super::numbers::is_f32;
-use super::{Constants, Flow, Overrides, TaskFn, nearest};
+use super::{Constants, Flow, Overrides, TaskFn, library, nearest};
 use crate::finding::{Errors, Finding};
 use hpmoe_kernels::op::Core;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
@@ -71,6 +71,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
                 }
                 None => {}
             },
+            item if library::is_use(item) => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(
                 call.span(),
                 Finding::Syntax {

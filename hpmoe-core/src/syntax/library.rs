@@ -1,0 +1,159 @@
+//! Tasks of the library: `use hpmoe_runtime::tasks::{…}` puts them into the kernel module.
+
+use super::nearest;
+use crate::finding::{Errors, Finding};
+use hpmoe_kernels::tasks::SOURCES;
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use syn::{Item, ItemFn, ItemMod, ItemUse, UseTree};
+
+/// The module with the library's tasks in place of its `use` of them. A `use` of what is not there
+/// stays, and [`parse`](super::parse) says so.
+#[must_use]
+pub fn with_tasks(module: &ItemMod) -> ItemMod {
+    let mut module = module.clone();
+    let Some((_, items)) = &mut module.content else { return module };
+    let declared: Vec<String> = items.iter().filter_map(declared).collect();
+    let mut all = Vec::with_capacity(items.len());
+    for item in std::mem::take(items) {
+        let functions = used(&item).map(|used| used.iter().map(|used| used.function(&declared)).collect());
+        match functions {
+            Some(Some(functions)) => all.extend::<Vec<_>>(functions),
+            _ => all.push(item),
+        }
+    }
+    *items = all;
+    module
+}
+
+/// Whether an item is a `use` of the library.
+pub(crate) fn is_use(item: &Item) -> bool {
+    used(item).is_some()
+}
+
+/// Says what of a `use` could not be used.
+pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
+    for Used { task, name } in used(item).into_iter().flatten() {
+        let Some(task) = task else {
+            let finding = Finding::Syntax {
+                problem: "a kernel names the tasks that it uses from the library".into(),
+                help: "write `use hpmoe_runtime::tasks::{dispatch, project};`".into(),
+            };
+            errors.push(name.span(), finding);
+            continue;
+        };
+        if source(&task).is_none() {
+            let nearest = nearest(&task.to_string(), SOURCES.iter().map(|(name, _)| *name));
+            errors.push(task.span(), Finding::Unknown { what: "task of the library", name: task.to_string(), nearest });
+        } else if items.iter().filter_map(declared).any(|other| name == other) {
+            let finding = Finding::Unsupported {
+                problem: format!("`{name}` is declared in this module, and used from the library"),
+                help: format!("remove one of them, or use the library's by another name: `{task} as other`"),
+            };
+            errors.push(name.span(), finding);
+        }
+    }
+}
+
+/// A task of the library under the name that the module gives it; none for `*`.
+struct Used {
+    task: Option<Ident>,
+    name: Ident,
+}
+
+impl Used {
+    /// The task, where there is one and nothing else has its name.
+    fn function(&self, declared: &[String]) -> Option<Item> {
+        let text = self.task.as_ref().and_then(source).filter(|_| !declared.iter().any(|other| self.name == other))?;
+        Some(Item::Fn(function(text, &self.name)))
+    }
+}
+
+fn used(item: &Item) -> Option<Vec<Used>> {
+    let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
+    let UseTree::Path(second) = &*first.tree else { return None };
+    if first.ident != "hpmoe_runtime" || second.ident != "tasks" {
+        return None;
+    }
+    let mut found = Vec::new();
+    names(&second.tree, second.ident.span(), &mut found);
+    Some(found)
+}
+
+fn names(tree: &UseTree, span: Span, found: &mut Vec<Used>) {
+    match tree {
+        UseTree::Name(name) => found.push(Used { task: Some(name.ident.clone()), name: name.ident.clone() }),
+        UseTree::Rename(rename) => {
+            found.push(Used { task: Some(rename.ident.clone()), name: rename.rename.clone() });
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| names(tree, span, found)),
+        UseTree::Path(path) => found.push(Used { task: Some(path.ident.clone()), name: path.ident.clone() }),
+        UseTree::Glob(_) => found.push(Used { task: None, name: Ident::new("tasks", span) }),
+    }
+}
+
+fn declared(item: &Item) -> Option<String> {
+    match item {
+        Item::Fn(function) => Some(function.sig.ident.to_string()),
+        _ => None,
+    }
+}
+
+fn source(name: &Ident) -> Option<&'static str> {
+    SOURCES.iter().find(|(known, _)| name == known).map(|(_, text)| *text)
+}
+
+/// The function, every token of it where the module names it: that is where its faults are shown.
+fn function(text: &str, name: &Ident) -> ItemFn {
+    let tokens: TokenStream = text.parse().expect("the library is Rust");
+    let mut function: ItemFn = syn::parse2(at(tokens, name.span())).expect("a file of the library holds one function");
+    function.sig.ident = name.clone();
+    function
+}
+
+fn at(tokens: TokenStream, span: Span) -> TokenStream {
+    let moved = |token| match token {
+        TokenTree::Group(group) => {
+            let mut moved = Group::new(group.delimiter(), at(group.stream(), span));
+            moved.set_span(span);
+            TokenTree::Group(moved)
+        }
+        mut other => {
+            other.set_span(span);
+            other
+        }
+    };
+    tokens.into_iter().map(moved).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens as _;
+
+    fn module(text: &str) -> ItemMod {
+        syn::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn every_file_holds_the_task_of_its_name() {
+        for (name, text) in SOURCES {
+            let function: ItemFn = syn::parse_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(function.sig.ident, name);
+        }
+    }
+
+    #[test]
+    fn tasks_stand_where_they_are_used() {
+        let used = with_tasks(&module("mod k { use hpmoe_runtime::tasks::{dispatch, project as product}; fn f() {} }"));
+        let (_, items) = used.content.unwrap();
+        let names: Vec<String> = items.iter().filter_map(declared).collect();
+        assert_eq!(names, ["dispatch", "product", "f"]);
+        assert!(items[1].to_token_stream().to_string().contains("matmul_t"));
+    }
+
+    #[test]
+    fn other_uses_stay() {
+        let text = "mod k { use hpmoe_runtime::prelude::*; use other::tasks::dispatch; }";
+        assert_eq!(with_tasks(&module(text)), module(text));
+    }
+}

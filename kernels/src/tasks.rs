@@ -1,0 +1,17 @@
+//! The library of tasks, written in the language itself: a kernel module that says
+//! `use hpmoe_runtime::tasks::{dispatch, project};` has these functions as if they stood in it.
+//!
+//! Each file in `tasks/` holds one task, generic over the sizes of its tiles. Where the tiles of a call don't tell a size, the
+//! call does, and leaves the others to inference: `project::<TILE_N, _, _>(..)`.
+
+macro_rules! library {
+    ($($name:ident),* $(,)?) => {
+        /// Name and source of every task.
+        pub const SOURCES: &[(&str, &str)] =
+            &[$((stringify!($name), include_str!(concat!("../tasks/", stringify!($name), ".rs")))),*];
+    };
+}
+
+library! {
+    combine, dispatch, give_back, project, scale_by_column, scale_by_row, send_weights, shift, sum_over_k, swiglu, widen,
+}

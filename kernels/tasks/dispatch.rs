@@ -1,0 +1,5 @@
+/// Sends rows of tokens to where their expert lives.
+#[comm_put]
+pub fn dispatch<const R: usize, const C: usize>(tokens: &Tile<bf16, R, C>, rows: &mut Tile<bf16, R, C>) {
+    rows.put(tokens);
+}

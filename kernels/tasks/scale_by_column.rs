@@ -1,0 +1,9 @@
+/// Columns, each times a number of its own: the scales of weights of i8.
+#[aiv_task]
+pub fn scale_by_column<const C: usize, const R: usize>(
+    rows: &Tile<bf16, R, C>,
+    scales: &Tile<f32, 1, C>,
+    scaled: &mut Tile<bf16, R, C>,
+) {
+    scaled.store(rows.load().scale_cols(&scales.load()));
+}

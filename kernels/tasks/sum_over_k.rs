@@ -1,0 +1,8 @@
+/// The sum over k, in the order of k: B·K slots of B tokens.
+#[aiv_task]
+pub fn sum_over_k<const SLOTS: usize, const C: usize, const B: usize>(
+    slots: &Tile<bf16, SLOTS, C>,
+    y: &mut Tile<bf16, B, C>,
+) {
+    y.store(slots.load().fold_rows::<B>());
+}
