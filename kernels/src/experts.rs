@@ -75,6 +75,12 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     }
 }
 
+impl<T: Element, const N: usize, const K: usize> PartialEq for Experts<T, N, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells[..] == other.cells[..]
+    }
+}
+
 impl<T: Element, const N: usize, const K: usize> fmt::Debug for Experts<T, N, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Experts<{}, {N}, {K}>[{} experts]", T::TYPE, self.count())

@@ -144,6 +144,19 @@ impl<T: Element, const C: usize> Slots<T, C> {
     }
 }
 
+impl<T: Element, const C: usize> PartialEq for Received<T, C> {
+    /// The same rows of the same experts.
+    fn eq(&self, other: &Self) -> bool {
+        self.experts == other.experts && self.cells[..] == other.cells[..]
+    }
+}
+
+impl<T: Element, const C: usize> PartialEq for Slots<T, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells[..] == other.cells[..]
+    }
+}
+
 impl PerRank<()> {
     /// Rows received that other ranks may write: [`Received`] in symmetric memory.
     #[must_use]

@@ -67,6 +67,12 @@ pub mod rows {
         y.store(&sum);
     }
 
+    /// The sum over k without weights.
+    #[aiv_task]
+    pub fn fold(slots: &Tile<bf16, SLOTS, HIDDEN>, y: &mut Tile<f32, BLOCK, HIDDEN>) {
+        y.store(slots.load().fold_rows::<BLOCK>());
+    }
+
     /// Few rows, far from one another.
     #[aiv_task]
     pub fn far(wide: &Tile<f32, BLOCK, WIDE>, each: &Tile<f32, BLOCK, 1>, z: &mut Tile<bf16, BLOCK, 1>) {
@@ -93,6 +99,7 @@ pub mod rows {
         y: &mut PerRank<Tensor<f32, HIDDEN>>,
         twice: &mut PerRank<Tensor<f32, HIDDEN>>,
         total: &mut PerRank<Tensor<f32, 1>>,
+        folded: &mut PerRank<Tensor<f32, HIDDEN>>,
         z: &mut PerRank<Tensor<bf16, 1>>,
     ) {
         let recv = PerRank::symmetric::<bf16, PAIRED>(ep, route);
@@ -129,6 +136,7 @@ pub mod rows {
         }
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
+                fold(&back[r].slots(t), &mut folded[r].rows(t));
                 far(&wide[r].rows(t), &each[r].rows(t), &mut z[r].rows(t));
                 combine(
                     &back[r].slots(t),

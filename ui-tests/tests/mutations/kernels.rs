@@ -1,5 +1,8 @@
 //! The kernels that mutants are made of, and how they are launched.
 
+#[path = "../../kernels/bytes.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod bytes_file;
 #[path = "../../kernels/coarse.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod coarse_file;
@@ -12,15 +15,24 @@ mod echo_file;
 #[path = "../../kernels/ffn.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod ffn_file;
+#[path = "../../kernels/products.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod products_file;
+#[path = "../../kernels/rows.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod rows_file;
 
-use crate::random::{experts, numbers, weights};
+use crate::random::{Case, bytes, experts, numbers, weights};
 use crate::rows::{Launch, Row, rows};
+use bytes_file::bytes as octets;
 use coarse_file::coarse;
 use deep_file::deep;
 use echo_file::echo;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, KernelTables};
+use products_file::products;
+use rows_file::rows as operations;
 
 /// A kernel of this package.
 pub struct Kernel {
@@ -38,24 +50,28 @@ impl Kernel {
     }
 }
 
-/// A kernel with its tensors for reading, in the order of its parameters; it writes `y`.
+/// A kernel with its tensors, in the order of its parameters: those that it reads, then those that it writes.
 macro_rules! kernel {
-    ($kernel:ident, $($tensor:ident = $make:expr),+) => {{
+    ($kernel:ident, $($tensor:ident = $make:expr),+; $($result:ident = $new:expr),+) => {{
         fn launch(tables: &KernelTables, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
             let routes: Vec<Route> =
                 row.iter().map(|launch| launch.route::<{ $kernel::TOP_K }>($kernel::EXPERTS)).collect();
-            $(let $tensor: Vec<_> = row.iter().map(|launch| $make(&launch.case)).collect();)+
-            let reference = |at: usize| {
-                let mut y = row[at].case.zeros();
-                $kernel::forward(row[at].case.ep(), &routes[at], $(&$tensor[at],)+ &mut y);
-                y
+            let of = || row.iter().map(|launch| &launch.case).zip(&routes);
+            $(let $tensor: Vec<_> = of().map(|(case, route)| $make(case, route)).collect();)+
+            let reference = |(at, (case, route)): (usize, (&Case, &Route))| {
+                $(let mut $result = $new(case, route);)+
+                $kernel::forward(case.ep(), route, $(&$tensor[at],)+ $(&mut $result),+);
+                ($($result,)+)
             };
-            let expected: Vec<_> = (0..row.len()).map(reference).collect();
-            let mut found = alike(&expected, row.iter().map(|launch| launch.case.zeros()).collect());
+            let expected: Vec<_> = of().enumerate().map(reference).collect();
+            let mut found = alike(&expected, of().map(|(case, route)| ($($new(case, route),)+)).collect());
             let arguments: Vec<Vec<Argument<'_>>> = found
                 .iter_mut()
                 .enumerate()
-                .map(|(at, y)| vec![$(Argument::read(stringify!($tensor), &$tensor[at]),)+ Argument::write("y", y)])
+                .map(|(at, ($($result,)+))| vec![
+                    $(Argument::read(stringify!($tensor), &$tensor[at]),)+
+                    $(Argument::write(stringify!($result), $result),)+
+                ])
                 .collect();
             let launches: Vec<_> = routes.iter().zip(&arguments).map(|(route, all)| (route, &all[..])).collect();
             group.launch_row(tables, &launches)?;
@@ -70,27 +86,93 @@ macro_rules! kernel {
     }};
 }
 
+/// Numbers for the slots of each rank.
+fn slots<const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<bf16, C>> {
+    let mut slots = PerRank::slots(case.ep(), route);
+    for rank in case.ep() {
+        let count = slots[rank].row_count() * C;
+        slots[rank].copy_from(&(0..count).map(|i| bf16::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect::<Vec<_>>());
+    }
+    slots
+}
+
+/// Matrices of whole numbers.
+fn whole_numbers<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<Experts<i8, N, K>> {
+    let count = route.local_experts() * N * K;
+    PerRank::from_fn(case.ep(), |rank| Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect()))
+}
+
+/// Matrices of ones, to be added to.
+fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<Experts<f32, N, K>> {
+    PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
+}
+
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 4] = [
+pub static ALL: [Kernel; 7] = [
     kernel!(
         deep,
-        x = numbers,
-        z = weights,
-        weights = weights,
-        gate = |case| experts(case, deep::EXPERTS, 1),
-        up = |case| experts(case, deep::EXPERTS, 2),
-        down = |case| experts(case, deep::EXPERTS, 3)
+        x = |case, _| numbers(case),
+        z = |case, _| weights(case),
+        weights = |case, _| weights(case),
+        gate = |case, _| experts(case, deep::EXPERTS, 1),
+        up = |case, _| experts(case, deep::EXPERTS, 2),
+        down = |case, _| experts(case, deep::EXPERTS, 3);
+        y = |case: &Case, _| case.zeros()
     ),
     kernel!(
         ffn,
-        x = numbers,
-        weights = weights,
-        gate = |case| experts(case, ffn::EXPERTS, 1),
-        up = |case| experts(case, ffn::EXPERTS, 2),
-        down = |case| experts(case, ffn::EXPERTS, 3)
+        x = |case, _| numbers(case),
+        weights = |case, _| weights(case),
+        gate = |case, _| experts(case, ffn::EXPERTS, 1),
+        up = |case, _| experts(case, ffn::EXPERTS, 2),
+        down = |case, _| experts(case, ffn::EXPERTS, 3);
+        y = |case: &Case, _| case.zeros()
     ),
-    kernel!(coarse, x = numbers, w = |case| experts(case, coarse::EXPERTS, 1), weights = weights),
-    kernel!(echo, x = numbers, weights = weights),
+    kernel!(
+        coarse,
+        x = |case, _| numbers(case),
+        w = |case, _| experts(case, coarse::EXPERTS, 1),
+        weights = |case, _| weights(case);
+        y = |case: &Case, _| case.zeros()
+    ),
+    kernel!(echo, x = |case, _| numbers(case), weights = |case, _| weights(case); y = |case: &Case, _| case.zeros()),
+    kernel!(
+        products,
+        x = |case, _| numbers(case),
+        z = slots,
+        w = |case, _| experts(case, products::EXPERTS, 1),
+        v = |case, _| experts(case, products::EXPERTS, 2),
+        u = |case, _| experts(case, products::EXPERTS, 3);
+        recv = |case: &Case, route| PerRank::symmetric(case.ep(), route),
+        g = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        back = |case: &Case, route| PerRank::slots(case.ep(), route),
+        dw = |case: &Case, route| PerRank::experts(case.ep(), route),
+        narrow = |case: &Case, route| PerRank::experts(case.ep(), route),
+        sum = ones
+    ),
+    kernel!(
+        operations,
+        x = |case, _| numbers(case),
+        w = |case, _| weights(case),
+        each = |case, _| weights(case),
+        wide = |case, _| weights(case),
+        bias = |case, _| experts(case, operations::EXPERTS, 1),
+        scale = |case, _| experts(case, operations::EXPERTS, 2);
+        y = |case: &Case, _| case.zeros(),
+        twice = |case: &Case, _| case.zeros(),
+        total = |case: &Case, _| case.zeros(),
+        folded = |case: &Case, _| case.zeros(),
+        z = |case: &Case, _| case.zeros()
+    ),
+    kernel!(
+        octets,
+        x = |case, _| bytes(case),
+        scale = |case, _| weights(case),
+        offset = whole_numbers,
+        w = |case, _| weights(case);
+        y = |case: &Case, _| case.zeros(),
+        same = |case: &Case, _| case.zeros()
+    ),
 ];
 
 /// `made`, which is of the type of `like`.
