@@ -2,7 +2,7 @@
 
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::Id as _;
-use crate::schedule::{Entry, Order, Role, Schedule, Unit};
+use crate::schedule::{Entry, Order, Role, Schedule, Unit, walks};
 
 /// Bytes of `HpmoeDescriptor`.
 pub(super) const DESCRIPTOR_BYTES: usize = 64;
@@ -22,15 +22,17 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
     for (part, queue) in order.queues.iter() {
         let role = &order.parts[part];
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
-        for entry in queue {
-            bytes.extend(descriptor(graph, schedule, role, entry));
+        let before = bytes.len();
+        for entries in walks(queue, &schedule.joins) {
+            bytes.extend(descriptor(graph, schedule, role, entries));
         }
+        let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
         let offset = match role.unit {
             Unit::Aic => 0,
             Unit::Aiv => schedule.aic,
         };
         for core in role.first..role.first + role.count {
-            queues[(offset + core) as usize] = (first, queue.len() as u32);
+            queues[(offset + core) as usize] = (first, count);
         }
     }
     Encoded { queues, bytes }
@@ -48,7 +50,8 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
 }
 
 /// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.
-fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entry: &Entry) -> [u8; DESCRIPTOR_BYTES] {
+fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entries: &[Entry]) -> [u8; DESCRIPTOR_BYTES] {
+    let entry = entries[0];
     let phase = &graph.phases[entry.phase];
     let mut bytes = [0; DESCRIPTOR_BYTES];
     let mut at = 0;
@@ -66,6 +69,7 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entry: &Entry
     put(&(role.first as u16).to_le_bytes());
     put(&(role.count as u16).to_le_bytes());
     put(&graph.column_rows(entry.phase).to_le_bytes());
+    put(&(entries.len() as u32 - 1).to_le_bytes());
     bytes
 }
 
@@ -81,13 +85,14 @@ mod tests {
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let order = &schedule.orders[1];
         let encoded = encode(checked.graph(), &schedule, order);
-        let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
+        let count = |queue: &[Entry]| walks(queue, &schedule.joins).count();
+        let entries: usize = order.queues.iter().map(|(_, queue)| count(queue)).sum();
         assert_eq!(encoded.bytes.len(), entries * DESCRIPTOR_BYTES);
         assert_eq!(encoded.queues.len(), 72);
         for (id, queue) in order.queues.iter() {
             let role = &order.parts[id];
             let core = if role.unit == Unit::Aic { role.first } else { 24 + role.first };
-            assert_eq!(encoded.queues[core as usize].1 as usize, queue.len());
+            assert_eq!(encoded.queues[core as usize].1 as usize, count(queue));
         }
     }
 
@@ -98,13 +103,12 @@ mod tests {
         let role = Role { name: "vector", unit: Unit::Aiv, first: 16, count: 32 };
         let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
         let entry = Entry { phase, expert: 5, peer_offset: 2 };
-        let bytes = descriptor(checked.graph(), &schedule, &role, &entry);
+        let bytes = descriptor(checked.graph(), &schedule, &role, &[entry, entry]);
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         assert_eq!((short(0), short(4)), (3, 0));
         assert_eq!((word(8), word(12), word(16)), (2, 5, 2));
-        assert_eq!((short(20), short(22)), (16, 32));
-        assert_eq!(word(24), 1);
-        assert!(bytes[28..].iter().all(|&byte| byte == 0));
+        assert_eq!((short(20), short(22), word(24), word(28)), (16, 32, 1, 1));
+        assert!(bytes[32..].iter().all(|&byte| byte == 0));
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::analyze::CheckedGraph;
 use crate::schedule::fixture::{Layer, gated, moe_ffn, prepared};
-use crate::schedule::{Cores, schedule};
+use crate::schedule::{Cores, schedule, walks};
 use crate::validate::{ValidSchedule, validate};
 
 const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward" };
@@ -86,8 +86,13 @@ fn tables_are_rust_and_name_what_they_need() {
     let file: syn::File = syn::parse_str(&tables.rust.to_string()).expect("tables are Rust");
     assert_eq!(file.items.len(), 4, "a declaration, the descriptors and their cut, the kernel");
     assert!(tables.rust.to_string().contains("\"/hpmoe/moe_ffn.descriptors\""));
-    let entries: usize =
-        schedule.schedule().orders.iter().flat_map(|order| order.queues.iter()).map(|(_, queue)| queue.len()).sum();
+    let entries: usize = schedule
+        .schedule()
+        .orders
+        .iter()
+        .flat_map(|order| order.queues.iter())
+        .map(|(_, queue)| walks(queue, &schedule.schedule().joins).count())
+        .sum();
     assert_eq!(tables.descriptors.len(), entries * 64);
 }
 

@@ -169,8 +169,8 @@ mod tests {
         let checked = moe_ffn(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let picture = schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap();
-        // 49 entries, 3 lanes, the page, 7 phases in the legend.
-        assert_eq!(picture.matches("<rect").count(), 49 + 3 + 1 + 7);
+        // 49 entries, 6 lanes, as each of four peers is served by cores of its own, the page, 7 phases in the legend.
+        assert_eq!(picture.matches("<rect").count(), 49 + 6 + 1 + 7);
         assert_eq!(picture.matches("<title>").count(), 49);
         assert!(picture.contains("modelled, balanced routing") && !picture.contains("measured"));
         assert_eq!(schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap(), picture);

@@ -29,7 +29,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     for phase in graph.phases.ids() {
         let role = &schedule.roles[schedule.role_of[phase]];
         let name = names::phase(graph, phase);
-        let _ = writeln!(text, "  {name}: {}, band {}", role.name, schedule.band_of[phase]);
+        let joins = if schedule.joins[phase] { ", tile by tile with the phase before" } else { "" };
+        let _ = writeln!(text, "  {name}: {}, band {}{joins}", role.name, schedule.band_of[phase]);
         for wait in &schedule.waits[phase] {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

@@ -44,15 +44,19 @@ mod tests {
 
     #[test]
     fn swiglu_walks_like_its_producers() {
-        let bands: Vec<u32> =
-            bands(&moe_ffn(&Layer::DEEPSEEK), &Choices::default()).iter().map(|(_, &band)| band).collect();
+        let bands: Vec<u32> = bands(&moe_ffn(&Layer::DEEPSEEK), &Choices::read("matrix_band=6 put_band=2").unwrap())
+            .iter()
+            .map(|(_, &band)| band)
+            .collect();
         assert_eq!(bands, [1, 6, 6, 6, 2, 1, 1]);
     }
 
     #[test]
     fn few_columns_need_no_band() {
-        let bands: Vec<u32> =
-            bands(&moe_ffn(&Layer::SMALL), &Choices::default()).iter().map(|(_, &band)| band).collect();
+        let bands: Vec<u32> = bands(&moe_ffn(&Layer::SMALL), &Choices::read("matrix_band=6 put_band=2").unwrap())
+            .iter()
+            .map(|(_, &band)| band)
+            .collect();
         assert_eq!(bands, [1, 1, 1, 1, 2, 1, 1]);
     }
 }

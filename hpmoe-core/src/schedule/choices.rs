@@ -11,11 +11,13 @@ pub struct Choices {
     pub matrix_band: u32,
     /// The same for products whose rows are put to other ranks then.
     pub put_band: u32,
-    /// 0: all cores that send serve one peer after another. Else each serves some peers alone, the i-th to be served by
-    /// 1/i + spread/100 of the cores.
+    /// 0: all cores that send serve one peer after another. Else, where there are three for each rank, each serves some peers
+    /// alone, the i-th peer gets its share by 1/i + spread/100.
     pub spread: u32,
     /// 1: vector cores that compute also put results back; 0: those that send do.
     pub returns: u32,
+    /// 1: phases with the same tiles that follow one another are walked together, tile by tile; 0: one after the other.
+    pub join: u32,
     /// How many experts a role begins with before it goes on with what another role has made of the first.
     pub ahead: u32,
 }
@@ -32,7 +34,7 @@ pub struct Choice {
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 6] = [
+pub const CHOICES: [Choice; 7] = [
     Choice {
         key: "put_cores",
         tried: &[0, 8, 12, 16, 20, 24, 28, 32, 40],
@@ -69,6 +71,13 @@ pub const CHOICES: [Choice; 6] = [
         set: |choices, value| choices.returns = value,
     },
     Choice {
+        key: "join",
+        tried: &[0, 1],
+        most: 1,
+        get: |choices| choices.join,
+        set: |choices, value| choices.join = value,
+    },
+    Choice {
         key: "ahead",
         tried: &[0, 1, 2, 3],
         most: 4096,
@@ -78,11 +87,11 @@ pub const CHOICES: [Choice; 6] = [
 ];
 
 impl Default for Choices {
-    /// With a band of 6, 24 cores work on 6x4 tiles, which need 0.8 TB/s of HBM instead of the 1.5 of 1x24. Rows of a band
-    /// end together: where they are put to other ranks then, short bands keep the links evenly busy and leave few rows for
-    /// the very end; 2x12 of 24 tiles need 1.3 TB/s of HBM at worst, when no weights stay in L2.
+    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing. Short bands end rows soon, which
+    /// keeps the links evenly busy and leaves few rows for the very end; with 24 cores on 2x12 tiles products still need
+    /// less than HBM gives.
     fn default() -> Self {
-        Self { put_cores: 0, matrix_band: 6, put_band: 2, spread: 0, returns: 0, ahead: 1 }
+        Self { put_cores: 0, matrix_band: 2, put_band: 1, spread: 20, returns: 1, join: 1, ahead: 1 }
     }
 }
 

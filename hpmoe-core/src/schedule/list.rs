@@ -211,12 +211,13 @@ mod tests {
     use super::*;
     use crate::ids::Id;
     use crate::schedule::fixture::{Layer, circular, moe_ffn};
-    use crate::schedule::{Cores, schedule, timeline};
+    use crate::schedule::{Cores, schedule, schedule_with, timeline};
     use crate::target::Target;
     use crate::validate::{Violation, validate};
 
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
-        let schedule = schedule(&moe_ffn(layer), Cores::ASCEND_A3);
+        let together = Choices::read("spread=0 returns=0").unwrap();
+        let schedule = schedule_with(&moe_ffn(layer), &Target::ascend_a3(), &together);
         let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
         let queue = order.queues[PartId::new(role)].iter();
         queue.map(|entry| (entry.phase.0, entry.expert, entry.peer_offset)).collect()

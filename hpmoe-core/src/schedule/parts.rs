@@ -5,6 +5,9 @@ use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use hpmoe_kernels::op::Core;
 
+/// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
+const CORES_A_RANK: u32 = 3;
+
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
@@ -30,7 +33,8 @@ impl Parts {
         let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
             let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
-            let split = choices.spread > 0 && ranks > 1 && phases.peek().is_some() && phases.all(sends);
+            let enough = role.count >= CORES_A_RANK * ranks;
+            let split = choices.spread > 0 && ranks > 1 && enough && phases.peek().is_some() && phases.all(sends);
             of_role.push(if split {
                 by_distance((ranks, choices.spread), role, &mut parts)
             } else {
@@ -51,13 +55,14 @@ impl Parts {
 ///
 /// A matrix core walks the rows of an expert from its rank's own on, then those of the next rank, and so on: it needs the
 /// rows of the rank that is i-th after its own when it is done with i others. All come in time, and none sooner than
-/// needed, when the i-th is served at 1/i of the speed of the first.
+/// needed, when the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others
+/// are put.
 fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
-    let weight = |i: u32| 1.0 / f64::from(i) + f64::from(evenly) / 100.0;
-    let all: f64 = (1..ranks).map(weight).sum();
+    let weight = |i: u32| 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0;
+    let all: f64 = (0..ranks).map(weight).sum();
     let mut of = vec![PartId(0); ranks as usize];
-    let (mut used, mut share, mut from) = (0, 0.0, 1);
-    for i in 1..ranks {
+    let (mut used, mut share, mut from) = (0, 0.0, 0);
+    for i in 0..ranks {
         share += weight(i);
         let last = i == ranks - 1;
         let end = if last { role.count } else { (f64::from(role.count) * share / all).round() as u32 };
@@ -67,11 +72,7 @@ fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartI
         }
         let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
         for after in from..=i {
-            of[(ranks - after) as usize] = part;
-        }
-        if from == 1 {
-            // Own rows are copied fast.
-            of[0] = part;
+            of[((ranks - after) % ranks) as usize] = part;
         }
         (used, from) = (end, i + 1);
     }
@@ -93,8 +94,8 @@ mod tests {
     #[test]
     fn the_next_rank_gets_most_cores() {
         let (parts, of) = split(8, 24);
-        assert_eq!(parts, [(0, 7), (7, 4), (11, 4), (15, 2), (17, 3), (20, 2), (22, 2)]);
-        assert_eq!(of, [0, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
+        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
     }
 
     #[test]

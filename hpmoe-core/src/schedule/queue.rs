@@ -75,6 +75,11 @@ pub struct Elision {
     pub implied: Implied,
 }
 
+/// Queues with joined entries next to the one that they join: as cores walk them.
+pub(crate) fn walks<'a>(queue: &'a [Entry], joins: &'a Arena<PhaseId, bool>) -> impl Iterator<Item = &'a [Entry]> {
+    queue.chunk_by(|_, next| joins[next.phase])
+}
+
 /// A schedule for every supported number of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
@@ -91,6 +96,9 @@ pub struct Schedule {
     /// Where the count of a phase's tiles begins, so that phases of few tiles don't all fall on the first cores: behind all
     /// tiles of the row, `(space, columns)` each.
     pub starts: Arena<PhaseId, Vec<(SpaceId, u32)>>,
+    /// Whether a phase joins the one before it: in every queue its entry follows that of the same group of the phase before,
+    /// and cores make both tile by tile, first one of that phase and then the same of this.
+    pub joins: Arena<PhaseId, bool>,
     /// What a tile of a phase waits for.
     pub waits: Arena<PhaseId, Vec<Wait>>,
     /// What a tile of a phase signals.

@@ -56,8 +56,10 @@ fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u
         (Some(_), Some(_)) if aiv < 2 => 0,
         (Some(_), Some(_)) if choices.put_cores > 0 => choices.put_cores.min(aiv - 1),
         (Some(puts), Some(computes)) => {
-            let share = u64::from(aiv) * puts / (puts + computes).max(1);
-            (share as u32).min(filling).clamp(1, aiv - 1)
+            let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
+            // What puts results back comes after what sends, in time: half of the cores for either is no loss.
+            let share = if choices.returns > 0 { share.max(aiv / 2) } else { share };
+            share.min(filling).clamp(1, aiv - 1)
         }
     }
 }
@@ -73,7 +75,7 @@ mod tests {
             graph,
             &Costs::new(graph, &crate::target::Target::ascend_a3()),
             Cores { aic: 24, aiv },
-            &Choices::default(),
+            &Choices::read("returns=0").unwrap(),
         );
         roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
     }

@@ -3,6 +3,7 @@
 use super::bands::bands;
 use super::cost::Costs;
 use super::elide::{Kept, Placed, elide};
+use super::joins::joins;
 use super::list::list;
 use super::roles::roles;
 use super::starts::starts;
@@ -36,13 +37,15 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
     let costs = Costs::new(checked.graph(), target);
     let (roles, role_of) = roles(checked.graph(), &costs, cores, choices);
     let band_of = bands(checked, choices);
-    let orders: Vec<_> = ranks(checked.graph().sizes.experts)
+    let mut orders: Vec<_> = ranks(checked.graph().sizes.experts)
         .map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks))
         .collect();
     let starts = starts(checked.graph(), &role_of);
+    let none = || band_of.iter().map(|_| false).collect();
+    let joins = if choices.join > 0 { joins(checked, (&role_of, &band_of), &mut orders) } else { none() };
     let placed = Placed { role_of: &role_of, band_of: &band_of, orders: &orders };
     let Kept { waits, signals, elided } = elide(checked, &placed);
-    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, starts, waits, signals, elided, orders }
+    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, starts, joins, waits, signals, elided, orders }
 }
 
 /// Numbers of ranks that share the experts evenly.

@@ -12,7 +12,7 @@ const KERNEL: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
 fn tuned() -> Tuned {
     let mut candidate = Candidate::default();
     candidate.sizes.insert("PUT".to_owned(), 4);
-    candidate.choices.insert("forward".to_owned(), Choices::read("put_cores=8 put_band=1").unwrap());
+    candidate.choices.insert("forward".to_owned(), Choices::read("put_cores=8 put_band=2").unwrap());
     let shape = Shape::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), 40)]);
     let (kernel, target) = ("ffn".to_owned(), "ascend-a3".to_owned());
     let note = "simulated: 0.9 of the default's time".to_owned();
@@ -52,7 +52,7 @@ fn a_broken_file_is_told_line_by_line() {
     );
     let put = faults(&text.replacen("PUT = 4", "HIDDEN = 4", 1));
     assert!(put[0].starts_with(&format!("line {}: `HIDDEN` is no size of tiles", line("PUT = 4"))), "{put:?}");
-    let choice = faults(&text.replacen("put_band = 1", "put_band = 0", 1));
+    let choice = faults(&text.replacen("put_band = 2", "put_band = 0", 1));
     assert!(choice[0].starts_with(&format!("line {}: `put_band` is 0", line("put_band"))), "{choice:?}");
     assert!(faults("tuned = 3\n")[0].starts_with("line 1: unknown key"));
     assert!(faults("[[tuned]]\nkernel = \"a\"\n")[0].contains("`target` is missing"));

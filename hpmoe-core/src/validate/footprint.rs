@@ -3,7 +3,7 @@
 use crate::analyze::CheckedGraph;
 use crate::graph::{Extent, Memory, TaskGraph, Tensor};
 use crate::ids::CounterId;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, walks};
 use crate::units::Bytes;
 use std::collections::BTreeSet;
 
@@ -45,7 +45,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     });
     let counters = arrays.sum();
     let order = schedule.orders.iter().find(|order| order.ranks == ranks);
-    let descriptors = order.map_or(0, |order| order.queues.iter().map(|(_, queue)| queue.len() as u64).sum());
+    let descriptors = order
+        .map_or(0, |order| order.queues.iter().map(|(_, queue)| walks(queue, &schedule.joins).count() as u64).sum());
     Footprint {
         rows,
         counters,
@@ -104,7 +105,7 @@ mod tests {
         // Of 264 row tiles: recv, h and out once, u for each of 8 columns; 256 token blocks.
         assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
         assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
-        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (161, Bytes(161 * 64)));
+        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (153, Bytes(153 * 64)));
         assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
         assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
     }

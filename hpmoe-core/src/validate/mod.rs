@@ -6,6 +6,7 @@ mod coverage;
 mod execute;
 mod footprint;
 mod forms;
+mod joins;
 mod same_core;
 mod structure;
 mod thresholds;

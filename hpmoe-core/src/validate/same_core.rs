@@ -47,7 +47,7 @@ impl SameCore {
 }
 
 /// Tile t of one group goes to the same core in both, and is the same item and column.
-fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (PhaseId, &Phase)) -> bool {
+pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (PhaseId, &Phase)) -> bool {
     graph.spaces[a.1.space] == graph.spaces[b.1.space]
         && a.1.ranges == b.1.ranges
         && schedule.role_of[a.0] == schedule.role_of[b.0]

@@ -47,6 +47,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
         ("role_of", schedule.role_of.len()),
         ("band_of", schedule.band_of.len()),
         ("starts", schedule.starts.len()),
+        ("joins", schedule.joins.len()),
         ("waits", schedule.waits.len()),
         ("signals", schedule.signals.len()),
     ];

@@ -15,7 +15,7 @@ const EACH_RANK: usize = 1 << 14;
 /// wholes, and a counter is taken with all others of its expert, or of its array where it counts tokens. When such an
 /// order exists, the first unfinished tile in it can always run: all it waits for lies before it, and its core has
 /// finished what its queue has before it. Inside an entry a core goes from lower to higher tile numbers and waits for
-/// none of them.
+/// none of them. Entries that are walked together count as one.
 pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let links = Links::new(checked, schedule);
     for order in &schedule.orders {
@@ -24,7 +24,7 @@ pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &m
         // the graph in which every rank is the same one. A cycle over all ranks maps to a cycle there; and a cycle there,
         // gone round as often as there are ranks, comes back to the rank where it began. So either both have one or none.
         let copies = if entries * order.ranks as usize <= EACH_RANK { order.ranks } else { 1 };
-        if let Some(entries) = cycle(checked, &links, order, copies) {
+        if let Some(entries) = cycle(checked, (schedule, &links), order, copies) {
             found.push(Violation::Cycle { ranks: order.ranks, entries });
         }
     }
@@ -55,7 +55,12 @@ impl Links {
 }
 
 /// Entries that come before themselves, if any, on that many ranks.
-fn cycle(checked: &CheckedGraph, links: &Links, order: &Order, copies: u32) -> Option<Vec<(u32, Entry)>> {
+fn cycle(
+    checked: &CheckedGraph,
+    (schedule, links): (&Schedule, &Links),
+    order: &Order,
+    copies: u32,
+) -> Option<Vec<(u32, Entry)>> {
     let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
     let mut of_phase: BTreeMap<PhaseId, Vec<usize>> = BTreeMap::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -63,7 +68,14 @@ fn cycle(checked: &CheckedGraph, links: &Links, order: &Order, copies: u32) -> O
     }
     let experts = checked.graph().sizes.experts / order.ranks as usize;
     let counters = checked.counters().len() * experts;
-    let entry_node = |rank: u32, number: usize| rank as usize * entries.len() + number;
+    // Entries that are walked together are one.
+    let mut heads: Vec<usize> = (0..entries.len()).collect();
+    for number in 1..entries.len() {
+        if schedule.joins[entries[number].phase] {
+            heads[number] = heads[number - 1];
+        }
+    }
+    let entry_node = |rank: u32, number: usize| rank as usize * entries.len() + heads[number];
     let counter_node = |rank: u32, counter: CounterId, index, entry: Entry| {
         let group = if by_expert(index) { entry.expert as usize } else { 0 };
         copies as usize * entries.len() + rank as usize * counters + counter.0 as usize * experts + group
@@ -73,7 +85,7 @@ fn cycle(checked: &CheckedGraph, links: &Links, order: &Order, copies: u32) -> O
         let mut number = 0;
         for (_, queue) in order.queues.iter() {
             for place in 0..queue.len() {
-                if place > 0 {
+                if place > 0 && heads[number] == number {
                     next[entry_node(rank, number - 1)].push(entry_node(rank, number));
                 }
                 number += 1;
@@ -153,7 +165,8 @@ mod tests {
     use super::*;
     use crate::ids::{Id, PartId};
     use crate::schedule::fixture::{Layer, moe_ffn};
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::{Choices, Cores, schedule, schedule_with};
+    use crate::target::Target;
     use proptest::prelude::*;
 
     #[test]
@@ -184,7 +197,8 @@ mod tests {
     fn peers_that_wait_for_one_another_are_a_cycle() {
         // Each rank would put results back before it sends what its peer makes them from.
         let checked = moe_ffn(&Layer::TINY);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        let together = Choices::read("spread=0 returns=0").unwrap();
+        let mut schedule = schedule_with(&checked, &Target::ascend_a3(), &together);
         let queue = &mut schedule.orders[1].queues[PartId::new(1)];
         let back = queue.iter().position(|entry| entry.phase == PhaseId(5) && entry.peer_offset == 1).unwrap();
         let entry = queue.remove(back);
@@ -209,8 +223,8 @@ mod tests {
             }
             let links = Links::new(&checked, &schedule);
             for order in &schedule.orders {
-                let one = cycle(&checked, &links, order, 1);
-                let all = cycle(&checked, &links, order, order.ranks);
+                let one = cycle(&checked, (&schedule, &links), order, 1);
+                let all = cycle(&checked, (&schedule, &links), order, order.ranks);
                 prop_assert_eq!(one.is_some(), all.is_some());
             }
         }

@@ -3,6 +3,7 @@
 use super::budgets::budgets;
 use super::coverage::coverage;
 use super::forms::forms;
+use super::joins::joins;
 use super::structure::structure;
 use super::thresholds::thresholds;
 use super::total_order::total_order;
@@ -43,6 +44,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     if !found.is_empty() {
         return Err(found);
     }
+    joins(checked, &schedule, &mut found);
     coverage(checked, &schedule, &mut found);
     total_order(checked, &schedule, &mut found);
     thresholds(checked, &schedule, &mut found);

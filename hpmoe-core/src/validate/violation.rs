@@ -31,6 +31,11 @@ pub enum Violation {
         /// The phase.
         phase: PhaseId,
     },
+    /// A phase is walked together with the one before it, but has other tiles or other places in queues.
+    Joins {
+        /// The phase.
+        phase: PhaseId,
+    },
     /// There is not one order for each number of ranks that divides the experts.
     Orders {
         /// The numbers found.

@@ -23,6 +23,9 @@ impl Violation {
                 format!("the roles do not have each of the {cores} {unit} cores once")
             }
             Self::Table { what } => format!("`{what}` has not one row for each phase"),
+            Self::Joins { phase: id } => {
+                format!("{} can't be walked together with the phase before it", phase(id))
+            }
             Self::WrongUnit { phase: id, role } => format!("role {} can't run {}", role.0, phase(id)),
             Self::Band { phase: id } => format!("{} has a band without rows", phase(id)),
             Self::Orders { found } => {

@@ -20,7 +20,8 @@ pub struct HpmoeDescriptor {
     pub core_first: u16,
     pub core_count: u16,
     pub column_rows: u32,
-    pub reserved: [u32; 9usize],
+    pub more: u32,
+    pub reserved: [u32; 8usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -59,8 +60,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::column_rows",
     ][::core::mem::offset_of!(HpmoeDescriptor, column_rows) - 24usize];
     [
+        "Offset of field: HpmoeDescriptor::more",
+    ][::core::mem::offset_of!(HpmoeDescriptor, more) - 28usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 28usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 32usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -124,12 +128,13 @@ const _: () = {
 pub struct HpmoeSpace {
     pub first_items: u64,
     pub peer_items: u64,
+    pub counted: u64,
     pub kind: u32,
     pub height: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 24usize];
+    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 32usize];
     ["Alignment of HpmoeSpace"][::core::mem::align_of::<HpmoeSpace>() - 8usize];
     [
         "Offset of field: HpmoeSpace::first_items",
@@ -138,11 +143,14 @@ const _: () = {
         "Offset of field: HpmoeSpace::peer_items",
     ][::core::mem::offset_of!(HpmoeSpace, peer_items) - 8usize];
     [
+        "Offset of field: HpmoeSpace::counted",
+    ][::core::mem::offset_of!(HpmoeSpace, counted) - 16usize];
+    [
         "Offset of field: HpmoeSpace::kind",
-    ][::core::mem::offset_of!(HpmoeSpace, kind) - 16usize];
+    ][::core::mem::offset_of!(HpmoeSpace, kind) - 24usize];
     [
         "Offset of field: HpmoeSpace::height",
-    ][::core::mem::offset_of!(HpmoeSpace, height) - 20usize];
+    ][::core::mem::offset_of!(HpmoeSpace, height) - 28usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -13,6 +13,8 @@ pub(crate) struct Extents {
     pub(crate) first_items: Vec<i32>,
     /// For row tiles: of each pair (owner, its expert), items before that group at that owner. Otherwise empty.
     pub(crate) peer_items: Vec<i32>,
+    /// Items before each group, when pairs are counted expert by expert.
+    pub(crate) counted: Vec<i32>,
 }
 
 /// The extents of a space on `rank`.
@@ -23,7 +25,6 @@ pub(crate) fn extents(space: &SpaceTable, route: &Route, rank: Rank) -> Extents 
     let ranks = route.ranks();
     match space.kind {
         HPMOE_ROW_TILES => Extents {
-            first_items: firsts(route.experts_of(rank).map(row_tiles)),
             peer_items: ranks
                 .into_iter()
                 .flat_map(|owner| {
@@ -32,10 +33,11 @@ pub(crate) fn extents(space: &SpaceTable, route: &Route, rank: Rank) -> Extents 
                     firsts
                 })
                 .collect(),
+            ..plain(route.experts_of(rank).map(row_tiles))
         },
-        HPMOE_SENDS => plain(route.experts().map(|e| pieces(rank, e))),
+        HPMOE_SENDS => pairs(route, route.experts().map(|e| pieces(rank, e))),
         HPMOE_ARRIVALS => {
-            plain(ranks.into_iter().flat_map(|source| route.experts_of(rank).map(move |e| pieces(source, e))))
+            pairs(route, ranks.into_iter().flat_map(|source| route.experts_of(rank).map(move |e| pieces(source, e))))
         }
         HPMOE_EXPERTS => plain(route.experts_of(rank).map(|_| 1)),
         HPMOE_BLOCKS => plain(std::iter::once(route.tokens(rank).div_ceil(height))),
@@ -44,7 +46,22 @@ pub(crate) fn extents(space: &SpaceTable, route: &Route, rank: Rank) -> Extents 
 }
 
 fn plain(items: impl Iterator<Item = usize>) -> Extents {
-    Extents { first_items: firsts(items), peer_items: Vec::new() }
+    let first_items = firsts(items);
+    let counted = first_items[..first_items.len() - 1].to_vec();
+    Extents { first_items, peer_items: Vec::new(), counted }
+}
+
+/// Groups are pairs of a peer and one of its, or the own, experts.
+fn pairs(route: &Route, items: impl Iterator<Item = usize>) -> Extents {
+    let extents = plain(items);
+    let (local, groups) = (route.local_experts(), extents.counted.len());
+    let mut counted = vec![0; groups];
+    let mut sum = 0;
+    for group in (0..local).flat_map(|expert| (expert..groups).step_by(local)) {
+        counted[group] = sum;
+        sum += extents.first_items[group + 1] - extents.first_items[group];
+    }
+    Extents { counted, ..extents }
 }
 
 /// The sums before each item, then the sum of all.
@@ -88,5 +105,14 @@ mod tests {
         });
         assert_eq!(on_rank_0(HPMOE_ARRIVALS, &route).first_items, from_loops(arrivals.collect()));
         assert_eq!(on_rank_0(HPMOE_BLOCKS, &route).first_items, [0, 2]);
+    }
+
+    #[test]
+    fn pairs_are_counted_expert_by_expert() {
+        let route = route(&[&[0, 1, 1, 3, 1, 2], &[2, 1, 3, 1]], 4);
+        let Extents { first_items, counted, .. } = on_rank_0(HPMOE_SENDS, &route);
+        let items: Vec<i32> = first_items.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Pairs are numbered from peer to peer, and each peer has two experts.
+        assert_eq!(counted, [0, items[0] + items[2], items[0], items[0] + items[2] + items[1]]);
     }
 }

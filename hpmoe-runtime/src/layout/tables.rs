@@ -125,6 +125,7 @@ impl Arenas {
         HpmoeSpace {
             first_items: self.add("items", &extents.first_items),
             peer_items,
+            counted: self.add("items expert by expert", &extents.counted),
             kind: space.kind,
             height: space.height,
         }

@@ -28,8 +28,9 @@ enum HpmoeSpaceKind {
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
  *
- * Tile t of the entry is (item, column) by the swizzle; with b = starts[phase] + first_items[group] * columns, it
- * belongs to the core number (b + t) mod core_count of those that share the queue. One aligned line, eight 64-bit loads. */
+ * Tile t of the entry is (item, column) by the swizzle; with b = starts[phase] + counted[group] * columns, it
+ * belongs to the core number (b + t) mod core_count of those that share the queue. The core runs it for the phase and then
+ * for each of the `more` phases behind it. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
     uint16_t phase;       /* which call of the taskflow: the case of the dispatch                                  */
     uint16_t space;       /* index into HpmoeLaunch.spaces                                                         */
@@ -41,7 +42,8 @@ struct HpmoeDescriptor {
     uint16_t core_first;  /* first core of its kind that shares this queue                                         */
     uint16_t core_count;  /* how many do                                                                           */
     uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1      */
-    uint32_t reserved[9];
+    uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile                  */
+    uint32_t reserved[8];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */
@@ -68,6 +70,7 @@ struct HpmoeExpert {
 struct HpmoeSpace {
     uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
     uint64_t peer_items;  /* ROW_TILES: GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
+    uint64_t counted;     /* GM int32[groups]: items before each group, expert by expert and then from peer to peer  */
     uint32_t kind;        /* HpmoeSpaceKind                                                                          */
     uint32_t height;      /* most rows of an item                                                                    */
 };

@@ -51,10 +51,11 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
     const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
     const uint32_t tiles = items * entry.columns;
-    // Numbers go on across groups, so that work is even whatever the routing.
+    // Numbers go on across groups in about the order of queues, so that work is even whatever the routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
-    const uint32_t base = (start + first * entry.columns) % entry.core_count;
+    const uint32_t counted = static_cast<uint32_t>(Word<int32_t>(space.counted, group));
+    const uint32_t base = (start + counted * entry.columns) % entry.core_count;
     uint32_t t = (core_number + entry.core_count - base) % entry.core_count;
     if (t >= tiles) {
         return true;
@@ -73,14 +74,16 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
         Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
         place.column += place.item % entry.column_rows * wide;
         place.item = (place.item / entry.column_rows + turn) % items;
-        const Tile tile = Resolve(core, entry, space, group, first, place);
-        core.Enter(tile);
-        if (!Program::Run(core, tile)) {
-            return false;
+        Tile tile = Resolve(core, entry, space, group, first, place);
+        for (const uint32_t last = tile.phase + entry.more; tile.phase <= last; ++tile.phase) {
+            core.Enter(tile);
+            if (!Program::Run(core, tile)) {
+                return false;
+            }
+            core.record.tasks += 1;
+            // An expert without rows has its gradient set to zero, which is something to do.
+            core.record.empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS ? 1 : 0;
         }
-        core.record.tasks += 1;
-        // An expert without rows has its gradient set to zero, which is something to do.
-        core.record.empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS ? 1 : 0;
     }
     return true;
 }

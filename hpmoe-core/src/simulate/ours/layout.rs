@@ -16,6 +16,8 @@ pub(super) struct Layout {
     spaces: Arena<SpaceId, Space>,
     /// By space and rank: items before each group, then all.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space, rank and group: items before it, expert by expert.
+    counted: Arena<SpaceId, Vec<Vec<u32>>>,
 }
 
 /// The rows, or tokens, of an item.
@@ -55,9 +57,29 @@ impl Layout {
             at,
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
+            counted: Arena::new(),
         };
         layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
+        let counted = layout.first.iter().map(|(space, first)| {
+            let pairs = matches!(layout.kind(space), SpaceKind::Sends | SpaceKind::Arrivals);
+            first.iter().map(|first| if pairs { layout.by_expert(first) } else { first.clone() }).collect()
+        });
+        layout.counted = counted.collect();
         layout
+    }
+
+    /// Items before each pair when they are counted expert by expert.
+    fn by_expert(&self, first: &[u32]) -> Vec<u32> {
+        let mut counted = vec![0; first.len() - 1];
+        let mut sum = 0;
+        for expert in 0..self.local {
+            for peer in 0..self.ranks {
+                let group = (peer * self.local + expert) as usize;
+                counted[group] = sum;
+                sum += first[group + 1] - first[group];
+            }
+        }
+        counted
     }
 
     fn first_items(&self, space: &Space) -> Vec<Vec<u32>> {
@@ -108,6 +130,11 @@ impl Layout {
     pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
         let first = &self.first[space][rank as usize];
         (first[group as usize], first[group as usize + 1])
+    }
+
+    /// Items of a space on a rank before a group, expert by expert, and for each from peer to peer.
+    pub(super) fn counted(&self, space: SpaceId, rank: u32, group: u32) -> u32 {
+        self.counted[space][rank as usize][group as usize]
     }
 
     /// All items of a space on a rank.

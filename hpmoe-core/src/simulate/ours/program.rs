@@ -184,23 +184,34 @@ impl Program for Ours<'_> {
                 *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
                 continue;
             }
+            let queue = &self.order.queues[part];
+            let joined = 1 + queue[cursor.entry as usize + 1..]
+                .iter()
+                .take_while(|next| self.schedule.joins[next.phase])
+                .count();
+            let joined = joined as u32;
             let phase = &self.checked.graph().phases[entry.phase];
             let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
             let columns = u64::from(phase.columns());
-            // `cursor.tile` is one more than the next tile, 0 at the start of an entry.
-            let tile = match cursor.tile {
+            // `cursor.tile` is one more than the number of the next task, 0 at the start of an entry. Tasks are the tiles of
+            // the entry, each with the same tile of those that join it.
+            let task_number = match cursor.tile {
                 0 => {
+                    let before = self.layout.counted(phase.space, rank, self.group(rank, entry));
                     let base = self.starts[rank as usize][entry.phase] + u64::from(before) * columns;
-                    (number + count - base % count) % count
+                    (number + count - base % count) % count * u64::from(joined)
                 }
                 next => next - 1,
             };
+            let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
             if tile < u64::from(end - before) * columns {
-                cursor.tile = tile + count + 1;
+                let next = if join + 1 < joined { task_number + 1 } else { (tile + count) * u64::from(joined) };
+                cursor.tile = next + 1;
+                let entry = queue[(cursor.entry + join) as usize];
                 self.fill(rank, entry, (end - before, tile), task);
                 return true;
             }
-            *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
+            *cursor = Cursor { entry: cursor.entry + joined, tile: 0 };
         }
         false
     }

@@ -51,7 +51,7 @@ pub(super) fn tiles_of_core(
     let columns = phase.columns() as usize;
     let all = groups(graph, routing, entry.phase, rank);
     let number = number(graph, routing, entry, rank);
-    let before: usize = all[..number].iter().map(Vec::len).sum();
+    let before = counted_before(&all, number, graph.spaces[phase.space].kind, routing.local);
     let items = &all[number];
     let outer = graph.column_rows(entry.phase) as usize;
     let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
@@ -83,6 +83,16 @@ pub(super) fn tiles_of_core(
         }
     };
     mine.map(tile).collect()
+}
+
+/// Items before a group. Pairs are counted expert by expert, and for each from peer to peer.
+fn counted_before(groups: &[Vec<Item>], number: usize, kind: SpaceKind, local: usize) -> usize {
+    let place = |group: usize| match kind {
+        SpaceKind::Sends | SpaceKind::Arrivals => (group % local, group / local),
+        _ => (group, 0),
+    };
+    let before = (0..groups.len()).filter(|&group| place(group) < place(number));
+    before.map(|group| groups[group].len()).sum()
 }
 
 /// All tiles of a phase on a rank, group by group.

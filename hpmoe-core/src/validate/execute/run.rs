@@ -5,7 +5,7 @@ use super::memory::{Memory, Met};
 use super::{Random, Routing, Tile, groups};
 use crate::analyze::CheckedGraph;
 use crate::ids::PhaseId;
-use crate::schedule::Schedule;
+use crate::schedule::{Entry, Schedule};
 use std::collections::HashMap;
 
 /// How a run went wrong.
@@ -80,6 +80,12 @@ pub(super) fn run(
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
 }
 
+/// The first of each list, then the second of each.
+fn in_turn(lists: Vec<Vec<Tile>>) -> Vec<Tile> {
+    let most = lists.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most).flat_map(|place| lists.iter().filter_map(move |list| list.get(place).cloned())).collect()
+}
+
 /// Every core of every rank.
 fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random: &mut Random) -> Vec<Core> {
     let order = schedule.orders.iter().find(|order| order.ranks as usize == routing.ranks);
@@ -89,10 +95,12 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random:
         for (part, queue) in order.queues.iter() {
             let count = order.parts[part].count as usize;
             for core in 0..count {
-                let entries = queue.iter();
-                let tiles = entries
-                    .flat_map(|&entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count)))
-                    .collect();
+                let tiles = queue.chunk_by(|_, next| schedule.joins[next.phase]).flat_map(|joined| {
+                    let of =
+                        |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
+                    in_turn(joined.iter().map(of).collect())
+                });
+                let tiles = tiles.collect();
                 cores.push(Core { tiles, next: 0, running: false, speed: 0 });
             }
         }
