@@ -9,11 +9,12 @@ use support::example::{self, Example, Kernel, kernel};
 use support::layer::Layer;
 use support::tensors::{Tensors, numbers};
 
-/// The layer: dispatch of rows and weights, rows scaled, gate and up projections, SwiGLU, down projection, return, sum over k.
+/// The layer: dispatch of rows and weights, gate and up projections, SwiGLU of weighted rows, down projection, return, sum over
+/// k.
 #[megakernel]
 pub mod moe_prescaled {
     use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{dispatch, give_back, scale_by_row, send_weights, sum_over_k, swiglu};
+    use hpmoe_runtime::tasks::{dispatch, give_back, send_weights, sum_over_k};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -49,6 +50,19 @@ pub mod moe_prescaled {
         y.store(x.matmul_t(w));
     }
 
+    /// The gated activation of weighted rows: a row of a product times a number is the product of the row times that number.
+    #[aiv_task]
+    pub fn swiglu(
+        gate: &Tile<bf16, TILE_M, TILE_N>,
+        up: &Tile<bf16, TILE_M, TILE_N>,
+        weights: &Tile<f32, TILE_M, 1>,
+        h: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        let weights = weights.load();
+        let gate = gate.load().scale_rows(&weights);
+        h.store(gate.silu() * up.load().scale_rows(&weights));
+    }
+
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
@@ -63,7 +77,6 @@ pub mod moe_prescaled {
     ) {
         let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
         let weight = PerRank::symmetric::<f32, 1>(ep, route);
-        let scaled = PerRank::ragged::<bf16, HIDDEN>(ep, route);
         let g = PerRank::ragged::<bf16, INTER>(ep, route);
         let u = PerRank::ragged::<bf16, INTER>(ep, route);
         let h = PerRank::ragged::<bf16, INTER>(ep, route);
@@ -81,19 +94,13 @@ pub mod moe_prescaled {
         for r in ep {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                        scale_by_row::<COLUMNS, _>(
-                            &recv[r].group(e, m).cols(n),
-                            &weight[r].group(e, m),
-                            &mut scaled[r].group(e, m).cols(n),
-                        );
-                    }
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        project(&scaled[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
-                        project(&scaled[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
-                        swiglu::<TILE_N, _>(
+                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                        swiglu(
                             &g[r].group(e, m).cols(n),
                             &u[r].group(e, m).cols(n),
+                            &weight[r].group(e, m),
                             &mut h[r].group(e, m).cols(n),
                         );
                     }

@@ -13,7 +13,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_shared {
     use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{dispatch, give_back};
+    use hpmoe_runtime::tasks::{dispatch, give_back, swiglu};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -49,17 +49,6 @@ pub mod moe_shared {
         y: &mut Tile<bf16, TILE_M, TILE_N>,
     ) {
         y.store(x.matmul_t(w));
-    }
-
-    /// The gated activation: `silu(gate) · up`.
-    #[aiv_task]
-    pub fn swiglu(
-        gate: &Tile<bf16, TILE_M, TILE_N>,
-        up: &Tile<bf16, TILE_M, TILE_N>,
-        h: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        let gate = gate.load();
-        h.store(gate.silu() * up.load());
     }
 
     /// The sum over k with the router's weights, in the order of k, then the shared expert's part.
@@ -111,7 +100,7 @@ pub mod moe_shared {
                 for n in 0..SHARED.div_ceil(TILE_N) {
                     project(&x[r].rows(t), &shared_gate[r].tile(n), &mut shared_g[r].rows(t).cols(n));
                     project(&x[r].rows(t), &shared_up[r].tile(n), &mut shared_u[r].rows(t).cols(n));
-                    swiglu(
+                    swiglu::<TILE_N, _>(
                         &shared_g[r].rows(t).cols(n),
                         &shared_u[r].rows(t).cols(n),
                         &mut shared_h[r].rows(t).cols(n),
@@ -128,7 +117,11 @@ pub mod moe_shared {
                     for n in 0..INTER.div_ceil(TILE_N) {
                         project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
                         project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
-                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                        swiglu::<TILE_N, _>(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
                         project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));

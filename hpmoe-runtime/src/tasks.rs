@@ -10,7 +10,6 @@
 #![doc = include_str!("../../kernels/tasks/send_weights.rs")]
 #![doc = include_str!("../../kernels/tasks/project.rs")]
 #![doc = include_str!("../../kernels/tasks/swiglu.rs")]
-#![doc = include_str!("../../kernels/tasks/scale_by_row.rs")]
 #![doc = include_str!("../../kernels/tasks/scale_by_column.rs")]
 #![doc = include_str!("../../kernels/tasks/shift.rs")]
 #![doc = include_str!("../../kernels/tasks/widen.rs")]

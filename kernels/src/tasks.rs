@@ -13,5 +13,5 @@ macro_rules! library {
 }
 
 library! {
-    combine, dispatch, give_back, project, scale_by_column, scale_by_row, send_weights, shift, sum_over_k, swiglu, widen,
+    combine, dispatch, give_back, project, scale_by_column, send_weights, shift, sum_over_k, swiglu, widen,
 }

@@ -4,7 +4,7 @@ use super::layout::Layout;
 use super::places::Places;
 use super::works::Works;
 use crate::analyze::CheckedGraph;
-use crate::graph::SpaceKind;
+use crate::graph::{Rows, SpaceKind};
 use crate::ids::{Arena, Id, PartId, PhaseId};
 use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
@@ -70,7 +70,7 @@ impl<'a> Ours<'a> {
         let ops = graph.phases.iter().map(|(id, phase)| Op {
             name: names::phase(graph, id),
             line: phase.line,
-            extra: graph.spaces[phase.space].kind == SpaceKind::Blocks,
+            extra: phase.accesses.iter().any(|access| access.region.rows == Rows::BlockSlots),
         });
         Ok(Self {
             ops: ops.collect(),
