@@ -1,4 +1,5 @@
-//! The README's table of variants: how many lines of a variant's kernel module differ from the plain one.
+//! What is said of variants: how many lines of their kernel modules differ from the plain one, and that nothing else knows
+//! of them.
 
 use similar::{DiffOp, TextDiff};
 use std::fs::read_to_string;
@@ -24,10 +25,25 @@ fn the_table_of_variants_is_current() {
         let expected = [changed, added, removed].map(|count| count.to_string());
         assert_eq!(cells[3..6], expected, "{name}: write `| {changed} | {added} | {removed} |`");
     }
-    let variants =
-        example_names().filter(|name| read(&example(name)).contains("VARIANT: Option<&'static str> = Some("));
-    for name in variants {
+    for name in variants() {
         assert!(readme.contains(&format!("| [{name}](examples/{name}.rs) |")), "the README has no row for {name}");
+    }
+}
+
+#[test]
+fn the_compiler_and_the_device_library_know_no_variant() {
+    let variants: Vec<String> = variants().collect();
+    assert!(!variants.is_empty());
+    let mut open =
+        ["../hpmoe-core/src", "../kernels/include", "../kernels/tasks"].map(|folder| examples().join(folder)).to_vec();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = read(&path);
+        let named = variants.iter().find(|name| text.contains(name.as_str()));
+        assert_eq!(named, None, "{} names a variant", path.display());
     }
 }
 
@@ -56,6 +72,11 @@ fn kernel(name: &str) -> String {
     let (module, _) = module.split_once("\n}\n").expect("the kernel ends");
     let code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
     module.lines().filter(code).map(|line| format!("{line}\n")).collect()
+}
+
+/// Examples that differ from the plain layer.
+fn variants() -> impl Iterator<Item = String> {
+    example_names().filter(|name| read(&example(name)).contains("VARIANT: Option<&'static str> = Some("))
 }
 
 fn example_names() -> impl Iterator<Item = String> {
