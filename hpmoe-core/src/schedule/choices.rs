@@ -14,7 +14,10 @@ pub struct Choices {
     /// 0: all cores that send serve one peer after another. Else, where there are three for each rank, each serves some peers
     /// alone, the i-th peer gets its share by 1/i + spread/100.
     pub spread: u32,
-    /// 1: vector cores that compute also put results back; 0: those that send do.
+    /// From how many rows of a rank for an expert on, in percent of a row tile, cores serve peers alone: a row tile with rows
+    /// of several ranks needs them all at once.
+    pub spread_from: u32,
+    /// 1: vector cores that compute also put results back, where those that send serve peers alone; 0: those that send do.
     pub returns: u32,
     /// 1: phases with the same tiles that follow one another are walked together, tile by tile; 0: one after the other.
     pub join: u32,
@@ -34,7 +37,7 @@ pub struct Choice {
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 7] = [
+pub const CHOICES: [Choice; 8] = [
     Choice {
         key: "put_cores",
         tried: &[0, 8, 12, 16, 20, 24, 28, 32, 40],
@@ -64,6 +67,13 @@ pub const CHOICES: [Choice; 7] = [
         set: |choices, value| choices.spread = value,
     },
     Choice {
+        key: "spread_from",
+        tried: &[0, 100],
+        most: 10_000,
+        get: |choices| choices.spread_from,
+        set: |choices, value| choices.spread_from = value,
+    },
+    Choice {
         key: "returns",
         tried: &[0, 1],
         most: 1,
@@ -91,7 +101,7 @@ impl Default for Choices {
     /// keeps the links evenly busy and leaves few rows for the very end; with 24 cores on 2x12 tiles products still need
     /// less than HBM gives.
     fn default() -> Self {
-        Self { put_cores: 0, matrix_band: 2, put_band: 1, spread: 20, returns: 1, join: 1, ahead: 1 }
+        Self { put_cores: 0, matrix_band: 2, put_band: 1, spread: 20, spread_from: 100, returns: 1, join: 1, ahead: 1 }
     }
 }
 

@@ -8,6 +8,14 @@ use hpmoe_kernels::op::Core;
 /// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
 const CORES_A_RANK: u32 = 3;
 
+/// Whether cores that send are to serve peers alone where there are enough of them.
+pub(super) fn apart(graph: &TaskGraph, choices: &Choices) -> bool {
+    let tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
+    let height = tiles.map(|(_, space)| space.height as usize).max().unwrap_or(0);
+    let rows = graph.sizes.tokens * graph.sizes.top_k / graph.sizes.experts.max(1);
+    choices.spread > 0 && rows * 100 >= height * choices.spread_from as usize
+}
+
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
@@ -34,7 +42,7 @@ impl Parts {
         for (id, role) in roles.iter() {
             let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
             let enough = role.count >= CORES_A_RANK * ranks;
-            let split = choices.spread > 0 && ranks > 1 && enough && phases.peek().is_some() && phases.all(sends);
+            let split = apart(graph, choices) && ranks > 1 && enough && phases.peek().is_some() && phases.all(sends);
             of_role.push(if split {
                 by_distance((ranks, choices.spread), role, &mut parts)
             } else {

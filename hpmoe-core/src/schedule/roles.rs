@@ -1,6 +1,7 @@
 //! Who does what: every core in exactly one role.
 
 use super::cost::Costs;
+use super::parts::apart;
 use super::{Choices, Cores, Role, Unit};
 use crate::graph::{Phase, SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId};
@@ -42,7 +43,7 @@ pub(super) fn roles(
 fn kind(graph: &TaskGraph, phase: &Phase, choices: &Choices) -> Core {
     let core = graph.tasks[phase.task].core;
     let sends = graph.spaces[phase.space].kind == SpaceKind::Sends;
-    if core == Core::Comm && !sends && choices.returns > 0 { Core::Vector } else { core }
+    if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, choices) { Core::Vector } else { core }
 }
 
 /// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
@@ -58,7 +59,7 @@ fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u
         (Some(puts), Some(computes)) => {
             let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
             // What puts results back comes after what sends, in time: half of the cores for either is no loss.
-            let share = if choices.returns > 0 { share.max(aiv / 2) } else { share };
+            let share = if choices.returns > 0 && apart(graph, choices) { share.max(aiv / 2) } else { share };
             share.min(filling).clamp(1, aiv - 1)
         }
     }
