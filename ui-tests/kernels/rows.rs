@@ -12,7 +12,7 @@ pub mod rows {
     /// Two repeats of a vector call and some.
     pub const HIDDEN: usize = 150;
     pub const EXPERTS: usize = 4;
-    pub const TOP_K: usize = 2;
+    pub const TOP_K: usize = 3;
     pub const TOKENS: usize = 40;
     /// Rows of the vector tasks' tiles, more than a piece has, and of a put.
     pub const TALL: usize = 96;

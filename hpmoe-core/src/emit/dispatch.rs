@@ -40,8 +40,8 @@ pub(super) fn run(context: &Context<'_>, unit: Unit) -> Item {
 fn case(context: &Context<'_>, id: PhaseId) -> Case {
     let phase = &context.graph.phases[id];
     let mut body = waits(context, id);
-    body.extend(origins(context, id));
     body.push(task_call(context, id));
+    body.extend(origins(context, id));
     body.extend(signals(context, id));
     body.push(Stmt::Return(name("true")));
     Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }

@@ -45,9 +45,8 @@ __aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
 }
 
-// Sends the (token, k) of a piece to `origins` at the peer.
+// Sends the (token, k) of a piece, whose rows were put, to `origins` at the peer.
 HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<int32_t> &origins) {
-    core.Use(PUT_LAYOUT);
     OriginsIn(core.launch.order + static_cast<uint64_t>(piece.order) * 4, piece.rows);
     SetFlag<HardEvent::MTE2_MTE3>(2);
     WaitFlag<HardEvent::MTE2_MTE3>(2);
