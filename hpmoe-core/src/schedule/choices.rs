@@ -15,7 +15,7 @@ pub struct Choices {
     /// alone, the i-th peer gets its share by 1/i + spread/100.
     pub spread: u32,
     /// From how many rows of a rank for an expert on, in percent of a row tile, cores serve peers alone: a row tile with rows
-    /// of several ranks needs them all at once.
+    /// of several ranks needs them all at once. Never where a phase needs all rows of an expert at once.
     pub spread_from: u32,
     /// 1: vector cores that compute also put results back, where those that send serve peers alone; 0: those that send do.
     pub returns: u32,

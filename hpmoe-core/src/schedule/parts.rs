@@ -8,12 +8,14 @@ use hpmoe_kernels::op::Core;
 /// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
 const CORES_A_RANK: u32 = 3;
 
-/// Whether cores that send are to serve peers alone where there are enough of them.
+/// Whether cores that send are to serve peers alone where there are enough of them: not where a phase needs all rows of an
+/// expert at once, from whichever rank.
 pub(super) fn apart(graph: &TaskGraph, choices: &Choices) -> bool {
     let tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
     let height = tiles.map(|(_, space)| space.height as usize).max().unwrap_or(0);
     let rows = graph.sizes.tokens * graph.sizes.top_k / graph.sizes.experts.max(1);
-    choices.spread > 0 && rows * 100 >= height * choices.spread_from as usize
+    let at_once = graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
+    choices.spread > 0 && !at_once && rows * 100 >= height * choices.spread_from as usize
 }
 
 /// The parts of all roles for one number of ranks.

@@ -99,11 +99,12 @@ impl Reader<'_> {
             return None;
         };
         let (mut kernel, mut target, mut cores) = (None, None, None);
-        let (mut shape, mut candidate) = (Shape::new(), Candidate::default());
+        let (mut shape, mut candidate, mut note) = (Shape::new(), Candidate::default(), String::new());
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("kernel", DeValue::String(name)) => kernel = Some(name.to_string()),
                 ("target", DeValue::String(name)) => target = Some(name.to_string()),
+                ("note", DeValue::String(text)) => note = text.to_string(),
                 ("matrix_cores", DeValue::Integer(_)) => {
                     cores = self.number(key, value).and_then(|cores| u32::try_from(cores).ok());
                 }
@@ -125,7 +126,7 @@ impl Reader<'_> {
                         candidate.choices.insert(flow.get_ref().to_string(), choices);
                     }
                 }
-                ("kernel" | "target" | "matrix_cores" | "shape" | "sizes" | "choices", _) => {
+                ("kernel" | "target" | "note" | "matrix_cores" | "shape" | "sizes" | "choices", _) => {
                     self.fault(key, format!("`{}` is of another type", key.get_ref()));
                 }
                 (other, _) => self.fault(key, format!("unknown key `{other}`")),
@@ -138,14 +139,7 @@ impl Reader<'_> {
                 self.fault(value, format!("`{key}` is missing"));
             }
         }
-        Some(TunedKernel {
-            kernel: kernel?,
-            target: target?,
-            matrix_cores: cores?,
-            shape,
-            candidate,
-            note: String::new(),
-        })
+        Some(TunedKernel { kernel: kernel?, target: target?, matrix_cores: cores?, shape, candidate, note })
     }
 
     fn choices(&mut self, table: &DeTable<'_>) -> Choices {
@@ -190,7 +184,7 @@ impl fmt::Display for TunedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "[[tuned]]")?;
         if !self.note.is_empty() {
-            writeln!(f, "# {}", self.note)?;
+            writeln!(f, "note = \"{}\"", self.note)?;
         }
         writeln!(f, "kernel = \"{}\"\ntarget = \"{}\"", self.kernel, self.target)?;
         writeln!(f, "matrix_cores = {}", self.matrix_cores)?;
