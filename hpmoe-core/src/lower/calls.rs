@@ -265,7 +265,7 @@ impl Lowering<'_> {
         if self.errors.len() > before {
             return None;
         }
-        let uneven = tails::uneven(self.graph, nest, &task.params, &task.body, places);
+        let uneven = tails::uneven(self.graph, nest, task, places);
         if let Some(Uneven { operation, span, left, right }) = uneven {
             let task = task.name.clone();
             self.errors.push(call.span, Finding::Uneven { task, operation, at: span, left, right });

@@ -5,8 +5,8 @@
 
 use super::arguments::{Base, Index, Place};
 use super::loops::Nest;
-use crate::graph::{Body, Extent, Param, Step, TaskGraph};
-use crate::ids::{Id as _, ValueId};
+use crate::graph::{Extent, Param, Task, TaskGraph};
+use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
 use std::fmt;
@@ -76,16 +76,6 @@ fn rows(real: &Real) -> String {
     }
 }
 
-/// Most rows of the first operand of a step.
-fn params_rows(params: &[Param], body: &Body, step: &Step) -> Option<usize> {
-    let operand = step.operands.first()?.index();
-    let shape = match operand.checked_sub(params.len()) {
-        None => params[operand].shape,
-        Some(made) => body.steps[made].result,
-    };
-    Some(shape.rows)
-}
-
 /// Free and contracted extent of an operand of a product.
 fn split(size: &Size, way: Contracted) -> (&Real, &Real) {
     match way {
@@ -102,22 +92,12 @@ fn along(real: &Real, way: Contracted) -> String {
 }
 
 /// The first operation of a body, if any, that these arguments don't fit.
-pub(super) fn uneven(
-    graph: &TaskGraph,
-    nest: &Nest,
-    params: &[Param],
-    body: &Body,
-    places: &[Place],
-) -> Option<Uneven> {
-    let mut sizes: Vec<Option<Size>> =
-        params.iter().zip(places).map(|(param, place)| Some(size(graph, nest, param, place))).collect();
-    for step in &body.steps {
-        let operands: Option<Vec<&Size>> =
-            step.operands.iter().map(|id: &ValueId| sizes[id.index()].as_ref()).collect();
-        let Some(operands) = operands else {
-            sizes.push(None);
-            continue;
-        };
+pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Place]) -> Option<Uneven> {
+    let shapes = task.shapes();
+    let mut sizes: Arena<ValueId, Size> =
+        task.params.iter().zip(places).map(|(param, place)| size(graph, nest, param, place)).collect();
+    for step in &task.body.steps {
+        let operands: Vec<&Size> = step.operands.iter().map(|&id| &sizes[id]).collect();
         let fault = |left: &str, right: &str| {
             Some(Uneven {
                 operation: step.operation.name(),
@@ -138,7 +118,7 @@ pub(super) fn uneven(
                 if adds && *first != product {
                     return fault(&format!("{}, {} columns", rows(&first.rows), first.cols), &along(right.0, w));
                 }
-                Some(product)
+                product
             }
             Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put | Device::Vector { .. } => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {
@@ -147,7 +127,7 @@ pub(super) fn uneven(
                     };
                     return fault(&what(first), &what(other));
                 }
-                Some(first.clone())
+                first.clone()
             }
             Device::Routine(routine) => match routine.sizes {
                 Sizes::SumOverK => {
@@ -157,20 +137,20 @@ pub(super) fn uneven(
                         let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
                         return fault(&rows(&first.rows), &weights);
                     }
-                    Some(Size { rows: Real::Item, cols: first.cols.clone() })
+                    Size { rows: Real::Item, cols: first.cols.clone() }
                 }
                 Sizes::RowsForEachToken => {
                     let tokens = step.result.rows * graph.sizes.top_k;
-                    if first.rows != Real::Slots || params_rows(params, body, step) != Some(tokens) {
+                    if first.rows != Real::Slots || shapes[step.operands[0]].rows != tokens {
                         return fault(&rows(&first.rows), &format!("{} tokens", step.result.rows));
                     }
-                    Some(Size { rows: Real::Item, cols: first.cols.clone() })
+                    Size { rows: Real::Item, cols: first.cols.clone() }
                 }
                 Sizes::NumberForEachRow => {
                     if operands[1].rows != first.rows {
                         return fault(&rows(&first.rows), &format!("numbers for {}", rows(&operands[1].rows)));
                     }
-                    Some(first.clone())
+                    first.clone()
                 }
                 // Tiles of one row have one.
                 Sizes::NumberForEachColumn => {
@@ -180,11 +160,11 @@ pub(super) fn uneven(
                             &format!("numbers for {} columns", operands[1].cols),
                         );
                     }
-                    Some(first.clone())
+                    first.clone()
                 }
-                Sizes::OneColumn => Some(Size { rows: first.rows.clone(), cols: Real::Fixed(1) }),
+                Sizes::OneColumn => Size { rows: first.rows.clone(), cols: Real::Fixed(1) },
                 Sizes::HalfOfColumns => match first.cols.half() {
-                    Some(cols) => Some(Size { rows: first.rows.clone(), cols }),
+                    Some(cols) => Size { rows: first.rows.clone(), cols },
                     None => return fault(&format!("{} columns", first.cols), "pairs of columns"),
                 },
             },
