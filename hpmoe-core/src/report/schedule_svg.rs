@@ -166,10 +166,11 @@ mod tests {
 
     #[test]
     fn every_entry_is_drawn_and_called_modelled() {
-        let checked = moe_ffn(&Layer::SMALL);
+        // Enough tokens that each of four peers is served by cores of its own.
+        let checked = moe_ffn(&Layer { tokens: 3072, ..Layer::SMALL });
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let picture = schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap();
-        // 49 entries, 6 lanes, as each of four peers is served by cores of its own, the page, 7 phases in the legend.
+        // 49 entries, 6 lanes, the page, 7 phases in the legend.
         assert_eq!(picture.matches("<rect").count(), 49 + 6 + 1 + 7);
         assert_eq!(picture.matches("<title>").count(), 49);
         assert!(picture.contains("modelled, balanced routing") && !picture.contains("measured"));

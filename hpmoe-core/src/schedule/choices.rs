@@ -11,8 +11,8 @@ pub struct Choices {
     pub matrix_band: u32,
     /// The same for products whose rows are put to other ranks then.
     pub put_band: u32,
-    /// 0: all cores that send serve one peer after another. Else, where there are three for each rank, each serves some peers
-    /// alone, the i-th peer gets its share by 1/i + spread/100.
+    /// 0: all cores that send serve one peer after another. Else, where there are three for each rank and enough is sent, each
+    /// serves some peers alone, the i-th peer gets its share by 1/i + spread/100.
     pub spread: u32,
     /// From how many rows of a rank for an expert on, in percent of a row tile, cores serve peers alone: a row tile with rows
     /// of several ranks needs them all at once. Never where a phase needs all rows of an expert at once.

@@ -1,6 +1,6 @@
 //! Which cores of a role share a queue.
 
-use super::{Choices, Entry, Role};
+use super::{Choices, Entry, Role, Unit};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use hpmoe_kernels::op::Core;
@@ -8,14 +8,23 @@ use hpmoe_kernels::op::Core;
 /// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
 const CORES_A_RANK: u32 = 3;
 
+/// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it idle.
+const PIECES_A_CORE: usize = 16;
+
 /// Whether cores that send are to serve peers alone where there are enough of them: not where a phase needs all rows of an
-/// expert at once, from whichever rank.
-pub(super) fn apart(graph: &TaskGraph, choices: &Choices) -> bool {
-    let tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
-    let height = tiles.map(|(_, space)| space.height as usize).max().unwrap_or(0);
-    let rows = graph.sizes.tokens * graph.sizes.top_k / graph.sizes.experts.max(1);
+/// expert at once, from whichever rank, and not where so little is sent that some would have nothing to do.
+pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
+    let height = |kind: SpaceKind| {
+        let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind);
+        spaces.map(|(_, space)| space.height as usize).max().unwrap_or(0)
+    };
+    let sent = graph.sizes.tokens * graph.sizes.top_k;
+    let rows = sent / graph.sizes.experts.max(1);
     let at_once = graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
-    choices.spread > 0 && !at_once && rows * 100 >= height * choices.spread_from as usize
+    choices.spread > 0
+        && !at_once
+        && rows * 100 >= height(SpaceKind::RowTiles) * choices.spread_from as usize
+        && sent >= PIECES_A_CORE * aiv as usize * height(SpaceKind::Sends)
 }
 
 /// The parts of all roles for one number of ranks.
@@ -39,12 +48,14 @@ impl Parts {
             let phase = &graph.phases[phase];
             graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::Sends
         };
+        let aiv = roles.iter().filter(|(_, role)| role.unit == Unit::Aiv).map(|(_, role)| role.count).sum();
+        let apart = ranks > 1 && apart(graph, aiv, choices);
         let mut parts = Arena::new();
         let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
             let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
             let enough = role.count >= CORES_A_RANK * ranks;
-            let split = apart(graph, choices) && ranks > 1 && enough && phases.peek().is_some() && phases.all(sends);
+            let split = apart && enough && phases.peek().is_some() && phases.all(sends);
             of_role.push(if split {
                 by_distance((ranks, choices.spread), role, &mut parts)
             } else {
@@ -92,13 +103,20 @@ fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::Unit;
+    use crate::schedule::fixture::{Layer, moe_ffn};
 
     fn split(ranks: u32, count: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
         let role = Role { name: "communication", unit: Unit::Aiv, first: 0, count };
         let mut parts = Arena::new();
         let of = by_distance((ranks, 20), &role, &mut parts);
         (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())
+    }
+
+    #[test]
+    fn few_pieces_are_sent_by_all_cores_to_every_peer() {
+        let apart = |tokens| apart(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
+        // A piece has 16 rows, and a token goes to 8 experts.
+        assert!(apart(16 * 48 * 16 / 8) && !apart(16 * 48 * 16 / 8 - 1));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn roles(
         }
         some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
     };
-    let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, choices) {
+    let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, cores.aiv, choices) {
         Core::Cube => matrix,
         Core::Comm => communication,
         Core::Vector => vector,
@@ -40,15 +40,15 @@ pub(super) fn roles(
 }
 
 /// What kind of work a phase is: one that puts results back counts as vector work where chosen so.
-fn kind(graph: &TaskGraph, phase: &Phase, choices: &Choices) -> Core {
+fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> Core {
     let core = graph.tasks[phase.task].core;
     let sends = graph.spaces[phase.space].kind == SpaceKind::Sends;
-    if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, choices) { Core::Vector } else { core }
+    if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, aiv, choices) { Core::Vector } else { core }
 }
 
 /// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
-    let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, choices) == core);
+    let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, aiv, choices) == core);
     let time = |core| of(core).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
     let filling = of(Core::Comm).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
     match (time(Core::Comm), time(Core::Vector)) {
@@ -59,7 +59,7 @@ fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u
         (Some(puts), Some(computes)) => {
             let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
             // What puts results back comes after what sends, in time: half of the cores for either is no loss.
-            let share = if choices.returns > 0 && apart(graph, choices) { share.max(aiv / 2) } else { share };
+            let share = if choices.returns > 0 && apart(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             share.min(filling).clamp(1, aiv - 1)
         }
     }
