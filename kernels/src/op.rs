@@ -2,7 +2,7 @@
 
 mod device;
 
-pub use device::{Columns, Contracted, Device, Routine, Scalar, Sizes, Slot, VectorCall};
+pub use device::{Columns, Contracted, Device, Routine, Scalar, Sizes, Slot, VectorCall, Waits};
 
 use std::fmt;
 

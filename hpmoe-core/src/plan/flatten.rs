@@ -4,7 +4,7 @@ use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width}
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
-use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall};
+use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
 
 /// Flattens a body.
 pub(super) fn flatten(task: &Task) -> Program {
@@ -137,7 +137,7 @@ impl Builder<'_> {
     fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
         let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
         let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
-        let instruction = Instruction::Routine { name: "WidenBytes", waits: false, terms: false };
+        let instruction = Instruction::Routine { name: "WidenBytes", waits: Waits::Never, terms: false };
         self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
         to
     }

@@ -3,7 +3,7 @@
 use super::flatten::flatten;
 use crate::graph::Task;
 use crate::ids::{Arena, Id};
-use hpmoe_kernels::op::ElementType;
+use hpmoe_kernels::op::{ElementType, Waits};
 
 /// A buffer of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -83,8 +83,8 @@ pub enum Instruction {
     Routine {
         /// Its name.
         name: &'static str,
-        /// It begins by waiting for the vector unit.
-        waits: bool,
+        /// Where it waits for the vector unit.
+        waits: Waits,
         /// It takes the rows of its first operand for each row that it makes.
         terms: bool,
     },

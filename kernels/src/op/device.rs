@@ -99,8 +99,19 @@ pub struct Routine {
     pub sizes: Sizes,
     /// Columns of each scratch value, which has the rows of the result.
     pub scratch: &'static [Columns],
-    /// It begins by waiting for the vector unit, because the scalar unit reads operands.
-    pub waits: bool,
+    /// Where it waits for what the vector unit wrote before.
+    pub waits: Waits,
+}
+
+/// Where a routine waits for what the vector unit wrote before: there callers need no barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    /// Nowhere.
+    Never,
+    /// Before anything else, because the scalar unit reads operands.
+    First,
+    /// When it has begun to fill its scratch, before it reads operands or writes its result.
+    BehindScratch,
 }
 
 /// What a routine takes together, and the size of the result.

@@ -2,7 +2,7 @@
 
 use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Work};
+use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits, Work};
 
 /// Sums consecutive rows.
 pub(super) static OPERATION: Operation = Operation {
@@ -12,7 +12,12 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    device: Device::Routine(Routine { name: "FoldRows", sizes: Sizes::RowsForEachToken, scratch: &[], waits: false }),
+    device: Device::Routine(Routine {
+        name: "FoldRows",
+        sizes: Sizes::RowsForEachToken,
+        scratch: &[],
+        waits: Waits::Never,
+    }),
     work,
 };
 

@@ -2,13 +2,18 @@
 
 use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;
-use crate::op::{Device, Operation, Routine, Sizes, Spelling};
+use crate::op::{Device, Operation, Routine, Sizes, Spelling, Waits};
 
 /// Half of the columns.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("odd_columns"),
     shape: |operands, _| half_of_columns("odd_columns", operands),
-    device: Device::Routine(Routine { name: "OddColumns", sizes: Sizes::HalfOfColumns, scratch: &[], waits: false }),
+    device: Device::Routine(Routine {
+        name: "OddColumns",
+        sizes: Sizes::HalfOfColumns,
+        scratch: &[],
+        waits: Waits::Never,
+    }),
     ..ONE_VALUE
 };
 

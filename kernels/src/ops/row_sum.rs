@@ -3,7 +3,7 @@
 use super::elementwise::ONE_VALUE;
 use super::on_chip;
 use crate::Value;
-use crate::op::{Columns, Device, ElementType, Operation, Routine, Shape, Sizes, Spelling, Work};
+use crate::op::{Columns, Device, ElementType, Operation, Routine, Shape, Sizes, Spelling, Waits, Work};
 
 /// Partial sums of a row: the lanes of a vector call.
 const LANES: usize = 64;
@@ -16,7 +16,7 @@ pub(super) static OPERATION: Operation = Operation {
         name: "RowSum",
         sizes: Sizes::OneColumn,
         scratch: &[Columns::Fixed(LANES)],
-        waits: false,
+        waits: Waits::BehindScratch,
     }),
     work,
     ..ONE_VALUE

@@ -2,7 +2,7 @@
 
 use super::elementwise::{ONE_VALUE, row_for_all};
 use crate::Value;
-use crate::op::{Device, Operation, Place, Routine, Sizes, Spelling};
+use crate::op::{Device, Operation, Place, Routine, Sizes, Spelling, Waits};
 
 /// Rows and one row.
 pub(super) static OPERATION: Operation = Operation {
@@ -13,7 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
         name: "ScaleColumns",
         sizes: Sizes::NumberForEachColumn,
         scratch: &[],
-        waits: false,
+        waits: Waits::Never,
     }),
     ..ONE_VALUE
 };

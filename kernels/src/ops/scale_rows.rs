@@ -3,14 +3,19 @@
 use super::elementwise::ONE_VALUE;
 use super::misshapen;
 use crate::Value;
-use crate::op::{Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling};
+use crate::op::{Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Rows and a column.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_rows"),
     operands: &[Place::Value, Place::Value],
     shape,
-    device: Device::Routine(Routine { name: "ScaleRows", sizes: Sizes::NumberForEachRow, scratch: &[], waits: true }),
+    device: Device::Routine(Routine {
+        name: "ScaleRows",
+        sizes: Sizes::NumberForEachRow,
+        scratch: &[],
+        waits: Waits::First,
+    }),
     ..ONE_VALUE
 };
 

@@ -2,7 +2,9 @@
 
 use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
-use crate::op::{Columns, Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Work};
+use crate::op::{
+    Columns, Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits, Work,
+};
 
 /// Sums over k with weights.
 pub(super) static OPERATION: Operation = Operation {
@@ -16,7 +18,7 @@ pub(super) static OPERATION: Operation = Operation {
         name: "WeightedSum",
         sizes: Sizes::SumOverK,
         scratch: &[Columns::OfResult],
-        waits: true,
+        waits: Waits::First,
     }),
     work,
 };

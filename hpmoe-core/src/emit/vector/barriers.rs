@@ -2,6 +2,7 @@
 
 use crate::plan::{BufferId, Holds, Instruction, VectorPlan};
 use crate::units::Bytes;
+use hpmoe_kernels::op::Waits;
 
 /// Before which calls the vector pipe must be done with what it wrote: where a call reads or overwrites that. The body
 /// is a loop, so what is left open at its end counts at its start. Output stages are kept apart by flags.
@@ -17,14 +18,21 @@ pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
     for _turn in 0..2 {
         found.clear();
         for call in &program.calls {
-            let touched = call.from.iter().chain(&call.scratch).chain(std::iter::once(&call.to));
-            let waits = matches!(call.instruction, Instruction::Routine { waits: true, .. });
-            let needed = !waits && touched.copied().any(|id| meets(id, &open));
-            if needed || waits {
+            let waits = match call.instruction {
+                Instruction::Routine { waits, .. } => waits,
+                _ => Waits::Never,
+            };
+            let written = call.scratch.iter().chain(std::iter::once(&call.to));
+            let meets = |&id: &BufferId| meets(id, &open);
+            let needed = match waits {
+                Waits::Never => call.from.iter().chain(written.clone()).any(meets),
+                Waits::First => false,
+                Waits::BehindScratch => call.scratch.iter().any(meets),
+            };
+            if needed || waits != Waits::Never {
                 open.clear();
             }
             found.push(needed);
-            let written = call.scratch.iter().chain(std::iter::once(&call.to));
             open.extend(written.filter(|&&id| program.buffers[id].holds == Holds::Value).map(|&id| range(id)));
         }
     }
