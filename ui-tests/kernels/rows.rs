@@ -14,8 +14,8 @@ pub mod rows {
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 3;
     pub const TOKENS: usize = 40;
-    /// Rows of the vector tasks' tiles, more than a piece has, and of a put.
-    pub const TALL: usize = 96;
+    /// Rows of the vector tasks' tiles, so many that the stages of a task are used again, and of a put.
+    pub const TALL: usize = 160;
     pub const PUT: usize = 8;
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
@@ -63,13 +63,13 @@ pub mod rows {
         total: &mut Tile<f32, BLOCK, 1>,
     ) {
         let sum = slots.load().weighted_sum(&weights.load()).scale_rows(&each.load());
-        total.store(sum.row_sum());
+        total.store(sum.row_sum() - each.load());
         y.store(&sum);
     }
 
     /// The sum over k without weights.
     #[aiv_task]
-    pub fn fold(slots: &Tile<bf16, SLOTS, HIDDEN>, y: &mut Tile<f32, BLOCK, HIDDEN>) {
+    pub fn fold(slots: &Tile<bf16, SLOTS, HALF>, y: &mut Tile<f32, BLOCK, HALF>) {
         y.store(slots.load().fold_rows::<BLOCK>());
     }
 
@@ -81,8 +81,13 @@ pub mod rows {
 
     /// Single rows alone: the row of a block is all there is.
     #[aiv_task]
-    pub fn single(each: &Tile<f32, 1, HIDDEN>, more: &Tile<f32, 1, HIDDEN>, y: &mut Tile<f32, 1, HIDDEN>) {
-        let each = each.load();
+    pub fn single(
+        each: &Tile<f32, 1, HIDDEN>,
+        more: &Tile<f32, 1, HIDDEN>,
+        wide: &Tile<f32, 1, WIDE>,
+        y: &mut Tile<f32, 1, HIDDEN>,
+    ) {
+        let each = each.load().scale_rows(&wide.load().row_sum());
         y.store(each.add_row(&each).scale_cols(&more.load()));
     }
 
@@ -136,8 +141,10 @@ pub mod rows {
         }
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
-                fold(&back[r].slots(t), &mut folded[r].rows(t));
                 far(&wide[r].rows(t), &each[r].rows(t), &mut z[r].rows(t));
+                for n in 0..HIDDEN.div_ceil(HALF) {
+                    fold(&back[r].slots(t).cols(n), &mut folded[r].rows(t).cols(n));
+                }
                 combine(
                     &back[r].slots(t),
                     &weights[r].rows(t),
@@ -147,7 +154,7 @@ pub mod rows {
                 );
             }
             for t in route.token_blocks::<1>(r) {
-                single(&y[r].rows(t), &y[r].rows(t), &mut twice[r].rows(t));
+                single(&y[r].rows(t), &y[r].rows(t), &wide[r].rows(t), &mut twice[r].rows(t));
             }
         }
     }
