@@ -29,7 +29,7 @@ pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
             Some(elision) => {
                 let why = match elision.implied {
                     Implied::Path(_) => "path",
-                    Implied::QueueOrder { .. } | Implied::AlreadyAwaited { .. } => "same core",
+                    Implied::QueueOrder { .. } | Implied::SameCore | Implied::AlreadyAwaited { .. } => "same core",
                 };
                 writeln!(text, "  p{before} -.->|\"{tensor} ({why})\"| p{after}")
             }

@@ -112,6 +112,7 @@ pub(super) fn reason(graph: &TaskGraph, implied: &Implied) -> String {
         Implied::QueueOrder { later, .. } => {
             format!("the same core makes the same tile of {} after it", phase(graph, *later))
         }
+        Implied::SameCore => "the same core has made the same tile".to_owned(),
         Implied::AlreadyAwaited { by } => format!("the same core has waited in {}", phase(graph, *by)),
     }
 }

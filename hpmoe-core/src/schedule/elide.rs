@@ -4,6 +4,7 @@ use super::groups::Groups;
 use super::{Elision, Implied, Order};
 use crate::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
 use crate::ids::{Arena, CounterId, Id, PartId, PhaseId, RoleId};
+use hpmoe_kernels::op::Core;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What phases still wait for and signal, and what they need not.
@@ -25,6 +26,7 @@ pub(super) fn elide(checked: &CheckedGraph, placed: &Placed<'_>) -> Kept {
     let before = Before::new(checked, placed);
     let mut implied: Vec<Option<Implied>> = vec![None; checked.dependencies().len()];
     paths(checked, &mut implied);
+    same_core(checked, &before, &mut implied);
     queue_order(checked, &before, &mut implied);
     already_awaited(checked, &before, &mut implied);
     keep(checked, implied)
@@ -37,6 +39,40 @@ fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
             *implied = Some(Implied::Path(path.clone()));
         }
     }
+}
+
+/// What a vector core reads it has made itself. Everything that one wait stands for must be so, or the wait stays.
+fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
+    let dependencies = checked.dependencies();
+    let mut own: BTreeMap<(PhaseId, &Wait), bool> = BTreeMap::new();
+    for dependency in dependencies {
+        let all = own.entry((dependency.after, &dependency.wait)).or_insert(true);
+        *all &= before.same_tiles(dependency.before, dependency.after)
+            && changes_task(checked, dependency)
+            && same_part(checked, dependency);
+    }
+    for (dependency, implied) in dependencies.iter().zip(implied) {
+        if implied.is_none() && own[&(dependency.after, &dependency.wait)] {
+            *implied = Some(Implied::SameCore);
+        }
+    }
+}
+
+/// Whether between the two a vector core gives UB to another task, and so waits for all of its pipes.
+fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
+    let graph = checked.graph();
+    let [before, after] = [dependency.before, dependency.after].map(|phase| graph.phases[phase].task);
+    before != after && [before, after].iter().all(|&task| graph.tasks[task].core == Core::Vector)
+}
+
+/// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.
+fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
+    let of = |phase: PhaseId| {
+        let all = checked.graph().phases[phase].accesses.iter();
+        all.filter(|access| access.tensor == dependency.tensor)
+    };
+    let written = |region| of(dependency.before).any(|made| made.write && !made.remote && made.region == region);
+    of(dependency.after).all(|access| !access.remote && written(access.region))
 }
 
 /// Of several producers of one tile on one core, the last speaks for all.
@@ -172,7 +208,7 @@ impl Before {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::fixture::{Layer, gated, moe_ffn};
+    use crate::schedule::fixture::{Layer, activated_again, gated, moe_ffn};
     use crate::schedule::{Cores, schedule};
 
     #[test]
@@ -195,6 +231,20 @@ mod tests {
             [dispatch, gate, up, swiglu, down, back, sum].map(counts),
             [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]
         );
+    }
+
+    #[test]
+    fn what_a_core_made_in_another_task_needs_no_counter() {
+        let [swiglu, again] = [3, 4].map(PhaseId);
+        let between = |another| {
+            let checked = activated_again(&Layer::SMALL, another);
+            let schedule = schedule(&checked, Cores::ASCEND_A3);
+            let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
+            // The second one waits for what both read of the products.
+            (elided, schedule.signals[swiglu].len(), schedule.waits[again].len())
+        };
+        assert_eq!(between(true), (1, 0, 0));
+        assert_eq!(between(false), (0, 1, 1));
     }
 
     #[test]

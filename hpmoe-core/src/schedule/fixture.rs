@@ -99,6 +99,22 @@ pub(crate) fn gated(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
+/// The same with the activation once more, on the same tiles: by the task that made it, or by another.
+pub(crate) fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
+    let call = "swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));";
+    let task = if another { "again" } else { "swiglu" };
+    let again = format!("{task}(&h[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut z[r].group(e, m).cols(n));");
+    let begin = EXAMPLE.find("pub fn swiglu(").unwrap();
+    let end = begin + EXAMPLE[begin..].find("/// ").unwrap();
+    let copy = EXAMPLE[begin..end].replace("swiglu", "again");
+    let source = EXAMPLE
+        .replace(call, &format!("{call}\n{again}"))
+        .replace("#[taskflow]", &format!("#[aiv_task]\n{copy}\n#[taskflow]"))
+        .replace("let back =", "let z = PerRank::ragged::<bf16, INTER>(ep, route);\nlet back =")
+        .replace("project(&h[", "project(&z[");
+    read(&source, layer)
+}
+
 /// The same with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
 pub(crate) fn prepared(layer: &Layer) -> CheckedGraph {
     let task = "#[aiv_task]

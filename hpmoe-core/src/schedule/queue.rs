@@ -59,6 +59,9 @@ pub enum Implied {
         /// The phase whose signal stands for both.
         later: PhaseId,
     },
+    /// The core that reads a tile has made it itself, in another task: a vector core is done with all of a task before it
+    /// begins with another.
+    SameCore,
     /// The same core has waited for the same counter in an entry before: the signal stays, the wait goes.
     AlreadyAwaited {
         /// The phase that waited.

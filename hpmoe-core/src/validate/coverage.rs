@@ -4,13 +4,14 @@ use super::Violation;
 use super::forms::home;
 use super::same_core::SameCore;
 use crate::analyze::{CheckedGraph, Dependency, Index, Wait};
-use crate::graph::{Rows, TaskGraph};
+use crate::graph::{Phase, Rows, TaskGraph};
 use crate::ids::PhaseId;
 use crate::schedule::Schedule;
+use hpmoe_kernels::op::Core;
 use std::collections::BTreeSet;
 
 /// Each dependency has a signal and a wait of its own; or another producer, whose tiles the same cores make later, has;
-/// or a path of such dependencies leads from the one phase to the other for the same rows and columns.
+/// or the core that makes a tile has made what it touches in a task before; or a path of such dependencies leads from the one phase to the other for the same rows and columns.
 ///
 /// That a wait is for all that is signalled is for [`thresholds`](super::thresholds::thresholds) to see.
 pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
@@ -21,7 +22,8 @@ pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut 
         let mut others = dependencies.iter().zip(&counted).filter(|(_, counted)| **counted);
         others.any(|(other, _)| speaks_for(checked, &same_core, other, d))
     };
-    let solid: Vec<bool> = dependencies.iter().zip(&counted).map(|(d, counted)| *counted || spoken_for(d)).collect();
+    let covered = |(d, counted): (_, &bool)| *counted || spoken_for(d) || own(checked.graph(), &same_core, d);
+    let solid: Vec<bool> = dependencies.iter().zip(&counted).map(covered).collect();
     for (dependency, wanted) in dependencies.iter().enumerate() {
         if !solid[dependency] && !path(checked, &solid, wanted) {
             found.push(Violation::Uncovered { dependency });
@@ -48,6 +50,21 @@ fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, 
         && grid(&other.wait) == grid(&wanted.wait)
         && other.wait.index == wanted.wait.index
         && (other.signal.index, other.signal.remote) == (wanted.signal.index, wanted.signal.remote)
+}
+
+/// A core touches what it has made itself in the same place, and another task has been given UB since: it has waited for all
+/// pipes, as vector cores do then.
+fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
+    let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
+    let vector = |phase: &Phase| graph.tasks[phase.task].core == Core::Vector;
+    let made = before.accesses.iter().filter(|access| access.write);
+    let made: Vec<_> = made.map(|access| (access.tensor, access.region, access.remote)).collect();
+    let mut touched = after.accesses.iter().filter(|access| access.tensor == wanted.tensor);
+    same_core.before(wanted.before, wanted.after)
+        && vector(before)
+        && vector(after)
+        && before.task != after.task
+        && touched.all(|access| !access.remote && made.contains(&(access.tensor, access.region, false)))
 }
 
 /// Every phase covers all rows that it shares with another, so a row that both ends touch is touched by a tile of each
@@ -96,7 +113,7 @@ fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::fixture::{Layer, gated, moe_ffn};
+    use crate::schedule::fixture::{Layer, activated_again, gated, moe_ffn};
     use crate::schedule::{Cores, Entry, schedule};
 
     fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
@@ -119,6 +136,7 @@ mod tests {
     fn a_right_schedule_passes() {
         assert_eq!(broken(|_| ()), [0; 0]);
         assert_eq!(uncovered(&gated(&Layer::SMALL), |_| ()), [0; 0]);
+        assert_eq!(uncovered(&activated_again(&Layer::SMALL, true), |_| ()), [0; 0]);
     }
 
     #[test]
@@ -144,6 +162,16 @@ mod tests {
         // Without the same band, up's tiles don't tell of gate's, nor gate's waits of up's; and no path is left for the
         // (token, k).
         assert_eq!(broken(|schedule| schedule.band_of[PhaseId(1)] = 2), [1, 2, 7]);
+    }
+
+    #[test]
+    fn what_another_core_or_the_same_task_made_is_awaited() {
+        let again = PhaseId(4);
+        let checked = activated_again(&Layer::SMALL, true);
+        let of_again = |found: Vec<usize>| found.iter().any(|&number| checked.dependencies()[number].after == again);
+        assert!(of_again(uncovered(&checked, |schedule| schedule.band_of[again] = 2)));
+        let checked = activated_again(&Layer::SMALL, false);
+        assert!(of_again(uncovered(&checked, |schedule| schedule.waits[again].clear())));
     }
 
     #[test]
