@@ -12,8 +12,10 @@ pub const ARGUMENT: &str = "--mutant";
 pub const FOUND: &str = "found: ";
 pub const SURVIVED: &str = "survived";
 
-/// Longer than any wait of a kernel that is as it should be.
+/// Longer than any wait of a kernel that is as it should be, if the machine has little else to do.
 const LIMIT: Duration = Duration::from_secs(2);
+/// The same if it has much else to do.
+const LONG_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs the kernel from the library until something is wrong, and prints the verdict.
 pub fn run(kernel: &str, library: &str) {
@@ -50,11 +52,18 @@ fn symbol(text: &str) -> &str {
 }
 
 fn problem(kernel: &Kernel, tables: &KernelTables, row: &Row) -> Option<String> {
-    let mut group = Group::new(row.ranks).seed(row.seed).time_limit(LIMIT);
-    if let Some(rank) = row.late {
-        group = group.delay(rank, Duration::from_millis(12));
-    }
-    match (kernel.launch)(tables, &group, &row.launches) {
+    let launch = |limit| {
+        let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit);
+        if let Some(rank) = row.late {
+            group = group.delay(rank, Duration::from_millis(12));
+        }
+        (kernel.launch)(tables, &group, &row.launches)
+    };
+    let found = match launch(LIMIT) {
+        Err(LaunchError::Stuck(_)) => launch(LONG_LIMIT),
+        found => found,
+    };
+    match found {
         Ok(true) => None,
         Ok(false) => Some("other bits".to_owned()),
         Err(error) => Some(words(&error)),
