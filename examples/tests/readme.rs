@@ -65,13 +65,13 @@ fn against_the_plain_one(name: &str) -> Lines {
     lines
 }
 
-/// A kernel module without comments, empty lines and its own name.
+/// A kernel module without comments, empty lines, indentation and its own name.
 fn kernel(name: &str) -> String {
     let source = read(&example(name));
     let (_, module) = source.split_once(&format!("pub mod {name} {{\n")).expect("an example's kernel has its name");
     let (module, _) = module.split_once("\n}\n").expect("the kernel ends");
     let code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    module.lines().filter(code).map(|line| format!("{line}\n")).collect()
+    module.lines().filter(code).map(|line| format!("{}\n", line.trim())).collect()
 }
 
 /// Examples that differ from the plain layer.

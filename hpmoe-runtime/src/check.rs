@@ -3,6 +3,7 @@
 use hpmoe_kernels::{Rank, Route};
 
 use crate::argument::RowKind;
+use crate::layout;
 use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError};
 
@@ -24,7 +25,7 @@ pub(crate) fn launch(
         fits_tensor(tensor, &arguments[number], route)?;
     }
     for rank in route.ranks() {
-        let rows = route.received(rank);
+        let rows = layout::received(tables, route, rank);
         if rows > capacity {
             return Err(LaunchError::Capacity { rank: rank.id(), rows, capacity });
         }

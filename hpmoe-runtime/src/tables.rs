@@ -19,6 +19,8 @@ pub struct KernelTables {
     pub top_k: usize,
     /// `TOKENS`: most tokens of one rank.
     pub tokens: usize,
+    /// Into how many chunks the tokens of each rank are cut; at least 1.
+    pub chunks: usize,
     /// Matrix cores of a rank.
     pub aic: u32,
     /// Vector cores of a rank.

@@ -27,6 +27,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     experts: 4,
     top_k: 2,
     tokens: 8,
+    chunks: 1,
     aic: 2,
     aiv: 4,
     tensors: &[

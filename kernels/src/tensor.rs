@@ -12,18 +12,20 @@ use crate::{Element, Float, Piece, Tile, TokenBlock};
 #[derive(Clone)]
 pub struct Tensor<T: Element, const C: usize> {
     cells: Buffer<T>,
+    /// The token of the first row.
+    first_token: usize,
 }
 
 impl<T: Element, const C: usize> Tensor<T, C> {
-    /// `rows` rows of which every bit is set.
-    pub(crate) fn poisoned(rows: usize) -> Self {
-        Self { cells: Buffer::filled(rows * C, T::POISON) }
+    /// `rows` rows of which every bit is set, the first for that token.
+    pub(crate) fn poisoned(first_token: usize, rows: usize) -> Self {
+        Self { cells: Buffer::filled(rows * C, T::POISON), first_token }
     }
 
     /// `rows` rows of zeros.
     #[must_use]
     pub fn zeros(rows: usize) -> Self {
-        Self { cells: Buffer::filled(rows * C, T::default()) }
+        Self { cells: Buffer::filled(rows * C, T::default()), first_token: 0 }
     }
 
     /// Row after row.
@@ -38,7 +40,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
             "a tensor of {C} columns can't be made of {} values: pass whole rows",
             values.len()
         );
-        Self { cells: Buffer::copied(values) }
+        Self { cells: Buffer::copied(values), first_token: 0 }
     }
 
     /// Row after row, as [`from_slice`](Self::from_slice).
@@ -88,13 +90,14 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     /// The rows of a block of tokens.
     #[must_use]
     pub fn rows<const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, B, C> {
-        Tile::new(&self.cells, C, Rows::Range { first: block.first(), count: block.rows() })
+        Tile::new(&self.cells, C, Rows::Range { first: block.first() - self.first_token, count: block.rows() })
     }
 
     /// The rows of the tokens that a piece sends.
     #[must_use]
     pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
-        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: piece.top_k() })
+        let (list, per_row) = (piece.slots(), piece.top_k());
+        Tile::new(&self.cells, C, Rows::Listed { list, per_row, before: self.first_token })
     }
 }
 

@@ -16,8 +16,8 @@ pub const RAGGED: usize = 1 << 30;
 pub(crate) enum Rows<'a> {
     /// `count` consecutive rows.
     Range { first: usize, count: usize },
-    /// Row `list[i] / per_row` for each i.
-    Listed { list: &'a [i32], per_row: usize },
+    /// Row `list[i] / per_row - before` for each i.
+    Listed { list: &'a [i32], per_row: usize, before: usize },
 }
 
 impl Rows<'_> {
@@ -31,8 +31,8 @@ impl Rows<'_> {
     fn row(self, index: usize) -> usize {
         match self {
             Self::Range { first, .. } => first + index,
-            Self::Listed { list, per_row } => {
-                usize::try_from(list[index]).expect("a route lists no negative slot") / per_row
+            Self::Listed { list, per_row, before } => {
+                usize::try_from(list[index]).expect("a route lists no negative slot") / per_row - before
             }
         }
     }
@@ -114,7 +114,9 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         let count = N.min(self.rows() - n * N);
         let rows = match self.rows {
             Rows::Range { first, .. } => Rows::Range { first: first + n * N, count },
-            Rows::Listed { list, per_row } => Rows::Listed { list: &list[n * N..n * N + count], per_row },
+            Rows::Listed { list, per_row, before } => {
+                Rows::Listed { list: &list[n * N..n * N + count], per_row, before }
+            }
         };
         Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols }
     }

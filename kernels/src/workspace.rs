@@ -70,11 +70,13 @@ impl<T: Element, const C: usize> Received<T, C> {
     }
 }
 
-/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`.
+/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`, counted from the route's first token.
 pub struct Slots<T, const C: usize> {
     cells: Buffer<T>,
     rank: Rank,
     top_k: usize,
+    /// The slot of the first row.
+    first_slot: usize,
 }
 
 impl<T: Element, const C: usize> Slots<T, C> {
@@ -92,7 +94,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
     #[must_use]
     pub fn scatter<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
         assert_eq!(piece.source(), self.rank, "the piece was sent by {}, not by {}", piece.source(), self.rank);
-        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1 })
+        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
     }
 
     /// The slots of the rows of a piece, which this rank sends: for reading what [`scatter`](Self::scatter) is for
@@ -140,7 +142,8 @@ impl<T: Element, const C: usize> Slots<T, C> {
     pub fn slots<const R: usize, const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, R, C> {
         let top_k = self.top_k;
         assert_eq!(R, B * top_k, "{B} tokens with {top_k} slots each are not a tile of {R} rows");
-        Tile::new(&self.cells, C, Rows::Range { first: block.first() * top_k, count: block.rows() * top_k })
+        let first = block.first() * top_k - self.first_slot;
+        Tile::new(&self.cells, C, Rows::Range { first, count: block.rows() * top_k })
     }
 }
 
@@ -177,7 +180,7 @@ impl PerRank<()> {
     /// A row for each token of the rank, in private memory: [`Tensor`].
     #[must_use]
     pub fn tokens<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Tensor<T, C>> {
-        PerRank::from_fn(ep, |rank| Tensor::poisoned(route.tokens(rank)))
+        PerRank::from_fn(ep, |rank| Tensor::poisoned(route.first_token(rank), route.tokens(rank)))
     }
 
     /// An N×K matrix for each expert, in private memory: [`Experts`].
@@ -192,7 +195,7 @@ impl PerRank<()> {
         let top_k = route.top_k();
         PerRank::from_fn(ep, |rank| {
             let cells = Buffer::filled(route.tokens(rank) * top_k * C, T::POISON);
-            Slots { cells, rank, top_k }
+            Slots { cells, rank, top_k, first_slot: route.first_token(rank) * top_k }
         })
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>,
         for reader in uses(graph, tensor, false) {
             let earlier: Vec<Use> = writers.iter().copied().filter(|writer| writer.phase < reader.phase).collect();
             let Some(grid) = grid(graph, &earlier, reader) else { continue };
-            let counter = Counter { tensor, grid };
+            let counter = Counter { tensor, grid, through: false };
             let counter = counters.position(|known| *known == counter).unwrap_or_else(|| counters.push(counter));
             let need = need(graph, &earlier, grid);
             for writer in earlier {
@@ -155,6 +155,14 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     }
 }
 
+/// What a phase adds to the counter of a rank when it is through with its part of a tensor, and what all its tiles add.
+pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
+    let of_phase = |used: &Use| used.phase == phase && !used.remote;
+    let used = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true)).find(of_phase);
+    let used = used.expect("the phase touches the tensor");
+    (amount(graph, used), need(graph, &[used], Grid::Rank))
+}
+
 /// What all writers together add to one counter.
 fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
     let mut need = Need::default();
@@ -165,7 +173,8 @@ fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
             _ => phase.columns(),
         };
         // A counter of tokens counts slots of each token.
-        let slots = if writer.rows == Rows::Scatter { graph.sizes.top_k as u32 } else { 1 };
+        let by_slot = matches!(writer.rows, Rows::Scatter | Rows::Gather);
+        let slots = if by_slot { graph.sizes.top_k as u32 } else { 1 };
         match amount(graph, *writer) {
             Amount::Rows => need.per_row += times * slots,
             Amount::One if space(graph, *writer).kind == SpaceKind::Experts => need.fixed += times,

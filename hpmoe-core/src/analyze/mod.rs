@@ -4,8 +4,10 @@ mod dependencies;
 mod hazards;
 mod paths;
 mod readiness;
+mod reuse;
 
 pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+pub use reuse::{Reuse, Whose};
 
 use crate::finding::{Errors, Finding};
 use crate::graph::TaskGraph;
@@ -18,6 +20,7 @@ pub struct CheckedGraph {
     graph: TaskGraph,
     counters: Arena<CounterId, Counter>,
     dependencies: Vec<Dependency>,
+    reuse: Option<Reuse>,
     plans: Arena<TaskId, Plan>,
 }
 
@@ -30,7 +33,12 @@ impl CheckedGraph {
         dependencies: Vec<Dependency>,
     ) -> Self {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
-        Self { graph, counters, dependencies, plans }
+        Self { graph, counters, dependencies, reuse: None, plans }
+    }
+    /// For tests that break it.
+    #[cfg(test)]
+    pub(crate) fn reuse_mut(&mut self) -> &mut Option<Reuse> {
+        &mut self.reuse
     }
     /// The graph.
     #[must_use]
@@ -47,6 +55,11 @@ impl CheckedGraph {
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
+    /// How chunks take memory in turn, where they do.
+    #[must_use]
+    pub fn reuse(&self) -> Option<&Reuse> {
+        self.reuse.as_ref()
+    }
     /// How each task uses the memories of its core.
     #[must_use]
     pub fn plans(&self) -> &Arena<TaskId, Plan> {
@@ -58,14 +71,16 @@ impl CheckedGraph {
 pub fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);
+    reuse::read(&graph, errors);
     errors.within(None);
     let plans = plans(&graph, errors);
     if !errors.is_empty() {
         return None;
     }
-    let (counters, mut dependencies) = dependencies::dependencies(&mut graph);
+    let (mut counters, mut dependencies) = dependencies::dependencies(&mut graph);
+    let reuse = reuse::reuse(&graph, &mut counters, &mut dependencies);
     paths::paths(&graph, &counters, &mut dependencies);
-    Some(CheckedGraph { graph, counters, dependencies, plans })
+    Some(CheckedGraph { graph, counters, dependencies, reuse, plans })
 }
 
 fn plans(graph: &TaskGraph, errors: &mut Errors) -> Arena<TaskId, Plan> {

@@ -20,7 +20,7 @@ pub enum Grid {
         /// Tokens of a block.
         height: u32,
     },
-    /// Everything that the tensor holds on a rank.
+    /// Everything that the tensor holds on a rank, of one chunk.
     Rank,
 }
 
@@ -31,6 +31,8 @@ pub struct Counter {
     pub tensor: TensorId,
     /// What one counter stands for.
     pub grid: Grid,
+    /// It tells that a phase is through with the data, not that they are there.
+    pub through: bool,
 }
 
 /// Which counter of an array, from the coordinates of a tile of the phase that signals or waits.
@@ -48,7 +50,7 @@ pub enum Index {
     /// Every block that the piece's tokens belong to, each with its own rows of the piece. Arrivals: at the peer;
     /// sends: on this rank.
     PieceBlocks,
-    /// The only one.
+    /// The chunk's.
     Rank,
 }
 
@@ -146,16 +148,18 @@ pub struct Dependency {
 }
 
 impl Grid {
-    /// Most counters of such an array on a rank that may receive `capacity` rows.
+    /// Most counters of such an array on a rank that may receive `capacity` rows of each chunk, and has so many experts, once for each
+    /// chunk.
     #[must_use]
     pub fn len(self, height: impl Fn(SpaceId) -> Space, sizes: &Sizes, local_experts: u64, capacity: u64) -> u64 {
         match self {
             Self::RowTiles { space, columns } => {
-                (capacity / u64::from(height(space).height) + local_experts) * u64::from(columns)
+                let full = capacity / u64::from(height(space).height) * sizes.chunks as u64;
+                (full + local_experts) * u64::from(columns)
             }
             Self::Experts => local_experts,
-            Self::Blocks { height } => (sizes.tokens as u64).div_ceil(u64::from(height)),
-            Self::Rank => 1,
+            Self::Blocks { height } => sizes.blocks(height) * sizes.chunks as u64,
+            Self::Rank => sizes.chunks as u64,
         }
     }
 }

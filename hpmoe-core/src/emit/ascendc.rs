@@ -33,7 +33,8 @@ pub struct Ascendc {
 #[must_use]
 pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>) -> Ascendc {
     let context = Context::new(checked, valid.schedule(), names.file);
-    let tasks: Vec<(TaskId, Item)> = context.graph.tasks.ids().map(|id| (id, task(&context, id))).collect();
+    let tasks: Vec<(TaskId, Item)> =
+        context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
     let aic_bytes = code(&context, &tasks, Unit::Aic);
     let aiv_bytes = code(&context, &tasks, Unit::Aiv);
     let mut items = header(&context, aic_bytes, aiv_bytes);
@@ -97,15 +98,16 @@ fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Item)>) -> Vec<Item> {
     items
 }
 
-fn task(context: &Context<'_>, id: TaskId) -> Item {
+fn task(context: &Context<'_>, id: TaskId) -> Option<Item> {
     let task = &context.graph.tasks[id];
     let function = &context.task_names[id];
-    Item::Function(match &context.plans[id] {
+    Some(Item::Function(match &context.plans[id] {
         Plan::Cube(plan) => cube::cube(task, function, plan),
         // The first layout is that of puts.
         Plan::Vector(plan) => vector::vector(task, function, plan, number(id) + 1, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
-    })
+        Plan::Word => return None,
+    }))
 }
 
 fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {

@@ -1,7 +1,7 @@
 //! What every emitter looks things up in.
 
 use super::cpp::{self, identifier};
-use crate::analyze::{CheckedGraph, Counter, Grid, Index, Wait};
+use crate::analyze::{CheckedGraph, Counter, Grid, Index, Reuse, Wait};
 use crate::graph::{Phase, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use crate::plan::Plan;
@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Context<'a> {
     pub(super) graph: &'a TaskGraph,
     pub(super) counters: &'a Arena<CounterId, Counter>,
+    pub(super) reuse: Option<&'a Reuse>,
     pub(super) plans: &'a Arena<TaskId, Plan>,
     pub(super) schedule: &'a Schedule,
     pub(super) file: &'a str,
@@ -27,6 +28,7 @@ impl<'a> Context<'a> {
         Self {
             graph,
             counters: checked.counters(),
+            reuse: checked.reuse(),
             plans: checked.plans(),
             schedule,
             file,
@@ -102,6 +104,7 @@ impl UsedCounters {
                 Grid::Blocks { .. } => "blocks",
                 Grid::Rank => "all",
             };
+            let grid = if counter.through { "through" } else { grid };
             (id, (number as u32, names.new_name(&format!("{tensor}_{grid}"))))
         };
         Self { numbers: used.into_iter().enumerate().map(named).collect() }
@@ -127,6 +130,7 @@ impl UsedCounters {
             }
             Grid::Experts => format!("{tensor}, all rows of an expert"),
             Grid::Blocks { height } => format!("{tensor}, blocks of {height} tokens"),
+            Grid::Rank if counter.through => format!("{tensor}, how much of a chunk's is read no more"),
             Grid::Rank => format!("{tensor}, all of it"),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::Id as _;
-use crate::schedule::{Entry, Order, Role, Schedule, Unit, walks};
+use crate::schedule::{Entry, Order, Role, Schedule, Unit, chunk, walks};
 
 /// Bytes of `HpmoeDescriptor`.
 pub(super) const DESCRIPTOR_BYTES: usize = 64;
@@ -24,7 +24,7 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         let before = bytes.len();
         for entries in walks(queue, &schedule.joins) {
-            bytes.extend(descriptor(graph, schedule, role, entries));
+            bytes.extend(descriptor(graph, schedule, (order.ranks, role), entries));
         }
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
         let offset = match role.unit {
@@ -46,11 +46,17 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
         SpaceKind::Arrivals => 2,
         SpaceKind::Blocks => 3,
         SpaceKind::Experts => 4,
+        SpaceKind::Chunks => 5,
     }
 }
 
 /// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.
-fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entries: &[Entry]) -> [u8; DESCRIPTOR_BYTES] {
+fn descriptor(
+    graph: &TaskGraph,
+    schedule: &Schedule,
+    (ranks, role): (u32, &Role),
+    entries: &[Entry],
+) -> [u8; DESCRIPTOR_BYTES] {
     let entry = entries[0];
     let phase = &graph.phases[entry.phase];
     let mut bytes = [0; DESCRIPTOR_BYTES];
@@ -64,12 +70,14 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, role: &Role, entries: &[En
     put(&space_kind(graph.spaces[phase.space].kind).to_le_bytes());
     put(&(schedule.band_of[entry.phase].max(1) as u16).to_le_bytes());
     put(&phase.columns().to_le_bytes());
-    put(&entry.expert.to_le_bytes());
+    let chunk = chunk(graph, ranks, entry);
+    put(&if graph.spaces[phase.space].by_chunk() { 0 } else { entry.expert }.to_le_bytes());
     put(&entry.peer_offset.to_le_bytes());
     put(&(role.first as u16).to_le_bytes());
     put(&(role.count as u16).to_le_bytes());
     put(&graph.column_rows(entry.phase).to_le_bytes());
     put(&(entries.len() as u32 - 1).to_le_bytes());
+    put(&chunk.to_le_bytes());
     bytes
 }
 
@@ -103,7 +111,7 @@ mod tests {
         let role = Role { name: "vector", unit: Unit::Aiv, first: 16, count: 32 };
         let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
         let entry = Entry { phase, expert: 5, peer_offset: 2 };
-        let bytes = descriptor(checked.graph(), &schedule, &role, &[entry, entry]);
+        let bytes = descriptor(checked.graph(), &schedule, (1, &role), &[entry, entry]);
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         assert_eq!((short(0), short(4)), (3, 0));

@@ -40,7 +40,11 @@ pub(super) fn run(context: &Context<'_>, unit: Unit) -> Item {
 fn case(context: &Context<'_>, id: PhaseId) -> Case {
     let phase = &context.graph.phases[id];
     let mut body = waits(context, id);
-    body.push(task_call(context, id));
+    if context.reuse.is_some_and(|reuse| reuse.frees == id) {
+        body.push(Stmt::Expr(name("core").method("FreeChunk", vec![name("tile").dot("chunk")])));
+    } else {
+        body.push(task_call(context, id));
+    }
     body.extend(origins(context, id));
     body.extend(signals(context, id));
     body.push(Stmt::Return(name("true")));

@@ -2,8 +2,8 @@
 
 use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
-use crate::analyze::{Amount, Grid, Index, Need, Signal, Wait};
-use crate::graph::{Extent, Phase, SpaceKind};
+use crate::analyze::{Amount, Grid, Index, Need, Signal, Wait, Whose};
+use crate::graph::{CHUNK_BUFFERS, Extent, Phase, SpaceKind};
 use crate::ids::{CounterId, PhaseId};
 use crate::schedule::Unit;
 use hpmoe_kernels::op::Core;
@@ -30,6 +30,10 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     if sends && phase.accesses.iter().any(|access| access.remote) {
         all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
     }
+    if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {
+        let rank = if whose == Whose::Peer { tile("peer") } else { name("core").dot("launch").dot("rank") };
+        all.push(or_leave(core("AwaitFreed", vec![rank, tile("chunk")])));
+    }
     all.extend(context.schedule.waits[id].iter().map(|wait| {
         let counter = counter(context, wait.counter);
         let index = index(context, phase, wait.counter, wait.index);
@@ -48,18 +52,28 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     }
     let fence = if put { "FencePeer" } else { "Fence" };
     let mut all = vec![Stmt::Expr(core(fence, Vec::new()))];
-    all.extend(signals.iter().map(|made| signal(context, id, phase, made)));
+    all.extend(signals.iter().map(|of| signal(context, id, phase, of)));
     all
 }
 
 fn signal(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> Stmt {
+    if context.counters[signal.counter].through {
+        // Nobody takes the memory of the last chunks.
+        let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
+        return Stmt::If(tile("chunk").binary("<", int(others as u64)), vec![made(context, id, phase, signal)]);
+    }
+    made(context, id, phase, signal)
+}
+
+fn made(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> Stmt {
     let counter = counter(context, signal.counter);
     if signal.index == Index::PieceBlocks {
         let Grid::Blocks { height } = context.counters[signal.counter].grid else {
             unreachable!("only blocks of tokens have counters by piece")
         };
         let slots = u64::from(height) * context.graph.sizes.top_k as u64;
-        return Stmt::call("SignalBlocks", vec![name("core"), name("tile"), counter, int(slots)]);
+        let first = first_block(context, height);
+        return Stmt::call("SignalBlocks", vec![name("core"), name("tile"), counter, first, int(slots)]);
     }
     let index = index(context, phase, signal.counter, signal.index);
     let amount = match signal.amount {
@@ -90,13 +104,26 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
         }
         Index::Expert => tile("expert"),
         Index::Block | Index::PieceBlocks => match context.counters[counter].grid {
+            Grid::Blocks { height } if context.graph.sizes.chunks > 1 => {
+                first_block(context, height) + tile("first") / int(height)
+            }
             Grid::Blocks { height } if height != context.graph.spaces[phase.space].height => {
                 tile("first") / int(height)
             }
             _ => tile("number"),
         },
-        Index::Rank => int(0u64),
+        Index::Rank => chunk(context),
     }
+}
+
+/// The chunk of a tile.
+pub(super) fn chunk(context: &Context<'_>) -> Expr {
+    if context.graph.sizes.chunks > 1 { tile("chunk") } else { int(0u64) }
+}
+
+/// Where the counters of a chunk's blocks begin. Every rank has as many for each.
+fn first_block(context: &Context<'_>, height: u32) -> Expr {
+    chunk(context) * int(context.graph.sizes.blocks(height))
 }
 
 /// The row tile of the counter's grid that holds the tile's rows: its own, or one to be looked up.
@@ -124,7 +151,9 @@ fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
             Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
             // The rows of a rank are cut for each expert anew.
             Grid::Rank => match context.row_tiles(height) {
-                Some(space) => core("RowTiles", vec![name(format!("space::{}", context.space_name(space)))]),
+                Some(space) => {
+                    core("RowTiles", vec![name(format!("space::{}", context.space_name(space))), chunk(context)])
+                }
                 None => divided(rows(), height),
             },
             _ => divided(rows(), height),
@@ -150,10 +179,10 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
         }
         Grid::Experts => core("ExpertRows", vec![tile("expert")]),
         Grid::Blocks { height } if height == space.height => tile("rows"),
-        Grid::Blocks { height } => core("BlockTokens", vec![tile("first") / int(height), int(height)]),
+        Grid::Blocks { height } => core("BlockTokens", vec![chunk(context), tile("first") / int(height), int(height)]),
         Grid::Rank => match context.graph.tensors[array.tensor].extent {
-            Extent::Received => core("ReceivedRows", Vec::new()),
-            _ => name("core").dot("launch").dot("tokens"),
+            Extent::Received => core("ReceivedRows", vec![chunk(context)]),
+            _ => core("ChunkTokens", vec![chunk(context)]),
         },
     }
 }

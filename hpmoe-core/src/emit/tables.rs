@@ -4,7 +4,7 @@ use super::Names;
 use super::context::UsedCounters;
 use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
 use crate::analyze::{CheckedGraph, Grid};
-use crate::graph::{Extent, Memory, Tensor};
+use crate::graph::{Extent, Memory, Sizes, Tensor};
 use crate::ids::Id as _;
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
@@ -81,7 +81,7 @@ fn kernel(
     let graph = checked.graph();
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file, entry) = (paths.fingerprint, names.file, format_ident!("{}", names.symbol));
-    let (experts, top_k, tokens) = (graph.sizes.experts, graph.sizes.top_k, graph.sizes.tokens);
+    let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
     let (aic, aiv) = (schedule.aic, schedule.aiv);
     let mut arguments = 0;
     let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
@@ -117,6 +117,7 @@ fn kernel(
                 experts: #experts,
                 top_k: #top_k,
                 tokens: #tokens,
+                chunks: #chunks,
                 aic: #aic,
                 aiv: #aiv,
                 tensors: &[#(#tensors),*],

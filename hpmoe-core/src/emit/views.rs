@@ -9,18 +9,23 @@ use crate::ids::TensorId;
 pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Expr {
     let whole = whole(context, access.tensor, access.remote);
     let (first, count) = (name("tile").dot("first"), name("tile").dot("rows"));
+    let slots = context.graph.sizes.top_k as u64;
+    let token = first_token(context, access.tensor);
+    let after = |first: Expr| token.clone().map_or(first.clone(), |token| token + first);
     let rows = match access.region.rows {
-        Rows::Tile | Rows::Group | Rows::Piece | Rows::Block => whole.method("Rows", vec![first, count]),
-        Rows::BlockSlots => {
-            let slots = context.graph.sizes.top_k as u64;
-            whole.method("Rows", vec![first * int(slots), count * int(slots)])
-        }
+        Rows::Tile | Rows::Group | Rows::Piece => whole.method("Rows", vec![first, count]),
+        Rows::Block => whole.method("Rows", vec![after(first), count]),
+        Rows::BlockSlots => whole.method("Rows", vec![after(first) * int(slots), count * int(slots)]),
         // The put looks up each row.
-        Rows::Gather | Rows::Scatter => whole,
+        Rows::Gather | Rows::Scatter => match (token, context.graph.tensors[access.tensor].extent) {
+            (None, _) => whole,
+            (Some(token), Extent::Slot) => whole.method("From", vec![token * int(slots)]),
+            (Some(token), _) => whole.method("From", vec![token]),
+        },
         Rows::Expert { range, index, height } => {
             let (matrix, rows) = match context.graph.tensors[access.tensor].extent {
                 Extent::Expert { rows } => {
-                    (whole.method("Rows", vec![name("tile").dot("expert") * int(rows), int(rows)]), rows)
+                    (whole.method("Rows", vec![own_expert(context) * int(rows), int(rows)]), rows)
                 }
                 Extent::Matrix { rows } => (whole.method("Rows", vec![int(0u64), int(rows)]), rows),
                 _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
@@ -37,6 +42,29 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         Columns::Tile { range, index, width } => {
             rows.method("Cols", vec![iteration(phase, range, index) * int(width), int(width)])
         }
+    }
+}
+
+/// Which row of a tensor, in tokens, belongs to the first token of the tile's chunk: the caller's tensors have all tokens, others those of
+/// two chunks. Nothing where it is the first.
+fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
+    let sizes = &context.graph.sizes;
+    let chunk = || name("tile").dot("chunk");
+    match context.graph.tensors[tensor].memory {
+        _ if sizes.chunks == 1 => None,
+        Memory::Argument | Memory::Shared => Some(name("core").method("FirstToken", vec![chunk()])),
+        Memory::Workspace | Memory::Symmetric => {
+            Some(chunk() % int(sizes.buffers() as u64) * int(sizes.chunk_tokens() as u64))
+        }
+    }
+}
+
+/// Which of the rank's experts a tile is about.
+fn own_expert(context: &Context<'_>) -> Expr {
+    if context.graph.sizes.chunks > 1 {
+        name("core").method("OwnExpert", vec![name("tile")])
+    } else {
+        name("tile").dot("expert")
     }
 }
 

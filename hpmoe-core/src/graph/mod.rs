@@ -24,6 +24,43 @@ pub struct Sizes {
     pub top_k: usize,
     /// `TOKENS`: most tokens that one rank may bring.
     pub tokens: usize,
+    /// Into how many chunks the taskflow cuts the tokens of each rank; at least 1.
+    pub chunks: usize,
+}
+
+/// Rows of so many chunks have memory at a time.
+pub const CHUNK_BUFFERS: usize = 2;
+
+impl Sizes {
+    /// Experts of one rank, once for each chunk: what entries, tables and counters count.
+    #[must_use]
+    pub const fn local_experts(&self, ranks: usize) -> usize {
+        self.experts / ranks * self.chunks
+    }
+
+    /// Most tokens of a chunk of one rank.
+    #[must_use]
+    pub const fn chunk_tokens(&self) -> usize {
+        self.tokens.div_ceil(self.chunks)
+    }
+
+    /// Blocks of `height` tokens for which a chunk has counters.
+    #[must_use]
+    pub fn blocks(&self, height: u32) -> u64 {
+        (self.chunk_tokens() as u64).div_ceil(u64::from(height))
+    }
+
+    /// How many times the rows of a chunk a tensor of the taskflow has.
+    #[must_use]
+    pub const fn buffers(&self) -> usize {
+        if self.chunks < CHUNK_BUFFERS { self.chunks } else { CHUNK_BUFFERS }
+    }
+
+    /// Whether chunks come whose rows take the memory of others.
+    #[must_use]
+    pub const fn reuses(&self) -> bool {
+        self.chunks > CHUNK_BUFFERS
+    }
 }
 
 /// The (token, k) of each received row: an `i32` symmetric tensor of received rows with a pitch of one element, made by

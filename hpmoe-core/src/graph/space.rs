@@ -1,5 +1,7 @@
 //! Iteration spaces: what the loops around a call run over, seen from the rank that executes it.
 
+use super::Sizes;
+
 /// What the items of a space are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SpaceKind {
@@ -11,8 +13,10 @@ pub enum SpaceKind {
     Sends,
     /// Pieces of what this rank received; one group per (source, own expert).
     Arrivals,
-    /// Blocks of consecutive tokens of this rank; one group.
+    /// Blocks of consecutive tokens of this rank; one group per chunk.
     Blocks,
+    /// Each chunk whose memory another one takes; one group per chunk, with one item or none.
+    Chunks,
 }
 
 /// One iteration space.
@@ -27,11 +31,17 @@ pub struct Space {
 impl Space {
     /// Number of groups on one rank of a group of `ranks` ranks.
     #[must_use]
-    pub fn groups(&self, experts: usize, ranks: usize) -> usize {
+    pub fn groups(&self, sizes: &Sizes, ranks: usize) -> usize {
         match self.kind {
-            SpaceKind::RowTiles | SpaceKind::Experts => experts / ranks,
-            SpaceKind::Sends | SpaceKind::Arrivals => experts,
-            SpaceKind::Blocks => 1,
+            SpaceKind::RowTiles | SpaceKind::Experts => sizes.local_experts(ranks),
+            SpaceKind::Sends | SpaceKind::Arrivals => sizes.local_experts(ranks) * ranks,
+            SpaceKind::Blocks | SpaceKind::Chunks => sizes.chunks,
         }
+    }
+
+    /// Whether its groups are chunks, not experts of chunks.
+    #[must_use]
+    pub const fn by_chunk(&self) -> bool {
+        matches!(self.kind, SpaceKind::Blocks | SpaceKind::Chunks)
     }
 }

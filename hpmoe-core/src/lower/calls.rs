@@ -1,6 +1,7 @@
 //! Statements of a taskflow: each task call becomes a phase.
 
 use super::arguments::{self, Base, Index, Place};
+use super::chunks::{self, Chunks};
 use super::loops::{self, Items, Nest, Side, Variable};
 use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
@@ -8,7 +9,7 @@ use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Extent, Memory, Origins, Phase, Rows, Task, TaskGraph};
 use crate::ids::TaskId;
-use crate::syntax::{Accessor, Argument, Flow, Kernel, Stmt, TaskFn, nearest};
+use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn, nearest};
 use hpmoe_kernels::op::{Core, Device};
 use indexmap::IndexMap;
 use proc_macro2::Span;
@@ -18,10 +19,17 @@ use syn::Expr;
 const MOST_STEP: u32 = 65_535;
 
 /// Lowers the taskflow's statements.
-pub(super) fn statements(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
+pub(super) fn statements(
+    kernel: &Kernel,
+    flow: &Flow,
+    chunks: Option<&Chunks>,
+    graph: &mut TaskGraph,
+    errors: &mut Errors,
+) {
     Lowering {
         kernel,
         flow,
+        chunks,
         graph,
         errors,
         scope: Vec::new(),
@@ -36,6 +44,7 @@ pub(super) fn statements(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
 struct Lowering<'a> {
     kernel: &'a Kernel,
     flow: &'a Flow,
+    chunks: Option<&'a Chunks>,
     graph: &'a mut TaskGraph,
     errors: &'a mut Errors,
     scope: Vec<Variable>,
@@ -62,7 +71,14 @@ impl Lowering<'_> {
     fn block(&mut self, statements: &[Stmt]) {
         for statement in statements {
             match statement {
-                Stmt::Let(declared) => tensors::local(self.kernel, declared, self.graph, self.errors),
+                Stmt::Let(declared) => {
+                    let made = tensors::local(self.kernel, declared, self.graph, self.errors);
+                    if let (Some(chunks), Some(made)) = (self.chunks, made) {
+                        chunks::local(chunks, &self.graph.tensors[made], self.errors);
+                    }
+                }
+                // Each chunk has tensors of its own, so that no iteration writes what another one reads.
+                Stmt::For { over: Over::Chunks { .. }, body, .. } => self.block(body),
                 Stmt::For { variable, span, over, body } => {
                     let head = loops::variable(self.kernel, &self.scope, variable, *span, over, self.errors);
                     if let Some(head) = head {
@@ -117,6 +133,11 @@ impl Lowering<'_> {
         let task = self.instance(function, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
+        if let Some(chunks) = self.chunks {
+            for (argument, place) in call.arguments.iter().zip(&places) {
+                chunks::argument(chunks, self.graph, (argument, place, place.side != side), self.errors)?;
+            }
+        }
         let by_route = |argument: &&Argument| {
             argument
                 .accessors

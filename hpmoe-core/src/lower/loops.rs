@@ -73,6 +73,7 @@ pub(super) fn variable(
     };
     let kind = match over {
         Over::Ranks => Kind::Rank,
+        Over::Chunks { .. } => unreachable!("a loop over chunks has no variable that chooses rows"),
         Over::Experts => Kind::Expert,
         Over::ExpertsOf(rank) => Kind::ExpertOf(known(scope, rank, span, errors)?),
         Over::Sends { height, rank, expert } => Kind::Send {

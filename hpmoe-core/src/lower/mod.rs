@@ -3,6 +3,7 @@
 mod arguments;
 mod body;
 mod calls;
+mod chunks;
 mod loops;
 mod order;
 mod tails;
@@ -19,7 +20,12 @@ const MOST_EXPERTS: usize = 65_535;
 
 /// Lowers one taskflow of a kernel.
 pub fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGraph> {
-    let sizes = sizes(kernel, errors)?;
+    errors.within(Some(&flow.name));
+    let chunks = chunks::chunks(kernel, flow, errors);
+    errors.within(None);
+    let sizes = sizes(kernel, errors);
+    let chunks = chunks?;
+    let sizes = Sizes { chunks: chunks.as_ref().map_or(1, |chunks| chunks.count), ..sizes? };
     let mut graph = TaskGraph {
         kernel: kernel.name.clone(),
         taskflow: flow.name.clone(),
@@ -33,7 +39,10 @@ pub fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGr
     };
     errors.within(Some(&flow.name));
     tensors::parameters(kernel, flow, &mut graph, errors);
-    calls::statements(kernel, flow, &mut graph, errors);
+    calls::statements(kernel, flow, chunks.as_ref(), &mut graph, errors);
+    if let Some(chunks) = chunks.filter(|_| sizes.reuses()) {
+        chunks::free(&chunks, &mut graph);
+    }
     errors.within(None);
     errors.is_empty().then_some(graph)
 }
@@ -53,7 +62,7 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
         value
     };
     let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
-    let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens? };
+    let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens?, chunks: 1 };
     let faults = [
         (
             sizes.top_k > sizes.experts,

@@ -20,14 +20,14 @@ pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
     }
 }
 
-/// Adds a `let` tensor.
-pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) {
+/// Adds a `let` tensor; `None` where it is faulty.
+pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let memory = match declared.kind {
         TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Memory::Workspace,
         _ => Memory::Symmetric,
     };
     let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };
-    add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors);
+    add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors)
 }
 
 /// The tensor that holds the (token, k) of received rows; made by the first put that needs it.
@@ -62,7 +62,7 @@ fn add(
     writable: bool,
     graph: &mut TaskGraph,
     errors: &mut Errors,
-) {
+) -> Option<TensorId> {
     let mut extent_of = |expr: &Expr, what: &str| {
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
@@ -72,19 +72,13 @@ fn add(
         }
         u32::try_from(value).ok()
     };
-    let Some(columns) = extent_of(columns, "columns") else { return };
+    let columns = extent_of(columns, "columns")?;
     let extent = match kind {
         TensorKind::Tokens => Extent::Token,
         TensorKind::Slots => Extent::Slot,
         TensorKind::Symmetric | TensorKind::Ragged => Extent::Received,
-        TensorKind::Experts { rows } => match extent_of(rows, "rows for each expert") {
-            Some(rows) => Extent::Expert { rows },
-            None => return,
-        },
-        TensorKind::Matrix { rows } => match extent_of(rows, "rows") {
-            Some(rows) => Extent::Matrix { rows },
-            None => return,
-        },
+        TensorKind::Experts { rows } => Extent::Expert { rows: extent_of(rows, "rows for each expert")? },
+        TensorKind::Matrix { rows } => Extent::Matrix { rows: extent_of(rows, "rows")? },
     };
     if let (Extent::Matrix { .. }, true) = (extent, writable) {
         let finding = Finding::Unsupported {
@@ -101,9 +95,9 @@ fn add(
                 help: "give each tensor a name of its own: reports speak of them by name".into(),
             },
         );
-        return;
+        return None;
     }
-    graph.tensors.push(Tensor {
+    Some(graph.tensors.push(Tensor {
         name: draft.name.to_owned(),
         element: draft.element,
         columns,
@@ -112,5 +106,5 @@ fn add(
         memory: draft.memory,
         writable,
         span: draft.span,
-    });
+    }))
 }

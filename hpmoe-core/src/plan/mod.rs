@@ -56,6 +56,8 @@ pub enum Plan {
     Cube(CubePlan),
     /// A put.
     Put(PutPlan),
+    /// No task of the user's, but a word for peers: it uses no memory.
+    Word,
 }
 
 impl Plan {
@@ -66,6 +68,7 @@ impl Plan {
             Self::Vector(plan) => vec![(Memory::Ub, plan.used, limits::UB_TASKS)],
             Self::Put(plan) => vec![(Memory::Ub, plan.used, limits::UB_TASKS)],
             Self::Cube(plan) => plan.used(),
+            Self::Word => Vec::new(),
         }
     }
 }
@@ -95,6 +98,7 @@ pub struct Overflow {
 /// row of a put.
 pub fn plan(task: &Task) -> Result<Plan, Overflow> {
     match task.core {
+        Core::Vector if task.params.is_empty() => Ok(Plan::Word),
         Core::Vector => vector::vector(task).map(Plan::Vector),
         Core::Cube => cube::cube(task).map(Plan::Cube),
         Core::Comm => put::put(task).map(Plan::Put),

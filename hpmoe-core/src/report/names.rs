@@ -43,6 +43,7 @@ pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
         SpaceKind::Sends => "sends of",
         SpaceKind::Arrivals => "arrivals of",
         SpaceKind::Blocks => "blocks of",
+        SpaceKind::Chunks => return "chunks".to_owned(),
     };
     format!("{kind} {}", space.height)
 }

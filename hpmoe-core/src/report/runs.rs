@@ -70,7 +70,8 @@ fn text(graph: &TaskGraph, run: &Run) -> String {
         if first == last { format!(" {sign}{first}") } else { format!(" {sign}{first}..{sign}{last}") }
     };
     let place = match graph.spaces[graph.phases[run.phases[0]].space].kind {
-        SpaceKind::Blocks => String::new(),
+        SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.chunks > 1 => range("c", run.experts),
+        SpaceKind::Blocks | SpaceKind::Chunks => String::new(),
         SpaceKind::RowTiles | SpaceKind::Experts => range("e", run.experts),
         SpaceKind::Sends | SpaceKind::Arrivals => range("e", run.experts) + &range("+", run.peers),
     };

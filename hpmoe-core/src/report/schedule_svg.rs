@@ -5,7 +5,7 @@ mod palette;
 
 use super::names;
 use crate::analyze::CheckedGraph;
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::TaskGraph;
 use crate::ids::{PhaseId, RoleId};
 use crate::schedule::{Bar, Role, Schedule, Timeline, Unit, timeline};
 use crate::target::Target;
@@ -110,7 +110,7 @@ fn lane(graph: &TaskGraph, axis: &Axis, palette: &Palette, bars: &[Bar], top: f6
     }
     for same in bars.chunk_by(|a, b| (a.entry.phase, a.entry.expert) == (b.entry.phase, b.entry.expert)) {
         let (from, to) = (axis.x(same[0].start), axis.x(same[same.len() - 1].end));
-        let blocks = graph.spaces[graph.phases[same[0].entry.phase].space].kind == SpaceKind::Blocks;
+        let blocks = graph.spaces[graph.phases[same[0].entry.phase].space].by_chunk();
         if to - from > LABEL && !blocks {
             let label = format!("e{}", same[0].entry.expert);
             lane = lane.add(text(label, f64::midpoint(from, to), top + BAR / 2.0 + 4.0, "inside"));

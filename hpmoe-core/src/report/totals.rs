@@ -1,7 +1,7 @@
 //! A graph and its schedule in a few numbers.
 
 use crate::analyze::CheckedGraph;
-use crate::graph::SpaceKind;
+use crate::graph::{CHUNK_BUFFERS, SpaceKind};
 use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::Core;
 use std::collections::BTreeSet;
@@ -76,7 +76,8 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
 fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
     let graph = checked.graph();
     let sizes = &graph.sizes;
-    let routed = (sizes.tokens * sizes.top_k) as u64;
+    // Of one chunk.
+    let routed = (sizes.chunk_tokens() * sizes.top_k) as u64;
     let (experts, ranks) = (sizes.experts as u64, u64::from(ranks));
     let of_phase = |phase: &crate::graph::Phase| {
         let space = graph.spaces[phase.space];
@@ -85,9 +86,11 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
             SpaceKind::RowTiles => (routed * ranks).div_ceil(experts).div_ceil(height) * (experts / ranks),
             SpaceKind::Experts => experts / ranks,
             SpaceKind::Sends | SpaceKind::Arrivals => routed.div_ceil(experts).div_ceil(height) * experts,
-            SpaceKind::Blocks => (sizes.tokens as u64).div_ceil(height),
+            SpaceKind::Blocks => (sizes.chunk_tokens() as u64).div_ceil(height),
+            SpaceKind::Chunks => 1,
         };
-        items * u64::from(phase.columns())
+        let chunks = if space.kind == SpaceKind::Chunks { sizes.chunks - CHUNK_BUFFERS } else { sizes.chunks };
+        items * u64::from(phase.columns()) * chunks as u64
     };
     graph.phases.iter().map(|(_, phase)| of_phase(phase)).sum()
 }

@@ -65,6 +65,7 @@ impl Costs {
     /// Time on one core for all entries of a phase.
     pub(super) fn phase_time(&self, graph: &TaskGraph, phase: PhaseId) -> Nanos {
         let all = match self.phases[phase].kind {
+            SpaceKind::Chunks => graph.sizes.chunks,
             SpaceKind::Blocks => graph.sizes.tokens,
             _ => graph.sizes.tokens * graph.sizes.top_k,
         };
@@ -104,12 +105,12 @@ impl Costs {
     /// Rows of an entry when tokens are spread evenly.
     fn entry_rows(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> u64 {
         let sizes = &graph.sizes;
+        let tokens = sizes.chunk_tokens();
         let rows = match self.phases[phase].kind {
-            SpaceKind::Blocks => sizes.tokens,
-            SpaceKind::RowTiles | SpaceKind::Experts => {
-                (sizes.tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts)
-            }
-            SpaceKind::Sends | SpaceKind::Arrivals => (sizes.tokens * sizes.top_k).div_ceil(sizes.experts),
+            SpaceKind::Chunks => 1,
+            SpaceKind::Blocks => tokens,
+            SpaceKind::RowTiles | SpaceKind::Experts => (tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts),
+            SpaceKind::Sends | SpaceKind::Arrivals => (tokens * sizes.top_k).div_ceil(sizes.experts),
         };
         rows as u64
     }

@@ -117,6 +117,10 @@ pub(crate) fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
 
 /// The same with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
 pub(crate) fn prepared(layer: &Layer) -> CheckedGraph {
+    read(&prepared_source(), layer)
+}
+
+fn prepared_source() -> String {
     let task = "#[aiv_task]
         pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
             let x = x.load();
@@ -129,12 +133,30 @@ pub(crate) fn prepared(layer: &Layer) -> CheckedGraph {
             }
         }
         for src in ep {";
-    let source = EXAMPLE
+    EXAMPLE
         .replace("#[taskflow]", task)
         .replace("y: &mut PerRank<", "z: &mut PerRank<Tensor<bf16, HIDDEN>>, y: &mut PerRank<")
         .replacen("for src in ep {", blocks, 1)
-        .replace("dispatch(&x[", "dispatch(&z[");
-    read(&source, layer)
+        .replace("dispatch(&x[", "dispatch(&z[")
+}
+
+/// The same in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
+pub(crate) fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
+    let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
+        "let recv =",
+        "let z = PerRank::tokens::<bf16, HIDDEN>(ep, route);\nlet recv =",
+        1,
+    );
+    read(&in_chunks(&source, chunks), layer)
+}
+
+/// The taskflow's statements inside of a loop over chunks.
+fn in_chunks(source: &str, chunks: usize) -> String {
+    let (before, flow) = source.split_at(source.find("pub fn forward(").unwrap());
+    let (head, rest) = flow.split_at(flow.find(") {\n").unwrap() + ") {\n".len());
+    let (body, tail) = rest.split_at(rest.find("\n    }\n}").unwrap());
+    let body = body.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
+    format!("{before}{head}for c in route.chunks::<{chunks}>() {{\n{body}\n}}{tail}")
 }
 
 /// The phases of the layer that run on one kind of core, without dependencies.
@@ -153,7 +175,7 @@ pub(crate) fn circular(layer: &Layer) -> CheckedGraph {
     // The down projection, which reads what the activation writes, is to come before it.
     let mut back = dependencies[4].clone();
     std::mem::swap(&mut back.before, &mut back.after);
-    let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts });
+    let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts, through: false });
     back.signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
     back.wait = Wait { counter, index: Index::Expert, need: Need { pieces: vec![(32, 4)], ..Need::default() } };
     dependencies.push(back);

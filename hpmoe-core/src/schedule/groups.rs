@@ -4,6 +4,14 @@ use super::Entry;
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Id, PhaseId};
 
+/// Which chunk an entry is about.
+pub(crate) fn chunk(graph: &TaskGraph, ranks: u32, entry: Entry) -> u32 {
+    match graph.spaces[graph.phases[entry.phase].space].by_chunk() {
+        true => entry.expert,
+        false => entry.expert / (graph.sizes.experts as u32 / ranks),
+    }
+}
+
 /// All entries of a rank, for one number of ranks.
 pub(crate) struct Groups {
     /// First number of each phase, and the total.
@@ -18,11 +26,11 @@ impl Groups {
         let mut peers = Vec::with_capacity(graph.phases.len());
         for (_, phase) in graph.phases.iter() {
             let space = graph.spaces[phase.space];
-            let groups = space.groups(graph.sizes.experts, ranks as usize);
+            let groups = space.groups(&graph.sizes, ranks as usize);
             base.push(base[base.len() - 1] + groups);
             peers.push(match space.kind {
                 SpaceKind::Sends | SpaceKind::Arrivals => ranks,
-                SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks => 1,
+                SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => 1,
             });
         }
         Self { base, peers }

@@ -25,6 +25,7 @@ mod timeline;
 
 pub use choices::{CHOICES, Choice, Choices};
 pub use cores::Cores;
+pub(crate) use groups::chunk;
 pub(crate) use queue::walks;
 pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};

@@ -18,7 +18,7 @@ pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
         let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind);
         spaces.map(|(_, space)| space.height as usize).max().unwrap_or(0)
     };
-    let sent = graph.sizes.tokens * graph.sizes.top_k;
+    let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
     let rows = sent / graph.sizes.experts.max(1);
     let at_once = graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
     choices.spread > 0

@@ -4,9 +4,9 @@
 //! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
 
 use super::Entry;
-use super::groups::Groups;
+use super::groups::{Groups, chunk};
 use crate::analyze::{CheckedGraph, Index};
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::{CHUNK_BUFFERS, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
 use std::collections::BTreeSet;
 
@@ -33,8 +33,9 @@ impl Precedence {
         role_of: Option<&Arena<PhaseId, RoleId>>,
     ) -> Self {
         let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
-        let experts = checked.graph().sizes.experts / ranks as usize;
-        edges.data(checked, groups, experts);
+        let experts = checked.graph().sizes.local_experts(ranks as usize);
+        edges.data(checked, groups, (ranks, experts));
+        edges.reuse(checked, groups, ranks);
         let first_order = edges.nodes;
         if let Some(role_of) = role_of {
             edges.program_order(checked.graph(), groups, experts, role_of);
@@ -59,11 +60,13 @@ struct Edges {
 }
 
 impl Edges {
-    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, experts: usize) {
+    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, (ranks, experts): (u32, usize)) {
+        let graph = checked.graph();
         let counters = self.nodes;
         self.nodes += checked.counters().len() * experts;
-        let node =
-            |counter: CounterId, index, entry: Entry| counters + counter.index() * experts + group_of(index, entry);
+        let node = |counter: CounterId, index, entry: Entry| {
+            counters + counter.index() * experts + group_of(graph, ranks, index, entry)
+        };
         let mut signals = BTreeSet::new();
         let mut waits = BTreeSet::new();
         // A phase that depends on itself is ordered by its tiles, not by its entries.
@@ -84,8 +87,25 @@ impl Edges {
         }
     }
 
+    /// Rows of a chunk are written where those of the chunk before the last were, once these are read no more.
+    fn reuse(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32) {
+        let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
+        let first = self.nodes;
+        self.nodes += graph.sizes.chunks;
+        for entry in groups.of(reuse.frees) {
+            self.add(groups.number(entry), first + chunk(graph, ranks, entry) as usize);
+        }
+        for (phase, _) in reuse.waits.iter().filter(|(_, wait)| wait.is_some()) {
+            for entry in groups.of(phase) {
+                if let Some(before) = (chunk(graph, ranks, entry) as usize).checked_sub(CHUNK_BUFFERS) {
+                    self.add(first + before, groups.number(entry));
+                }
+            }
+        }
+    }
+
     fn program_order(&mut self, graph: &TaskGraph, groups: &Groups, experts: usize, role_of: &Arena<PhaseId, RoleId>) {
-        let by_expert = |phase| graph.spaces[graph.phases[phase].space].kind != SpaceKind::Blocks;
+        let by_expert = |phase| !graph.spaces[graph.phases[phase].space].by_chunk();
         let roles: BTreeSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
         for role in roles {
             for experts_only in [true, false] {
@@ -131,9 +151,9 @@ impl Edges {
 }
 
 /// Which counters of an array an entry touches: those of one expert, or all.
-fn group_of(index: Index, entry: Entry) -> usize {
+fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
     match index {
         Index::RowTile | Index::Tile | Index::Expert => entry.expert as usize,
-        Index::Block | Index::PieceBlocks | Index::Rank => 0,
+        Index::Block | Index::PieceBlocks | Index::Rank => chunk(graph, ranks, entry) as usize,
     }
 }

@@ -68,6 +68,11 @@ pub struct Let {
 pub enum Over {
     /// `ep`.
     Ranks,
+    /// `route.chunks::<COUNT>()`: the variable is the route of the loops inside.
+    Chunks {
+        /// How many.
+        count: Expr,
+    },
     /// `route.experts()`.
     Experts,
     /// `route.experts_of(rank)`.
@@ -249,7 +254,7 @@ impl Flow {
             );
             return None;
         };
-        let reader = Reader { ranks: &ranks, route: &route };
+        let reader = Reader { ranks: &ranks, route: &route, chunk: false };
         let body = reader.statements(&function.block.stmts, errors);
         (errors.len() == before).then(|| Self {
             name: function.sig.ident.to_string(),

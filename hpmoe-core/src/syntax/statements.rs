@@ -11,6 +11,8 @@ use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 pub(super) struct Reader<'a> {
     pub(super) ranks: &'a str,
     pub(super) route: &'a str,
+    /// Whether that route is a chunk's, which a loop owns.
+    pub(super) chunk: bool,
 }
 
 impl Reader<'_> {
@@ -29,8 +31,8 @@ impl Reader<'_> {
         match statement {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
                 fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {});`, `PerRank::ragged`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
-                    self.ranks, self.route
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {}{});`, `PerRank::ragged`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
+                    self.ranks, if self.chunk { "&" } else { "" }, self.route
                 ))
             }),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
@@ -40,17 +42,19 @@ impl Reader<'_> {
                 let over = self.over(&each.expr).ok_or_else(|| {
                     fault(&each.expr, "a taskflow can't loop over this", &format!(
                         "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
-                         `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)` or `0..N`",
+                         `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, `{route}.chunks::<N>()` or `0..N`",
                         ranks = self.ranks,
                         route = self.route
                     ))
                 })?;
-                Ok(Stmt::For {
-                    variable: variable.ident.to_string(),
-                    span: variable.ident.span(),
-                    over,
-                    body: self.statements(&each.body.stmts, errors),
-                })
+                let variable = &variable.ident;
+                let name = variable.to_string();
+                let body = match over {
+                    Over::Chunks { .. } => Reader { ranks: self.ranks, route: &name, chunk: true }
+                        .statements(&each.body.stmts, errors),
+                    _ => self.statements(&each.body.stmts, errors),
+                };
+                Ok(Stmt::For { span: variable.span(), over, body, variable: name })
             }
             syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
             syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(
@@ -87,8 +91,13 @@ impl Reader<'_> {
             "experts" => TensorKind::Experts { rows: Box::new(dimensions.pop()?) },
             _ => return None,
         };
-        let given: Vec<_> = call.args.iter().map(ident).collect::<Option<_>>()?;
-        (given == [self.ranks, self.route]).then_some(())?;
+        let [ranks, route] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
+        let route = match route {
+            Expr::Reference(borrowed) if self.chunk => &borrowed.expr,
+            _ if self.chunk => return None,
+            route => route,
+        };
+        (ident(ranks)? == self.ranks && ident(route)? == self.route).then_some(())?;
         Some(Let { name: name.ident.to_string(), kind, element, columns, span: name.ident.span() })
     }
 
@@ -111,6 +120,7 @@ impl Reader<'_> {
                 };
                 let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
                 match (call.method.to_string().as_str(), names.as_slice()) {
+                    ("chunks", []) => Some(Over::Chunks { count: height()? }),
                     ("experts", []) => Some(Over::Experts),
                     ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
                     ("sends", [rank, expert]) => {

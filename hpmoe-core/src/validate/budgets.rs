@@ -49,15 +49,17 @@ fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Number> {
 /// What is counted at run time, at its largest.
 fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Number> {
     let graph = checked.graph();
-    let groups = graph.sizes.experts as u64;
+    let sizes = &graph.sizes;
+    let (groups, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
     let tiles = graph.phases.iter().map(|(_, phase)| {
-        let items = rows.max(graph.sizes.tokens as u64) / u64::from(graph.spaces[phase.space].height) + 2 * groups;
+        let items =
+            rows.max(sizes.chunk_tokens() as u64) * chunks / u64::from(graph.spaces[phase.space].height) + 2 * groups;
         items.saturating_mul(phase.ranges.iter().map(|&range| u64::from(range)).product())
     });
     let needs = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| need(checked, wait, rows));
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
-        ("received rows", rows, INT),
+        ("received rows", rows * sizes.buffers() as u64, INT),
         ("tiles of a phase", tiles.max().unwrap_or(0), INT),
         ("a threshold", needs.max().unwrap_or(0), INT),
         ("counters", footprint.counters, u32::MAX.into()),
@@ -71,7 +73,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
     let rows = match checked.counters()[wait.counter].grid {
         Grid::RowTiles { space, .. } => graph.spaces[space].height.into(),
         Grid::Blocks { height } => height.into(),
-        Grid::Experts | Grid::Rank => rows.max(graph.sizes.tokens as u64),
+        Grid::Experts | Grid::Rank => rows.max(graph.sizes.chunk_tokens() as u64),
     };
     wait.need.at(rows)
 }
@@ -79,7 +81,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
 /// Bytes of a rank for evenly spread tokens.
 fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Number> {
     let sizes = &checked.graph().sizes;
-    let balanced = footprint(checked, schedule, ranks, (sizes.tokens * sizes.top_k) as u64);
+    let balanced = footprint(checked, schedule, ranks, (sizes.chunk_tokens() * sizes.top_k) as u64);
     let bytes = balanced.counter_bytes + balanced.workspace + balanced.symmetric + balanced.descriptor_bytes;
     vec![("bytes for evenly spread tokens", bytes.0, HBM_BYTES)]
 }

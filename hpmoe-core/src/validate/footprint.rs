@@ -17,7 +17,7 @@ const DESCRIPTOR: u64 = 64;
 /// Memory of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// Rows that the rank may receive.
+    /// Rows that the rank may receive of each chunk.
     pub rows: u64,
     /// Counters of one set.
     pub counters: u64,
@@ -38,7 +38,7 @@ pub struct Footprint {
 #[must_use]
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
-    let local = graph.sizes.experts as u64 / u64::from(ranks);
+    let local = graph.sizes.local_experts(ranks as usize) as u64;
     let arrays = used(schedule).into_iter().map(|id| {
         let grid = checked.counters()[id].grid;
         grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
@@ -58,12 +58,12 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     }
 }
 
-/// Most rows that a rank can receive: every token of the group sent to as many experts of one rank as it may.
+/// Most rows that a rank can receive of a chunk: every token of the group sent to as many experts of one rank as it may.
 #[must_use]
 pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     let sizes = &graph.sizes;
     let local = sizes.experts / ranks as usize;
-    u64::from(ranks) * sizes.tokens as u64 * sizes.top_k.min(local) as u64
+    u64::from(ranks) * sizes.chunk_tokens() as u64 * sizes.top_k.min(local) as u64
 }
 
 fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
@@ -76,12 +76,13 @@ fn tensors(graph: &TaskGraph, memory: Memory, local_experts: u64, rows: u64) -> 
 }
 
 fn bytes(graph: &TaskGraph, tensor: &Tensor, local_experts: u64, received: u64) -> Bytes {
-    let tokens = graph.sizes.tokens as u64;
+    let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
     let rows = match tensor.extent {
-        Extent::Token => tokens,
-        Extent::Slot => tokens * graph.sizes.top_k as u64,
-        Extent::Received => received,
-        Extent::Expert { rows } => local_experts * u64::from(rows),
+        Extent::Token => tokens * buffers,
+        Extent::Slot => tokens * graph.sizes.top_k as u64 * buffers,
+        Extent::Received => received * buffers,
+        // Chunks have none of their own.
+        Extent::Expert { rows } => local_experts / graph.sizes.chunks as u64 * u64::from(rows),
         Extent::Matrix { rows } => u64::from(rows),
     };
     (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)

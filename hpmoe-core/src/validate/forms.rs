@@ -58,7 +58,7 @@ fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<Grid>
 /// Whether the index leads to one counter of the grid for each tile, or for pieces to those of its blocks.
 fn addresses(graph: &TaskGraph, phase: PhaseId, grid: Grid, index: Index) -> bool {
     let space = graph.spaces[graph.phases[phase].space];
-    let received = space.kind != SpaceKind::Blocks;
+    let received = !space.by_chunk();
     match (grid, index) {
         (Grid::RowTiles { space: tiles, columns }, Index::RowTile | Index::Tile) => {
             let wanted = if index == Index::Tile { graph.phases[phase].columns() } else { 1 };
@@ -66,7 +66,9 @@ fn addresses(graph: &TaskGraph, phase: PhaseId, grid: Grid, index: Index) -> boo
             received && columns == wanted && graph.spaces[tiles].height.is_multiple_of(space.height)
         }
         (Grid::Experts, Index::Expert) => received,
-        (Grid::Blocks { height }, Index::Block) => !received && height.is_multiple_of(space.height),
+        (Grid::Blocks { height }, Index::Block) => {
+            space.kind == SpaceKind::Blocks && height.is_multiple_of(space.height)
+        }
         (Grid::Blocks { .. }, Index::PieceBlocks) => matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals),
         (Grid::Rank, Index::Rank) => true,
         _ => false,
@@ -88,7 +90,7 @@ pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool
         SpaceKind::RowTiles | SpaceKind::Experts => (Home::Owner, None),
         SpaceKind::Arrivals => (Home::Owner, Some(Home::Source)),
         SpaceKind::Sends => (Home::Source, Some(Home::Owner)),
-        SpaceKind::Blocks => (Home::Source, None),
+        SpaceKind::Blocks | SpaceKind::Chunks => (Home::Source, None),
     };
     let home = if remote { here.1? } else { here.0 };
     let fits = match index {

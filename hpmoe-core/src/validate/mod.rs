@@ -7,6 +7,7 @@ mod execute;
 mod footprint;
 mod forms;
 mod joins;
+mod reuse;
 mod same_core;
 mod structure;
 mod thresholds;

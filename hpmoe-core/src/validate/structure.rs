@@ -125,11 +125,11 @@ fn within(part: &Role, role: &Role) -> bool {
 
 /// Experts and peers that the entries of a phase count.
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
-    let experts = graph.sizes.experts as u32 / ranks;
+    let experts = graph.sizes.local_experts(ranks as usize) as u32;
     match graph.spaces[graph.phases[phase].space].kind {
         SpaceKind::RowTiles | SpaceKind::Experts => (experts, 1),
         SpaceKind::Sends | SpaceKind::Arrivals => (experts, ranks),
-        SpaceKind::Blocks => (1, 1),
+        SpaceKind::Blocks | SpaceKind::Chunks => (graph.sizes.chunks as u32, 1),
     }
 }
 

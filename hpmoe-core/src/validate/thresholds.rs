@@ -128,7 +128,7 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
                 SpaceKind::Arrivals if !signal.remote => Rows::Received,
                 SpaceKind::Sends if signal.remote => Rows::Received,
                 SpaceKind::Arrivals | SpaceKind::Sends => Rows::Slots,
-                SpaceKind::Blocks => Rows::Tokens,
+                SpaceKind::Blocks | SpaceKind::Chunks => Rows::Tokens,
             };
             match (touches, rank_rows(checked, signal.counter)) {
                 (Rows::Received, Rows::Received) | (Rows::Tokens, Rows::Tokens) => Some(Sum::rows(tiles)),

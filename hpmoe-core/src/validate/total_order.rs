@@ -1,9 +1,10 @@
 //! One order of all entries of all ranks, which rules out deadlock.
 
 use super::Violation;
-use crate::analyze::{CheckedGraph, Index};
+use crate::analyze::{CheckedGraph, Index, Whose};
+use crate::graph::CHUNK_BUFFERS;
 use crate::ids::{CounterId, PhaseId};
-use crate::schedule::{Entry, Order, Schedule};
+use crate::schedule::{Entry, Order, Schedule, chunk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most entries, over all ranks, for which each rank is looked at by itself.
@@ -66,7 +67,8 @@ fn cycle(
     for (number, entry) in entries.iter().enumerate() {
         of_phase.entry(entry.phase).or_default().push(number);
     }
-    let experts = checked.graph().sizes.experts / order.ranks as usize;
+    let graph = checked.graph();
+    let experts = graph.sizes.local_experts(order.ranks as usize);
     let counters = checked.counters().len() * experts;
     // Entries that are walked together are one.
     let mut heads: Vec<usize> = (0..entries.len()).collect();
@@ -77,10 +79,15 @@ fn cycle(
     }
     let entry_node = |rank: u32, number: usize| rank as usize * entries.len() + heads[number];
     let counter_node = |rank: u32, counter: CounterId, index, entry: Entry| {
-        let group = if by_expert(index) { entry.expert as usize } else { 0 };
+        let of_chunk = || chunk(graph, order.ranks, entry) as usize;
+        let group = if by_expert(index) { entry.expert as usize } else { of_chunk() };
         copies as usize * entries.len() + rank as usize * counters + counter.0 as usize * experts + group
     };
-    let mut next: Vec<Vec<usize>> = vec![Vec::new(); copies as usize * (entries.len() + counters)];
+    // A node for each chunk of each rank: its rows are read no more.
+    let chunks = graph.sizes.chunks;
+    let free_node =
+        |rank: u32, chunk: usize| copies as usize * (entries.len() + counters) + rank as usize * chunks + chunk;
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); copies as usize * (entries.len() + counters + chunks)];
     for rank in 0..copies {
         let mut number = 0;
         for (_, queue) in order.queues.iter() {
@@ -89,6 +96,17 @@ fn cycle(
                     next[entry_node(rank, number - 1)].push(entry_node(rank, number));
                 }
                 number += 1;
+            }
+        }
+        for (number, &entry) in entries.iter().enumerate() {
+            let Some(reuse) = checked.reuse() else { break };
+            let of_chunk = chunk(graph, order.ranks, entry) as usize;
+            if entry.phase == reuse.frees {
+                next[entry_node(rank, number)].push(free_node(rank, of_chunk));
+            }
+            if let (Some(whose), Some(before)) = (reuse.waits[entry.phase], of_chunk.checked_sub(CHUNK_BUFFERS)) {
+                let at = if whose == Whose::Peer { (rank + entry.peer_offset) % copies } else { rank };
+                next[free_node(at, before)].push(entry_node(rank, number));
             }
         }
         for &(phase, counter, index, remote) in &links.signals {

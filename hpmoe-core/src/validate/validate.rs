@@ -4,6 +4,7 @@ use super::budgets::budgets;
 use super::coverage::coverage;
 use super::forms::forms;
 use super::joins::joins;
+use super::reuse::reuse;
 use super::structure::structure;
 use super::thresholds::thresholds;
 use super::total_order::total_order;
@@ -46,6 +47,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     }
     joins(checked, &schedule, &mut found);
     coverage(checked, &schedule, &mut found);
+    reuse(checked, &mut found);
     total_order(checked, &schedule, &mut found);
     thresholds(checked, &schedule, &mut found);
     budgets(checked, &schedule, &mut found);

@@ -1,7 +1,7 @@
 //! What can be wrong with a schedule, as data.
 
 use crate::analyze::Need;
-use crate::ids::{CounterId, PartId, PhaseId, RoleId};
+use crate::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
 use crate::schedule::{Entry, Unit};
 
 /// One broken promise. [`Violation::text`] puts it into words.
@@ -108,6 +108,22 @@ pub enum Violation {
         phase: PhaseId,
         /// The counter.
         counter: CounterId,
+    },
+    /// Chunks take memory in turn, and nobody tells when it is free.
+    NoWord,
+    /// Rows of a chunk may still be in use when their memory is said to be free.
+    FreedEarly {
+        /// The phase that uses them.
+        phase: PhaseId,
+        /// Their tensor.
+        tensor: TensorId,
+    },
+    /// Rows of a chunk may be written while those of another one lie there.
+    WrittenEarly {
+        /// The phase that writes.
+        phase: PhaseId,
+        /// Their tensor.
+        tensor: TensorId,
     },
     /// A number that doesn't fit its field, or memory that a rank doesn't have.
     TooLarge {

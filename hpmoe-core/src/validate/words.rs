@@ -3,7 +3,7 @@
 use super::Violation;
 use crate::analyze::{CheckedGraph, Need};
 use crate::graph::SpaceKind;
-use crate::ids::{CounterId, PhaseId};
+use crate::ids::{CounterId, PhaseId, TensorId};
 use crate::schedule::{Entry, Unit};
 use std::fmt::Write as _;
 
@@ -14,6 +14,7 @@ impl Violation {
         let phase = |id: &PhaseId| phase(checked, *id);
         let counter = |id: &CounterId| counter(checked, *id);
         let entry = |of: &Entry| entry(checked, *of);
+        let name = |id: &TensorId| format!("`{}`", checked.graph().tensors[*id].name);
         match self {
             Self::Roles { unit, cores } => {
                 let unit = match unit {
@@ -62,6 +63,13 @@ impl Violation {
             Self::Unawaited { phase: id, counter: of } => {
                 format!("{} signals {}, and nobody waits for it", phase(id), counter(of))
             }
+            Self::NoWord => "chunks take memory in turn, and no phase tells when it is free".to_owned(),
+            Self::FreedEarly { phase: id, tensor } => {
+                format!("{} may still use a chunk's rows of {} when they are said to be free", phase(id), name(tensor))
+            }
+            Self::WrittenEarly { phase: id, tensor } => {
+                format!("{} may write rows of {} before those of another chunk are free", phase(id), name(tensor))
+            }
             Self::TooLarge { ranks, what, value, limit } => {
                 format!("{ranks} ranks: {what} would be {value}, at most {limit} fit")
             }
@@ -84,7 +92,8 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
     let phase = &graph.phases[entry.phase];
     let name = format!("{} (phase {})", graph.tasks[phase.task].name, entry.phase.0);
     match graph.spaces[phase.space].kind {
-        SpaceKind::Blocks => name,
+        SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.chunks > 1 => format!("{name} of chunk {}", entry.expert),
+        SpaceKind::Blocks | SpaceKind::Chunks => name,
         SpaceKind::RowTiles | SpaceKind::Experts => format!("{name} of expert {}", entry.expert),
         SpaceKind::Sends => format!("{name} to expert {} of peer +{}", entry.expert, entry.peer_offset),
         SpaceKind::Arrivals => format!("{name} of expert {} from peer +{}", entry.expert, entry.peer_offset),

@@ -1,11 +1,13 @@
 pub const HPMOE_ABI: u32 = 1;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_READY_WORD: u32 = 65535;
+pub const HPMOE_FREED_WORD: u32 = 65534;
 pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;
 pub const HPMOE_SENDS: HpmoeSpaceKind = 1;
 pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
 pub const HPMOE_BLOCKS: HpmoeSpaceKind = 3;
 pub const HPMOE_EXPERTS: HpmoeSpaceKind = 4;
+pub const HPMOE_CHUNKS: HpmoeSpaceKind = 5;
 pub type HpmoeSpaceKind = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -21,7 +23,8 @@ pub struct HpmoeDescriptor {
     pub core_count: u16,
     pub column_rows: u32,
     pub more: u32,
-    pub reserved: [u32; 8usize],
+    pub chunk: u32,
+    pub reserved: [u32; 7usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -63,8 +66,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::more",
     ][::core::mem::offset_of!(HpmoeDescriptor, more) - 28usize];
     [
+        "Offset of field: HpmoeDescriptor::chunk",
+    ][::core::mem::offset_of!(HpmoeDescriptor, chunk) - 32usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 32usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 36usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -168,6 +174,7 @@ pub struct HpmoeLaunch {
     pub counter_bases: u64,
     pub counters: u64,
     pub ready: u64,
+    pub freed: u64,
     pub abort: u64,
     pub records: u64,
     pub time_limit: u64,
@@ -179,7 +186,10 @@ pub struct HpmoeLaunch {
     pub tokens: u32,
     pub aic: u32,
     pub aiv: u32,
-    pub reserved: [u32; 8usize],
+    pub chunks: u32,
+    pub chunk_tokens: u32,
+    pub chunk_experts: u32,
+    pub reserved: [u32; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -225,41 +235,53 @@ const _: () = {
         "Offset of field: HpmoeLaunch::ready",
     ][::core::mem::offset_of!(HpmoeLaunch, ready) - 96usize];
     [
+        "Offset of field: HpmoeLaunch::freed",
+    ][::core::mem::offset_of!(HpmoeLaunch, freed) - 104usize];
+    [
         "Offset of field: HpmoeLaunch::abort",
-    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 104usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 112usize];
     [
         "Offset of field: HpmoeLaunch::records",
-    ][::core::mem::offset_of!(HpmoeLaunch, records) - 112usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, records) - 120usize];
     [
         "Offset of field: HpmoeLaunch::time_limit",
-    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 120usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 128usize];
     [
         "Offset of field: HpmoeLaunch::counter_count",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 128usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 136usize];
     [
         "Offset of field: HpmoeLaunch::launch",
-    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 132usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 140usize];
     [
         "Offset of field: HpmoeLaunch::rank",
-    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 136usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 144usize];
     [
         "Offset of field: HpmoeLaunch::ranks",
-    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 140usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 148usize];
     [
         "Offset of field: HpmoeLaunch::local_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 144usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 152usize];
     [
         "Offset of field: HpmoeLaunch::tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 148usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 156usize];
     [
         "Offset of field: HpmoeLaunch::aic",
-    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 152usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 160usize];
     [
         "Offset of field: HpmoeLaunch::aiv",
-    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 156usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 164usize];
+    [
+        "Offset of field: HpmoeLaunch::chunks",
+    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 168usize];
+    [
+        "Offset of field: HpmoeLaunch::chunk_tokens",
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 172usize];
+    [
+        "Offset of field: HpmoeLaunch::chunk_experts",
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 176usize];
     [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 160usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 180usize];
 };
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

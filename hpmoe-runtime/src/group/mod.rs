@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hpmoe_kernels::{Ranks, Route};
 
-use crate::layout::Sizes;
+use crate::layout::{Sizes, received};
 use crate::{Argument, KernelTables, LaunchError, Report, check};
 use launch::Step;
 use session::Session;
@@ -85,8 +85,8 @@ impl Group {
         self
     }
 
-    /// Room for `rows` received rows on each rank. Default: as many as any routing can need, which is ranks · `TOKENS` ·
-    /// min(`TOP_K`, experts of a rank).
+    /// Room for `rows` received rows on each rank; of a kernel that cuts tokens into chunks, of each chunk. Default: as many as any routing can need, which is ranks · `TOKENS` ·
+    /// min(`TOP_K`, experts of a rank), with ⌈`TOKENS` / chunks⌉ where there are chunks.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);
@@ -171,7 +171,8 @@ impl Group {
 }
 
 fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>]) -> LaunchError {
-    let received = row.iter().flat_map(|(route, _)| route.ranks().into_iter().map(|rank| route.received(rank)));
+    let of = |route: &Route| route.ranks().into_iter().map(|rank| received(tables, route, rank)).max();
+    let received = row.iter().filter_map(|(route, _)| of(route));
     LaunchError::Memory {
         kernel: tables.name,
         bytes,

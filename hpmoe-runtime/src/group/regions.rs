@@ -36,7 +36,11 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
             Memory::Workspace => workspace + *at as u64,
             Memory::Symmetric => heap + *at as u64,
         },
-        bytes: rows_of(tensor.extent, route, rank) * row_bytes(tensor),
+        bytes: row_bytes(tensor)
+            * match tensor.memory {
+                Memory::Workspace | Memory::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.extent),
+                _ => rows_of(tensor.extent, route, rank),
+            },
         rank: number(rank),
         symmetric: matches!(tensor.memory, Memory::Symmetric | Memory::Shared(_)),
         writable: tensor.writable || !matches!(tensor.memory, Memory::Argument(_)),
@@ -44,13 +48,14 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
     tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
 }
 
-/// Counters, ready words and the abort word.
-fn words(session: &mut Session, rank: Rank) -> [Region; 3] {
+/// Counters, words of peers and the abort word.
+fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
     [
         ("counters", plan.counters_at, plan.counter_bytes()),
         ("ready words", plan.ready_at, session.ranks.len() * LINE),
+        ("freed words", plan.freed_at, session.sizes.freed_words() * LINE),
         ("abort word", plan.abort_at, LINE),
     ]
     .map(|(name, at, bytes)| Region {

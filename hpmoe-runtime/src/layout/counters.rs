@@ -33,7 +33,7 @@ impl Counters {
     }
 }
 
-/// Counters of an array. Row tiles of all experts of a rank are at most `capacity / height` full ones and one short one
+/// Counters of an array: each chunk has its own. Row tiles of all experts of a rank are at most `capacity / height` full ones and one short one
 /// for each expert.
 fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
     let length = match grid {
@@ -42,9 +42,10 @@ fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
             (sizes.capacity / height).saturating_add(sizes.local_experts).saturating_mul(columns as usize)
         }
         Grid::Experts => sizes.local_experts,
-        Grid::Blocks { height } => sizes.tokens.div_ceil(height as usize),
+        Grid::Blocks { height } => sizes.chunk_tokens.div_ceil(height as usize),
         Grid::Rank => 1,
     };
+    let length = length.saturating_mul(sizes.chunks);
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
@@ -58,11 +59,13 @@ mod tests {
         let spaces = [SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }];
         let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank]
             .map(|grid| CounterTable { name: "", grid });
-        let sizes = Sizes { ranks: 2, local_experts: 4, top_k: 2, tokens: 100, capacity: 400 };
+        let sizes = Sizes { ranks: 2, local_experts: 4, top_k: 2, chunks: 1, chunk_tokens: 100, capacity: 400 };
         let counters = Counters::new(&arrays, &spaces, &sizes);
         assert_eq!(counters.bases, [0, 32, 36, 43]);
         assert_eq!(counters.count, 44);
         assert!(counters.can_be_numbered());
+        let chunked = Counters::new(&arrays, &spaces, &Sizes { chunks: 3, ..sizes });
+        assert_eq!((&chunked.bases[..], chunked.count), (&[0, 96, 108, 129][..], 132));
         let endless = Counters::new(&arrays, &spaces, &Sizes { capacity: usize::MAX, ..sizes });
         assert!(!endless.can_be_numbered());
     }

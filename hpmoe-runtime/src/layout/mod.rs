@@ -26,40 +26,61 @@ pub(crate) struct Sizes {
     pub(crate) local_experts: usize,
     /// Experts of each token.
     pub(crate) top_k: usize,
-    /// Tokens of a rank.
-    pub(crate) tokens: usize,
-    /// Rows received by a rank.
+    /// Chunks of the tokens of a rank.
+    pub(crate) chunks: usize,
+    /// Tokens of a chunk of a rank.
+    pub(crate) chunk_tokens: usize,
+    /// Rows of a chunk received by a rank.
     pub(crate) capacity: usize,
 }
+
+/// Rows of so many chunks have memory at a time.
+pub(crate) const CHUNK_BUFFERS: usize = 2;
 
 impl Sizes {
     /// For a kernel on a number of ranks that divides its experts. Without a given capacity, no load exceeds it: every
     /// token of every rank may go to as many experts of one rank as a token has, or as there are.
     pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>) -> Self {
         let local_experts = tables.experts / ranks;
-        let lossless = ranks * tables.tokens * tables.top_k.min(local_experts);
+        let chunk_tokens = tables.tokens.div_ceil(tables.chunks);
+        let lossless = ranks * chunk_tokens * tables.top_k.min(local_experts);
         Self {
             ranks,
             local_experts,
             top_k: tables.top_k,
-            tokens: tables.tokens,
+            chunks: tables.chunks,
+            chunk_tokens,
             capacity: capacity.unwrap_or(lossless),
         }
     }
 
-    /// Most rows of a tensor.
-    pub(crate) const fn rows(&self, extent: Extent) -> usize {
+    /// Words of peers that tell which chunks they read no more.
+    pub(crate) const fn freed_words(&self) -> usize {
+        if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
+    }
+
+    /// Rows that there is memory for in a tensor of the kernel.
+    pub(crate) fn rows(&self, extent: Extent) -> usize {
+        let buffers = self.chunks.min(CHUNK_BUFFERS);
         match extent {
-            Extent::Token => self.tokens,
-            Extent::Slot => self.tokens * self.top_k,
-            Extent::Received => self.capacity,
+            Extent::Token => self.chunk_tokens * buffers,
+            Extent::Slot => self.chunk_tokens * self.top_k * buffers,
+            Extent::Received => self.capacity.saturating_mul(buffers),
             Extent::Expert(height) => self.local_experts * height as usize,
             Extent::Matrix(height) => height as usize,
         }
     }
 }
 
-/// Rows of a tensor on a rank in one launch.
+/// Most rows of a chunk that a rank receives.
+pub(crate) fn received(tables: &KernelTables, route: &Route, rank: Rank) -> usize {
+    match tables.chunks {
+        1 => route.received(rank),
+        chunks => (0..chunks).map(|chunk| route.chunk(chunk, chunks).received(rank)).max().unwrap_or(0),
+    }
+}
+
+/// Rows of a caller's tensor on a rank in one launch, and of a kernel's that is not cut into chunks.
 pub(crate) fn rows_of(extent: Extent, route: &Route, rank: Rank) -> usize {
     match extent {
         Extent::Token => route.tokens(rank),

@@ -11,12 +11,16 @@ use crate::tables::{Memory, TensorTable};
 pub(crate) struct Plan {
     /// Of each tensor, in the workspace or the heap; zero for arguments.
     pub(crate) tensors: Vec<usize>,
+    /// Most rows of a chunk that a rank receives.
+    pub(crate) capacity: usize,
     /// Counters of a set.
     pub(crate) counters: Counters,
     /// Two sets of counters, in the heap.
     pub(crate) counters_at: usize,
     /// A word per peer, in the heap.
     pub(crate) ready_at: usize,
+    /// Another one, where chunks take memory in turn.
+    pub(crate) freed_at: usize,
     /// One word, in the heap.
     pub(crate) abort_at: usize,
     /// Bytes of the heap.
@@ -41,8 +45,20 @@ impl Plan {
         let counters = Counters::new(tables.counters, tables.spaces, sizes);
         let counters_at = heap.take(2 * counters.count as usize * LINE);
         let ready_at = heap.take(sizes.ranks * LINE);
+        let freed_at = heap.take(sizes.freed_words() * LINE);
         let abort_at = heap.take(LINE);
-        Self { tensors, counters, counters_at, ready_at, abort_at, heap: heap.end(), workspace: workspace.end() }
+        let capacity = sizes.capacity;
+        Self {
+            tensors,
+            capacity,
+            counters,
+            counters_at,
+            ready_at,
+            freed_at,
+            abort_at,
+            heap: heap.end(),
+            workspace: workspace.end(),
+        }
     }
 
     /// Bytes of both sets of counters.
@@ -70,6 +86,7 @@ mod tests {
         fn nothing_overlaps_and_all_starts_on_a_line(
             ranks in 1_usize..=8,
             tokens in 0_usize..200,
+            chunks in 1_usize..4,
             capacity in 0_usize..500,
             kinds in prop::collection::vec((0..4_usize, any::<bool>(), 1_u32..2000), 0..8),
         ) {
@@ -82,7 +99,7 @@ mod tests {
                 })
                 .collect();
             let tables = KernelTables { tensors: tensors.leak(), ..TABLES };
-            let sizes = Sizes { ranks, local_experts: 2, top_k: 2, tokens, capacity };
+            let sizes = Sizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity };
             let plan = Plan::new(&tables, &sizes);
             for memory in [Memory::Symmetric, Memory::Workspace] {
                 let mut spans: Vec<(usize, usize)> = tables
@@ -97,6 +114,7 @@ mod tests {
                     end = plan.heap;
                     spans.push((plan.counters_at, plan.counter_bytes()));
                     spans.push((plan.ready_at, ranks * LINE));
+                    spans.push((plan.freed_at, sizes.freed_words() * LINE));
                     spans.push((plan.abort_at, LINE));
                 }
                 spans.sort_unstable();

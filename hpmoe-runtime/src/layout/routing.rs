@@ -2,28 +2,88 @@
 
 use hpmoe_kernels::{Expert, Rank, Route};
 
+use super::CHUNK_BUFFERS;
 use crate::abi::{HpmoeExpert, HpmoePair};
 
-/// Rows of each of the rank's experts.
-pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
-    let expert = |e| HpmoeExpert { first: word(route.pair(Rank::new(0), e).base), rows: word(route.expert_rows(e)) };
-    route.experts_of(rank).map(expert).collect()
+/// The chunks of a route.
+pub(crate) struct Chunks {
+    routes: Vec<Route>,
+    /// Most rows of a chunk that a rank receives.
+    capacity: usize,
 }
 
-/// What the rank sends, by owner and its expert.
-pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
-    route.experts().map(|e| HpmoePair { order: word(route.pair(rank, e).order), ..pair(route, rank, e) }).collect()
+impl Chunks {
+    pub(crate) fn new(route: &Route, count: usize, capacity: usize) -> Self {
+        let routes = match count {
+            1 => vec![route.clone()],
+            _ => (0..count).map(|chunk| route.chunk(chunk, count)).collect(),
+        };
+        Self { routes, capacity }
+    }
+
+    /// In order.
+    pub(crate) fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Each chunk with the row where its memory begins.
+    fn halves(&self) -> impl Iterator<Item = (usize, &Route)> {
+        let half = |(chunk, route)| (chunk % CHUNK_BUFFERS * self.capacity, route);
+        self.routes.iter().enumerate().map(half)
+    }
 }
 
-/// What the rank receives, by source and own expert.
-pub(crate) fn arrivals(route: &Route, rank: Rank) -> Vec<HpmoePair> {
-    let from = |source| route.experts_of(rank).map(move |e| pair(route, source, e));
-    route.ranks().into_iter().flat_map(from).collect()
+/// Rows of each of the rank's experts, chunk by chunk.
+pub(crate) fn experts(chunks: &Chunks, rank: Rank) -> Vec<HpmoeExpert> {
+    let of_chunk = |(half, route): (usize, &Route)| -> Vec<HpmoeExpert> {
+        let first = |e| half + route.pair(Rank::new(0), e).base;
+        let expert = |e| HpmoeExpert { first: word(first(e)), rows: word(route.expert_rows(e)) };
+        route.experts_of(rank).map(expert).collect()
+    };
+    chunks.halves().flat_map(of_chunk).collect()
 }
 
-fn pair(route: &Route, source: Rank, expert: Expert) -> HpmoePair {
+/// What the rank sends, by owner, chunk and expert of the owner.
+pub(crate) fn sends(chunks: &Chunks, rank: Rank) -> Vec<HpmoePair> {
+    let before = |before: &mut usize, route: &Route| {
+        let order = *before;
+        *before += route.order(rank).len();
+        Some(order)
+    };
+    let orders: Vec<usize> = chunks.routes.iter().scan(0, before).collect();
+    let to = |owner: Rank| {
+        let of_chunk = move |((half, route), order): ((usize, &Route), &usize)| -> Vec<HpmoePair> {
+            let place = |e| word(order + route.pair(rank, e).order);
+            route.experts_of(owner).map(|e| HpmoePair { order: place(e), ..pair((half, route), rank, e) }).collect()
+        };
+        chunks.halves().zip(&orders).flat_map(of_chunk).collect::<Vec<_>>()
+    };
+    chunks.routes[0].ranks().into_iter().flat_map(to).collect()
+}
+
+/// What the rank receives, by source, chunk and own expert.
+pub(crate) fn arrivals(chunks: &Chunks, rank: Rank) -> Vec<HpmoePair> {
+    let from = |source| {
+        let of_chunk = move |(half, route): (usize, &Route)| -> Vec<HpmoePair> {
+            route.experts_of(rank).map(|e| pair((half, route), source, e)).collect()
+        };
+        chunks.halves().flat_map(of_chunk).collect::<Vec<_>>()
+    };
+    chunks.routes[0].ranks().into_iter().flat_map(from).collect()
+}
+
+/// Slots of the rank by expert, chunk after chunk, counted from the first of the chunk.
+pub(crate) fn order(chunks: &Chunks, rank: Rank) -> Vec<i32> {
+    let of_chunk = |route: &Route| -> Vec<i32> {
+        let first = word(route.first_token(rank) * route.top_k());
+        route.order(rank).iter().map(|slot| slot - first).collect()
+    };
+    chunks.routes.iter().flat_map(of_chunk).collect()
+}
+
+fn pair((half, route): (usize, &Route), source: Rank, expert: Expert) -> HpmoePair {
     let pair = route.pair(source, expert);
-    HpmoePair { rows: word(pair.rows), at: word(pair.at), base: word(pair.base), order: 0 }
+    HpmoePair { rows: word(pair.rows), at: word(pair.at), base: word(half + pair.base), order: 0 }
 }
 
 /// A row number as kernels read it.
@@ -39,7 +99,7 @@ mod tests {
     #[test]
     fn pairs_lie_by_peer_and_expert() {
         // Rank 0 sends to experts 0, 1 | 1, 3; rank 1 to 2, 1.
-        let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
+        let route = Chunks::new(&route(&[&[0, 1, 1, 3], &[2, 1]], 4), 1, 4);
         let numbers = |pairs: Vec<HpmoePair>| -> Vec<[i32; 4]> {
             pairs.iter().map(|p| [p.rows, p.at, p.base, p.order]).collect()
         };
@@ -49,5 +109,22 @@ mod tests {
         assert_eq!(numbers(arrivals(&route, zero)), [[1, 0, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [1, 2, 1, 0]]);
         let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();
         assert_eq!(rows, [(0, 1), (1, 3)]);
+    }
+
+    #[test]
+    fn chunks_lie_in_two_halves() {
+        // Of three chunks with one token of each rank; rank 1 has none in the last two.
+        let route = Chunks::new(&route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4), 3, 10);
+        let (zero, one) = (Rank::new(0), Rank::new(1));
+        let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();
+        assert_eq!(rows, [(0, 1), (1, 2), (10, 0), (10, 1), (0, 1), (1, 0)]);
+        let numbers: Vec<_> = sends(&route, zero).iter().map(|p| (p.rows, p.base, p.order)).collect();
+        let to_zero = [(1, 0, 0), (1, 1, 1), (0, 10, 2), (1, 10, 2), (1, 0, 4), (0, 1, 5)];
+        let to_one = [(0, 0, 2), (0, 1, 2), (0, 10, 3), (1, 10, 3), (1, 0, 5), (0, 1, 6)];
+        assert_eq!(numbers, [to_zero, to_one].concat());
+        assert_eq!(order(&route, zero), [0, 1, 0, 1, 0, 1]);
+        let from_one: Vec<_> = arrivals(&route, zero)[6..].iter().map(|p| (p.rows, p.at)).collect();
+        assert_eq!(from_one, [(0, 1), (1, 1), (0, 0), (0, 1), (0, 1), (0, 0)]);
+        assert_eq!(order(&route, one), [1, 0]);
     }
 }

@@ -1,9 +1,10 @@
 //! How many items each group of an iteration space has.
 
 use hpmoe_kernels::route::Pair;
-use hpmoe_kernels::{Expert, Rank, Route};
+use hpmoe_kernels::{Rank, Route};
 
-use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_EXPERTS, HPMOE_ROW_TILES, HPMOE_SENDS};
+use super::CHUNK_BUFFERS;
+use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ROW_TILES, HPMOE_SENDS};
 use crate::tables::SpaceTable;
 
 /// The extents of a space on one rank.
@@ -17,30 +18,33 @@ pub(crate) struct Extents {
     pub(crate) counted: Vec<i32>,
 }
 
-/// The extents of a space on `rank`.
-pub(crate) fn extents(space: &SpaceTable, route: &Route, rank: Rank) -> Extents {
+/// The extents of a space on `rank`, for the chunks of a route.
+pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Extents {
     let height = space.height as usize;
-    let row_tiles = |e: Expert| route.expert_rows(e).div_ceil(height);
-    let pieces = |source, e| pieces(route.pair(source, e), height);
-    let ranks = route.ranks();
+    let row_tiles = |owner| {
+        let of_chunk = move |route: &Route| route.experts_of(owner).map(|e| route.expert_rows(e)).collect::<Vec<_>>();
+        chunks.iter().flat_map(of_chunk).map(|rows| rows.div_ceil(height)).collect::<Vec<_>>()
+    };
+    let pieces = |source, owner| {
+        let of_chunk = move |route: &Route| route.experts_of(owner).map(|e| route.pair(source, e)).collect::<Vec<_>>();
+        chunks.iter().flat_map(of_chunk).map(|pair| pieces(pair, height)).collect::<Vec<_>>()
+    };
+    let ranks = || chunks[0].ranks().into_iter();
+    let groups = chunks[0].local_experts() * chunks.len();
     match space.kind {
-        HPMOE_ROW_TILES => Extents {
-            peer_items: ranks
-                .into_iter()
-                .flat_map(|owner| {
-                    let mut firsts = firsts(route.experts_of(owner).map(row_tiles));
-                    firsts.pop();
-                    firsts
-                })
-                .collect(),
-            ..plain(route.experts_of(rank).map(row_tiles))
-        },
-        HPMOE_SENDS => pairs(route, route.experts().map(|e| pieces(rank, e))),
-        HPMOE_ARRIVALS => {
-            pairs(route, ranks.into_iter().flat_map(|source| route.experts_of(rank).map(move |e| pieces(source, e))))
+        HPMOE_ROW_TILES => {
+            let of_peer = |owner| {
+                let mut firsts = firsts(row_tiles(owner).into_iter());
+                firsts.pop();
+                firsts
+            };
+            Extents { peer_items: ranks().flat_map(of_peer).collect(), ..plain(row_tiles(rank).into_iter()) }
         }
-        HPMOE_EXPERTS => plain(route.experts_of(rank).map(|_| 1)),
-        HPMOE_BLOCKS => plain(std::iter::once(route.tokens(rank).div_ceil(height))),
+        HPMOE_SENDS => pairs(groups, ranks().flat_map(|owner| pieces(rank, owner))),
+        HPMOE_ARRIVALS => pairs(groups, ranks().flat_map(|source| pieces(source, rank))),
+        HPMOE_EXPERTS => plain((0..groups).map(|_| 1)),
+        HPMOE_BLOCKS => plain(chunks.iter().map(|route| route.tokens(rank).div_ceil(height))),
+        HPMOE_CHUNKS => plain((0..chunks.len()).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks.len()))),
         kind => unreachable!("the compiler knows no space of kind {kind}"),
     }
 }
@@ -51,10 +55,10 @@ fn plain(items: impl Iterator<Item = usize>) -> Extents {
     Extents { first_items, peer_items: Vec::new(), counted }
 }
 
-/// Groups are pairs of a peer and one of its, or the own, experts.
-fn pairs(route: &Route, items: impl Iterator<Item = usize>) -> Extents {
+/// Groups are pairs of a peer and one of its, or the own, `local` experts.
+fn pairs(local: usize, items: impl Iterator<Item = usize>) -> Extents {
     let extents = plain(items);
-    let (local, groups) = (route.local_experts(), extents.counted.len());
+    let groups = extents.counted.len();
     let mut counted = vec![0; groups];
     let mut sum = 0;
     for group in (0..local).flat_map(|expert| (expert..groups).step_by(local)) {
@@ -86,7 +90,7 @@ mod tests {
     use crate::testing::route;
 
     fn on_rank_0(kind: u32, route: &Route) -> Extents {
-        extents(&SpaceTable { kind, height: 2 }, route, Rank::new(0))
+        extents(&SpaceTable { kind, height: 2 }, std::slice::from_ref(route), Rank::new(0))
     }
 
     #[test]

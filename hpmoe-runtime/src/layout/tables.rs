@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::{Rank, Route};
 
+use super::routing::Chunks;
 use super::{Plan, routing, spaces};
 use crate::KernelTables;
 use crate::abi::{HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
@@ -54,29 +55,35 @@ impl RankTables {
             Place::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
-        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().map(|space| arenas.space(space, route, rank)).collect();
+        let chunks = Chunks::new(route, tables.chunks, plan.capacity);
+        let spaces: Vec<HpmoeSpace> =
+            tables.spaces.iter().map(|space| arenas.space(space, chunks.routes(), rank)).collect();
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
             tensors: arenas.add("tensors", &tensors),
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
-            starts: arenas.add("starts", &starts(tables, route, rank)),
-            experts: arenas.add("experts", &routing::experts(route, rank)),
-            sends: arenas.add("sends", &routing::sends(route, rank)),
-            arrivals: arenas.add("arrivals", &routing::arrivals(route, rank)),
-            order: arenas.add("order", route.order(rank)),
+            starts: arenas.add("starts", &starts(tables, chunks.routes(), rank)),
+            experts: arenas.add("experts", &routing::experts(&chunks, rank)),
+            sends: arenas.add("sends", &routing::sends(&chunks, rank)),
+            arrivals: arenas.add("arrivals", &routing::arrivals(&chunks, rank)),
+            order: arenas.add("order", &routing::order(&chunks, rank)),
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
             counters: plan.counters_at as u64,
             ready: plan.ready_at as u64,
+            freed: plan.freed_at as u64,
             abort: plan.abort_at as u64,
             records: addresses.records,
             time_limit,
             counter_count: plan.counters.count,
             rank: small(rank.id()),
             ranks: schedule.ranks,
-            local_experts: small(route.local_experts()),
+            local_experts: small(route.local_experts() * tables.chunks),
             tokens: small(route.tokens(rank)),
+            chunks: small(tables.chunks),
+            chunk_tokens: small(route.tokens(rank).div_ceil(tables.chunks)),
+            chunk_experts: small(route.local_experts()),
             aic: tables.aic,
             aiv: tables.aiv,
             ..Zeroable::zeroed()
@@ -116,8 +123,8 @@ impl Arenas {
         address
     }
 
-    fn space(&mut self, space: &SpaceTable, route: &Route, rank: Rank) -> HpmoeSpace {
-        let extents = spaces::extents(space, route, rank);
+    fn space(&mut self, space: &SpaceTable, chunks: &[Route], rank: Rank) -> HpmoeSpace {
+        let extents = spaces::extents(space, chunks, rank);
         let peer_items = match &extents.peer_items[..] {
             [] => 0,
             items => self.add("items of peers", items),
@@ -133,9 +140,9 @@ impl Arenas {
 }
 
 /// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
-fn starts(tables: &KernelTables, route: &Route, rank: Rank) -> Vec<u32> {
+fn starts(tables: &KernelTables, chunks: &[Route], rank: Rank) -> Vec<u32> {
     let items = |space: u32| {
-        let extents = spaces::extents(&tables.spaces[space as usize], route, rank);
+        let extents = spaces::extents(&tables.spaces[space as usize], chunks, rank);
         extents.first_items.last().map_or(0, |&all| all.unsigned_abs())
     };
     let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);

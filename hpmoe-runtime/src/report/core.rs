@@ -3,8 +3,8 @@
 use super::Site;
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED,
-    HPMOE_WAITING, HpmoeRecord,
+    HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING,
+    HPMOE_STOPPED, HPMOE_WAITING, HpmoeRecord,
 };
 
 /// What one core was doing.
@@ -75,6 +75,12 @@ impl Gist {
         let HpmoeRecord { counter, need, have, .. } = record;
         let (before, after) = if *counter == HPMOE_READY_WORD {
             (format!("{verb} rank "), format!(" to start launch {need} (it has started {have}) in {call}"))
+        } else if *counter == HPMOE_FREED_WORD {
+            // Words go on from launch to launch.
+            let chunks = tables.chunks as i32;
+            let (need, have) = (need % chunks, have - (need - need % chunks));
+            let read = if have > 0 { format!("it has {have}") } else { "it has none".to_owned() };
+            (format!("{verb} rank "), format!(" to be through with {need} chunks ({read}) in {call}"))
         } else {
             let name = tables.counters.get(*counter as usize).map_or("an unknown counter", |counter| counter.name);
             (format!("{verb} `{name}`["), format!("] (has {have}, needs {need}) in {call}"))

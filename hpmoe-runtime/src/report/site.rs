@@ -1,7 +1,9 @@
 //! Which call of the taskflow a core was in, in the user's words.
 
 use crate::KernelTables;
-use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord};
+use crate::abi::{
+    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord,
+};
 use crate::tables::PhaseTable;
 
 /// Where a record was written.
@@ -40,18 +42,26 @@ impl<'a> Site<'a> {
 
     fn tile(&self, phase: &PhaseTable, record: &HpmoeRecord) -> String {
         let HpmoeRecord { item, column, .. } = record;
-        let (group, own) = (record.group as usize, self.tables.experts / self.ranks);
-        let first = self.rank * own;
-        let what = match self.tables.spaces.get(phase.space as usize).map(|space| space.kind) {
-            Some(HPMOE_BLOCKS) => format!("block {item} of tokens"),
-            Some(HPMOE_SENDS) => format!("piece {item} for expert {group}"),
-            Some(HPMOE_ARRIVALS) => {
-                format!("piece {item} from rank {} for expert {}", group / own, first + group % own)
-            }
-            Some(HPMOE_EXPERTS) => format!("all rows of expert {}", first + group),
-            _ => format!("row tile {item} of expert {}", first + group),
+        let (group, own) = (record.group as usize, (self.tables.experts / self.ranks).max(1));
+        let kind = self.tables.spaces.get(phase.space as usize).map(|space| space.kind);
+        // Experts are counted once for each chunk.
+        let local = own * self.tables.chunks;
+        let (peer, expert) = (group / local, group % own);
+        let (chunk, first) = match kind {
+            Some(HPMOE_BLOCKS | HPMOE_CHUNKS) => (group, 0),
+            Some(HPMOE_SENDS) => (group % local / own, peer * own),
+            _ => (group % local / own, self.rank * own),
         };
-        format!("{what}, column {column}")
+        let what = match kind {
+            Some(HPMOE_CHUNKS) => return format!("chunk {chunk}"),
+            Some(HPMOE_BLOCKS) => format!("block {item} of tokens"),
+            Some(HPMOE_SENDS) => format!("piece {item} for expert {}", first + expert),
+            Some(HPMOE_ARRIVALS) => format!("piece {item} from rank {peer} for expert {}", first + expert),
+            Some(HPMOE_EXPERTS) => format!("all rows of expert {}", first + expert),
+            _ => format!("row tile {item} of expert {}", first + expert),
+        };
+        let of_chunk = if self.tables.chunks > 1 { format!(" of chunk {chunk}") } else { String::new() };
+        format!("{what}{of_chunk}, column {column}")
     }
 }
 
@@ -65,18 +75,26 @@ mod tests {
 
     #[test]
     fn tiles_are_told_in_the_words_of_their_loops() {
-        let tell = |kind, group| {
+        let tell_of = |chunks, kind, group| {
             let phases = &[PhaseTable { task: "t", source: "t(..)", line: 9, space: 0, starts: &[] }];
             let spaces = vec![SpaceTable { kind, height: 16 }].leak();
-            let tables = KernelTables { phases, spaces, ..TABLES };
+            let tables = KernelTables { phases, spaces, chunks, ..TABLES };
             let record = HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, ..Zeroable::zeroed() };
             Site::new(&tables, 2, 1).call(&record).unwrap()
         };
+        let tell = |kind, group| tell_of(1, kind, group);
         // Two ranks own two experts each.
         assert_eq!(tell(HPMOE_ROW_TILES, 1), "`t` at src/layer.rs:9, row tile 5 of expert 3, column 7: t(..)");
         assert_eq!(tell(HPMOE_SENDS, 1), "`t` at src/layer.rs:9, piece 5 for expert 1, column 7: t(..)");
         assert_eq!(tell(HPMOE_ARRIVALS, 1), "`t` at src/layer.rs:9, piece 5 from rank 0 for expert 3, column 7: t(..)");
         assert_eq!(tell(HPMOE_BLOCKS, 0), "`t` at src/layer.rs:9, block 5 of tokens, column 7: t(..)");
+        let of_chunks =
+            |kind, group| tell_of(3, kind, group).replace("`t` at src/layer.rs:9, ", "").replace(": t(..)", "");
+        assert_eq!(of_chunks(HPMOE_ROW_TILES, 3), "row tile 5 of expert 3 of chunk 1, column 7");
+        assert_eq!(of_chunks(HPMOE_SENDS, 5), "piece 5 for expert 1 of chunk 2, column 7");
+        assert_eq!(of_chunks(HPMOE_ARRIVALS, 8), "piece 5 from rank 1 for expert 2 of chunk 1, column 7");
+        assert_eq!(of_chunks(HPMOE_BLOCKS, 2), "block 5 of tokens of chunk 2, column 7");
+        assert_eq!(of_chunks(HPMOE_CHUNKS, 1), "chunk 1");
     }
 
     #[test]

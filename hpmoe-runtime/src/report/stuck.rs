@@ -166,14 +166,14 @@ mod tests {
 
     #[test]
     fn what_is_alike_is_told_once() {
-        let tables = KernelTables { aic: 24, aiv: 48, ..TABLES };
+        let tables = KernelTables { experts: 16, aic: 24, aiv: 48, ..TABLES };
         let mut cores = vec![record(HPMOE_DONE); 72];
         (24..44).for_each(|core| cores[core] = waits(HPMOE_GAVE_UP, core as u32 - 24));
         let early = |core: usize| HpmoeRecord { phase: 0, ..waits(HPMOE_STOPPED, core as u32 % 2) };
         (44..72).for_each(|core| cores[core] = early(core));
         let report = StuckReport::new(&tables, Duration::from_millis(20), &vec![cores; 16]);
         assert_eq!(report.cores.len(), 16 * 72);
-        assert_eq!(report.cores[16 * 72 - 1].text, report.cores[15 * 72 - 1].text);
+        assert_eq!(report.cores[16 * 72 - 1].gist, report.cores[15 * 72 - 1].gist);
         let text = report.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[2].split(' ').take(6).collect::<Vec<_>>(), ["", "", "rank", "0", "AIV", "0"]);

@@ -15,15 +15,16 @@
  * aligned range of this size are served one after another. */
 #define HPMOE_LINE 512
 
-/* Which tiles an entry runs over. "Local expert" counts the experts of one rank, "pair" is
- * peer * local_experts + local expert. */
+/* Which tiles an entry runs over. A kernel may cut the tokens of each rank into chunks. "Local expert" counts the experts of
+ * one rank once for each chunk, chunk * chunk_experts + expert of the rank; "pair" is peer * local_experts + local expert. */
 enum HpmoeSpaceKind {
     HPMOE_ROW_TILES = 0, /* groups: local experts; items: row tiles of the rows received for the expert          */
     HPMOE_SENDS = 1,     /* groups: pairs (owner, its expert); items: pieces of this rank's rows for that expert, */
                          /* cut at the receiver's row tiles                                                       */
     HPMOE_ARRIVALS = 2,  /* groups: pairs (source, own expert); items: pieces of the rows that came from there    */
-    HPMOE_BLOCKS = 3,    /* one group; items: blocks of consecutive tokens of this rank                           */
-    HPMOE_EXPERTS = 4    /* groups: local experts; items: one, all rows received for the expert, even if none      */
+    HPMOE_BLOCKS = 3,    /* groups: chunks; items: blocks of consecutive tokens of this rank                      */
+    HPMOE_EXPERTS = 4,   /* groups: local experts; items: one, all rows received for the expert, even if none     */
+    HPMOE_CHUNKS = 5     /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
 };
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
@@ -37,13 +38,14 @@ struct HpmoeDescriptor {
     uint16_t kind;        /* HpmoeSpaceKind of that space                                                          */
     uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1         */
     uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call                 */
-    uint32_t expert;      /* local expert, for all kinds but HPMOE_BLOCKS                                          */
+    uint32_t expert;      /* local expert, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS                         */
     uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks                           */
     uint16_t core_first;  /* first core of its kind that shares this queue                                         */
     uint16_t core_count;  /* how many do                                                                           */
     uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1      */
     uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile                  */
-    uint32_t reserved[8];
+    uint32_t chunk;
+    uint32_t reserved[7];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */
@@ -56,11 +58,12 @@ struct HpmoeQueue {
 struct HpmoePair {
     int32_t rows;  /* how many                                                                  */
     int32_t at;    /* their first row among the rows of the expert at its owner                 */
-    int32_t base;  /* the expert's first row among all rows received by its owner               */
+    int32_t base;  /* the expert's first row among all rows that its owner has memory for       */
     int32_t order; /* SENDS: their first place in HpmoeLaunch.order; ARRIVALS: unused, zero     */
 };
 
-/* Rows received for one local expert: [first, first + rows). */
+/* Rows received for one local expert: [first, first + rows) of those that there is memory for. Rows of a chunk lie in the
+ * first or second half, as the chunk's number is even or odd. */
 struct HpmoeExpert {
     int32_t first;
     int32_t rows;
@@ -87,10 +90,13 @@ struct HpmoeLaunch {
     uint64_t experts;      /* GM HpmoeExpert[local_experts]                                                           */
     uint64_t sends;        /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert)                       */
     uint64_t arrivals;     /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank                  */
-    uint64_t order;        /* GM int32[tokens * top_k]: token * top_k + k, sorted by expert, stable                   */
+    uint64_t order;        /* GM int32[tokens * top_k]: token * top_k + k, sorted by local expert, stable; tokens are
+                              numbered from the first of their chunk                                                */
     uint64_t counter_bases;/* GM uint32[counters]: number of the first counter of each counter array                  */
     uint64_t counters;     /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart           */
     uint64_t ready;        /* byte offset in the heap: int32 of the last launch each peer is ready for, HPMOE_LINE apart */
+    uint64_t freed;        /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: launch * chunks + the number
+                              of chunks of that launch, from the first on, that the peer reads no more              */
     uint64_t abort;        /* byte offset in the heap: int32, the number of a launch that is given up                 */
     uint64_t records;      /* GM HpmoeRecord[aic + aiv]                                                               */
     uint64_t time_limit;   /* cycles of the system counter that one wait may take                                     */
@@ -98,18 +104,21 @@ struct HpmoeLaunch {
     int32_t launch;        /* number of this launch, from 1; the set in use is launch mod 2                           */
     uint32_t rank;
     uint32_t ranks;
-    uint32_t local_experts;
+    uint32_t local_experts; /* chunks * chunk_experts                                                                 */
     uint32_t tokens;       /* of this rank                                                                            */
     uint32_t aic;          /* cores that the schedule was made for                                                    */
     uint32_t aiv;
-    uint32_t reserved[8];
+    uint32_t chunks;       /* at least 1                                                                              */
+    uint32_t chunk_tokens; /* of each chunk of this rank; of the last ones fewer, or none                             */
+    uint32_t chunk_experts; /* experts of this rank                                                                   */
+    uint32_t reserved[3];
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */
 enum HpmoeState {
     HPMOE_IDLE = 0,      /* has not started                       */
     HPMOE_RUNNING = 1,   /* inside a tile                         */
-    HPMOE_WAITING = 2,   /* waits for a counter or a ready word   */
+    HPMOE_WAITING = 2,   /* waits for a counter or a peer's word  */
     HPMOE_DONE = 3,      /* left with its queue finished          */
     HPMOE_GAVE_UP = 4,   /* its wait took longer than time_limit  */
     HPMOE_STOPPED = 5,   /* another core gave up                  */
@@ -117,6 +126,7 @@ enum HpmoeState {
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
+#define HPMOE_FREED_WORD 0xfffeu /* HpmoeRecord.counter: a freed word, index is the peer */
 
 struct HpmoeRecord {
     uint32_t state;   /* HpmoeState                                              */
@@ -124,7 +134,7 @@ struct HpmoeRecord {
     uint32_t group;   /* local expert or pair of that tile                       */
     uint32_t item;    /* item of the group                                       */
     uint32_t column;
-    uint32_t counter; /* counter array awaited, or HPMOE_READY_WORD              */
+    uint32_t counter; /* counter array awaited, HPMOE_READY_WORD or HPMOE_FREED_WORD */
     uint32_t index;   /* which counter of it                                     */
     int32_t need;
     int32_t have;

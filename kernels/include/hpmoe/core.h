@@ -9,10 +9,15 @@ namespace hpmoe {
 // Of KERNEL_TYPE_MIX_AIC_1_2. A matrix core can't ask for it.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
+// Rows of so many chunks have memory at a time.
+constexpr uint32_t CHUNK_BUFFERS = 2;
+
 struct Core {
     HpmoeLaunch launch;
     HpmoeRecord record;
     uint64_t counters; // offset in the heap of the set of counters in use
+    uint64_t freed;    // bit p: memory of `freed_chunk` at peer p is known to be free
+    uint32_t freed_chunk;
     uint32_t number;   // among the cores of its kind
     uint32_t slot;     // among all cores, matrix cores first
 
@@ -21,6 +26,8 @@ struct Core {
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
         const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
         counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
+        freed = 0;
+        freed_chunk = 0;
         number = static_cast<uint32_t>(GetBlockIdx());
         slot = matrix ? number : launch.aic + number;
         record = HpmoeRecord{};
@@ -64,13 +71,26 @@ struct Core {
         return Min(height, ExpertRows(expert) - at / height * height);
     }
     // Rows received by this rank.
-    __aicore__ inline uint32_t ReceivedRows() const {
-        const uint32_t last = launch.local_experts - 1;
-        return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * last)) + ExpertRows(last);
+    __aicore__ inline uint32_t ReceivedRows(uint32_t chunk) const {
+        const uint32_t first = chunk * launch.chunk_experts;
+        const uint32_t last = first + launch.chunk_experts - 1;
+        const int32_t rows = Word<int32_t>(launch.experts, 2 * last) - Word<int32_t>(launch.experts, 2 * first);
+        return static_cast<uint32_t>(rows) + ExpertRows(last);
     }
-    // Tokens of a block of `height` tokens.
-    __aicore__ inline uint32_t BlockTokens(uint32_t block, uint32_t height) const {
-        return Min(height, launch.tokens - block * height);
+    // The first token of a chunk of this rank.
+    __aicore__ inline uint32_t FirstToken(uint32_t chunk) const {
+        return Min(chunk * launch.chunk_tokens, launch.tokens);
+    }
+    __aicore__ inline uint32_t ChunkTokens(uint32_t chunk) const {
+        return Min(launch.chunk_tokens, launch.tokens - FirstToken(chunk));
+    }
+    // Tokens of a block of `height` tokens, counted from the first block of the chunk.
+    __aicore__ inline uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
+        return Min(height, ChunkTokens(chunk) - block * height);
+    }
+    // Which of this rank's experts a tile is about.
+    __aicore__ inline uint32_t OwnExpert(const Tile &tile) const {
+        return tile.expert - tile.chunk * launch.chunk_experts;
     }
     // Row tiles of a space before those of a local expert: of this rank, or of a peer.
     __aicore__ inline uint32_t FirstTile(uint32_t space, uint32_t expert) const {
@@ -81,8 +101,11 @@ struct Core {
         const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8) + 1);
         return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
     }
-    // All row tiles of a space on this rank.
-    __aicore__ inline uint32_t RowTiles(uint32_t space) const { return FirstTile(space, launch.local_experts); }
+    // All row tiles of a space on this rank, in a chunk.
+    __aicore__ inline uint32_t RowTiles(uint32_t space, uint32_t chunk) const {
+        const uint32_t first = chunk * launch.chunk_experts;
+        return FirstTile(space, first + launch.chunk_experts) - FirstTile(space, first);
+    }
 
     __aicore__ inline int32_t Order(uint32_t place) const { return Word<int32_t>(launch.order, place); }
 
@@ -94,6 +117,32 @@ struct Core {
     // Waits until a counter of this rank has reached `need`. False: the launch is given up, leave at once.
     __aicore__ inline bool Await(uint32_t array, uint32_t index, uint32_t need) {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
+    }
+
+    // Waits until a rank reads no more what lies where rows of this chunk are to lie: those of the chunk before the last.
+    // False: leave at once.
+    __aicore__ inline bool AwaitFreed(uint32_t rank, uint32_t chunk) {
+        if (chunk < CHUNK_BUFFERS) {
+            return true;
+        }
+        if (freed_chunk != chunk) {
+            freed_chunk = chunk;
+            freed = 0;
+        }
+        if ((freed >> rank & 1) != 0) {
+            return true;
+        }
+        const uint64_t word = Heap(launch.rank) + launch.freed + rank * HPMOE_LINE;
+        if (!Await(word, HPMOE_FREED_WORD, rank, FreedWord(chunk - CHUNK_BUFFERS + 1))) {
+            return false;
+        }
+        freed |= 1ull << rank;
+        return true;
+    }
+
+    // What a freed word holds when so many chunks of this launch are read no more.
+    __aicore__ inline int32_t FreedWord(uint32_t chunks) const {
+        return launch.launch * static_cast<int32_t>(launch.chunks) + static_cast<int32_t>(chunks);
     }
 
     HPMOE_ROUTINE bool Await(uint64_t address, uint32_t array, uint32_t index, int32_t need) {

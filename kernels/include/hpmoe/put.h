@@ -102,15 +102,15 @@ HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteR
     }
 }
 
-// After a scattering put: to each block of `height` tokens at the peer as many as the piece had rows for it. Rows of
-// a piece are in ascending order of (token, k).
-HPMOE_ROUTINE void SignalBlocks(VectorCore &core, const Tile &piece, uint32_t array, uint32_t slots) {
+// After a scattering put: to each block of `slots` (token, k) at the peer as many as the piece had rows for it. Rows of
+// a piece are in ascending order of (token, k). `first` is the chunk's first block.
+HPMOE_ROUTINE void SignalBlocks(VectorCore &core, const Tile &piece, uint32_t array, uint32_t first, uint32_t slots) {
     uint32_t begin = 0;
     uint32_t block = static_cast<uint32_t>(Origin(0)) / slots;
     for (uint32_t row = 1; row <= piece.rows; ++row) {
         const uint32_t next = row < piece.rows ? static_cast<uint32_t>(Origin(row)) / slots : ~0u;
         if (next != block) {
-            core.SignalPeer(piece.peer, array, block, row - begin);
+            core.SignalPeer(piece.peer, array, first + block, row - begin);
             begin = row;
             block = next;
         }

@@ -82,6 +82,15 @@ struct VectorCore : Core {
         return true;
     }
 
+    // Tells every rank that this one reads no more what lies in its memory for a chunk. A word that tells more must not be
+    // overtaken by one that tells less.
+    __aicore__ inline void FreeChunk(uint32_t chunk) {
+        Fence();
+        for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
+            Store(Heap(rank) + launch.freed + launch.rank * HPMOE_LINE, FreedWord(chunk + 1));
+        }
+    }
+
     __aicore__ inline void Leave() {
         if (record.state == HPMOE_GAVE_UP) {
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {

@@ -39,6 +39,8 @@ template <typename T> struct View {
     __aicore__ inline GlobalTensor<T> At(uint32_t row, uint32_t col) const {
         return Global<T>(AddressOf(row, col));
     }
+    // All rows from `first` on.
+    __aicore__ inline View From(uint32_t first) const { return View{AddressOf(first, 0), rows, cols, pitch}; }
     // At most `most` rows from `first` on.
     __aicore__ inline View Rows(uint32_t first, uint32_t most) const {
         return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};

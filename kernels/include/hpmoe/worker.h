@@ -14,9 +14,14 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
     tile.item = place.item;
     tile.column = place.column;
     tile.number = first_item + place.item;
+    tile.chunk = entry.chunk;
+    if (entry.kind == HPMOE_CHUNKS) {
+        tile.rows = 1;
+        return tile;
+    }
     if (entry.kind == HPMOE_BLOCKS) {
         tile.first = place.item * space.height;
-        tile.rows = core.BlockTokens(place.item, space.height);
+        tile.rows = core.BlockTokens(entry.chunk, place.item, space.height);
         return tile;
     }
     tile.expert = entry.expert;
@@ -44,7 +49,9 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     uint32_t group = 0;
     if (entry.kind == HPMOE_ROW_TILES || entry.kind == HPMOE_EXPERTS) {
         group = entry.expert;
-    } else if (entry.kind != HPMOE_BLOCKS) {
+    } else if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
+        group = entry.chunk;
+    } else {
         const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
         group = peer * core.launch.local_experts + entry.expert;
     }

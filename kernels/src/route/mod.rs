@@ -6,6 +6,8 @@
 //! - Rank r sends one row for each of its (token, k). Its slots, `token * top_k + k`, sorted by expert and otherwise
 //!   left in order, are its [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
+//! - A route can be cut into [`chunks`](Route::chunks), each a route of its own for some tokens of each rank. Tokens keep
+//!   their numbers.
 
 mod error;
 mod order;
@@ -16,6 +18,7 @@ pub use pieces::{Piece, RowTile, TokenBlock};
 
 use crate::{Expert, PerRank, Rank, Ranks, Tensor};
 use order::SourceOrder;
+use std::ops::Range;
 
 /// What one rank sends to one expert, or got from one rank for one own expert.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +39,8 @@ pub struct Route {
     ranks: Ranks,
     top_k: usize,
     local_experts: usize,
+    /// The first token of each rank.
+    first_tokens: Vec<usize>,
     sources: Vec<SourceOrder>,
     /// Of source `s` and expert `e` at `s * experts + e`.
     pairs: Vec<Pair>,
@@ -73,16 +78,17 @@ impl Route {
             .into_iter()
             .map(|rank| SourceOrder::new::<K>(rank, experts, &ids[rank].to_vec()))
             .collect::<Result<Vec<_>, _>>()?;
-        Self::place(ep, experts, K, sources)
+        let route = Self::place((ep, experts, K), vec![0; ranks], sources);
+        for (rank, rows) in route.expert_rows.chunks(route.local_experts).enumerate() {
+            order::fits(Rank::new(rank), "receive", rows.iter().sum())?;
+        }
+        Ok(route)
     }
 
     /// Gives each row its place at the receiver.
-    fn place(ep: Ranks, experts: usize, top_k: usize, sources: Vec<SourceOrder>) -> Result<Self, RouteError> {
+    fn place((ep, experts, top_k): (Ranks, usize, usize), first_tokens: Vec<usize>, sources: Vec<SourceOrder>) -> Self {
         let local_experts = experts / ep.count();
         let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
-        for (rank, rows) in expert_rows.chunks(local_experts).enumerate() {
-            order::fits(Rank::new(rank), "receive", rows.iter().sum())?;
-        }
         let mut pairs = Vec::with_capacity(sources.len() * experts);
         let mut at = vec![0; experts];
         for source in &sources {
@@ -97,7 +103,43 @@ impl Route {
                 base += expert_rows[e];
             }
         }
-        Ok(Self { ranks: ep, top_k, local_experts, sources, pairs, expert_rows })
+        Self { ranks: ep, top_k, local_experts, first_tokens, sources, pairs, expert_rows }
+    }
+
+    /// The route of each of `C` chunks: `⌈tokens / C⌉` tokens of each rank at a time, in order; the last chunks have
+    /// fewer, or none.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
+    ///
+    /// let ids = PerRank::from_vec(vec![Tensor::<i32, 1>::from_slice(&[0, 1, 1]), Tensor::zeros(1)]);
+    /// let route = Route::new(Ranks::new(2), 2, &ids)?;
+    /// let rows = |e| route.chunks::<2>().map(|chunk| chunk.expert_rows(e)).collect::<Vec<_>>();
+    /// let [first, second] = [0, 1].map(|e| rows(route.experts().nth(e).unwrap()));
+    /// assert_eq!((first, second), (vec![2, 0], vec![1, 1]));
+    /// assert_eq!(route.chunks::<2>().map(|chunk| chunk.tokens(Rank::new(0))).collect::<Vec<_>>(), [2, 1]);
+    /// # Ok::<(), hpmoe_kernels::RouteError>(())
+    /// ```
+    pub fn chunks<const C: usize>(&self) -> impl Iterator<Item = Self> {
+        const { assert!(C > 0, "tokens are cut into at least one chunk") };
+        (0..C).map(|chunk| self.chunk(chunk, C))
+    }
+
+    /// One of `chunks` chunks.
+    #[must_use]
+    pub fn chunk(&self, chunk: usize, chunks: usize) -> Self {
+        let shape = (self.ranks, self.expert_count(), self.top_k);
+        let tokens = |rank: Rank| {
+            let (first, all) = (self.first_token(rank), self.tokens(rank));
+            let most = all.div_ceil(chunks);
+            first + all.min(chunk * most)..first + all.min((chunk + 1) * most)
+        };
+        let ranks = || self.ranks.into_iter();
+        let of = |rank: Rank| {
+            let Range { start, end } = tokens(rank);
+            self.sources[rank.id()].only(start * self.top_k..end * self.top_k)
+        };
+        Self::place(shape, ranks().map(|rank| tokens(rank).start).collect(), ranks().map(of).collect())
     }
 
     /// The ranks of the group.
@@ -128,6 +170,12 @@ impl Route {
     #[must_use]
     pub fn tokens(&self, rank: Rank) -> usize {
         self.order(rank).len() / self.top_k
+    }
+
+    /// The number of the first token of a rank: 0, unless this is a later chunk's route.
+    #[must_use]
+    pub fn first_token(&self, rank: Rank) -> usize {
+        self.first_tokens[rank.id()]
     }
 
     /// The slots of a rank, `token * top_k + k`, sorted by expert; those of one expert stay in order.
@@ -183,6 +231,6 @@ impl Route {
 
     /// The tokens of a rank, `B` at a time. No block is empty.
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
-        pieces::token_blocks(self.tokens(rank))
+        pieces::token_blocks(self.first_token(rank), self.tokens(rank))
     }
 }

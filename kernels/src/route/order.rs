@@ -2,6 +2,7 @@
 
 use super::RouteError;
 use crate::Rank;
+use std::ops::Range;
 
 /// What one rank sends: its slots by expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +38,17 @@ impl SourceOrder {
             *place += 1;
         }
         Ok(Self { slots, firsts })
+    }
+
+    /// Those slots alone.
+    pub(super) fn only(&self, wanted: Range<usize>) -> Self {
+        let mut only = Self { slots: Vec::new(), firsts: vec![0] };
+        for expert in self.firsts.windows(2) {
+            let slots = self.slots[expert[0]..expert[1]].iter().copied();
+            only.slots.extend(slots.filter(|&slot| wanted.contains(&(slot as usize))));
+            only.firsts.push(only.slots.len());
+        }
+        only
     }
 
     pub(super) fn slots(&self) -> &[i32] {

@@ -1,6 +1,7 @@
 //! Run-time extents of all ranks: which items each group holds, and which rows each item.
 
-use crate::graph::{Space, SpaceKind, TaskGraph};
+use super::chunked::Chunked;
+use crate::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, SpaceId};
 use crate::simulate::Routing;
 
@@ -8,9 +9,11 @@ use crate::simulate::Routing;
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) ranks: u32,
+    /// Experts of one rank, once for each chunk.
     pub(super) local: u32,
-    /// By rank.
-    pub(super) tokens: Vec<u32>,
+    pub(super) chunks: u32,
+    /// By rank and chunk.
+    tokens: Vec<Vec<u32>>,
     /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
     at: Vec<u32>,
     spaces: Arena<SpaceId, Space>,
@@ -29,8 +32,9 @@ pub(super) struct Item {
     pub(super) owner: u32,
     /// The rank whose tokens they are; else the same.
     pub(super) source: u32,
-    /// The expert, among those of the owner.
+    /// The expert, among those of the owner, once for each chunk.
     pub(super) expert: u32,
+    pub(super) chunk: u32,
     /// The first row among those of the expert, or the first token.
     pub(super) start: u32,
     /// How many.
@@ -40,20 +44,23 @@ pub(super) struct Item {
 impl Layout {
     pub(super) fn new(graph: &TaskGraph, routing: &Routing) -> Self {
         let ranks = routing.ranks();
-        let local = routing.local_experts();
-        let mut at = Vec::with_capacity((routing.experts() * (ranks + 1)) as usize);
-        for expert in 0..routing.experts() {
+        let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
+        let local = routing.local_experts() * chunked.count;
+        let mut at = Vec::with_capacity((local * ranks * (ranks + 1)) as usize);
+        for expert in 0..local * ranks {
             let mut sum = 0;
             at.push(0);
             at.extend((0..ranks).map(|source| {
-                sum += routing.rows(source, expert);
+                sum += chunked.rows(routing, source, expert);
                 sum
             }));
         }
+        let tokens = |rank| (0..chunked.count).map(|chunk| chunked.tokens(routing, rank, chunk).len() as u32).collect();
         let mut layout = Self {
             ranks,
             local,
-            tokens: (0..ranks).map(|rank| routing.tokens(rank)).collect(),
+            chunks: chunked.count,
+            tokens: (0..ranks).map(tokens).collect(),
             at,
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
@@ -84,7 +91,7 @@ impl Layout {
 
     fn first_items(&self, space: &Space) -> Vec<Vec<u32>> {
         let of_rank = |rank| {
-            let groups = space.groups((self.local * self.ranks) as usize, self.ranks as usize) as u32;
+            let groups = self.groups(space);
             let mut first = Vec::with_capacity(groups as usize + 1);
             let mut sum = 0;
             first.push(0);
@@ -106,8 +113,22 @@ impl Layout {
             SpaceKind::Experts => 1,
             SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
             SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
-            SpaceKind::Blocks => self.tokens[rank as usize].div_ceil(space.height),
+            SpaceKind::Blocks => self.tokens(rank, group).div_ceil(space.height),
+            SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
         }
+    }
+
+    fn groups(&self, space: &Space) -> u32 {
+        match space.kind {
+            SpaceKind::RowTiles | SpaceKind::Experts => self.local,
+            SpaceKind::Sends | SpaceKind::Arrivals => self.local * self.ranks,
+            SpaceKind::Blocks | SpaceKind::Chunks => self.chunks,
+        }
+    }
+
+    /// Tokens of a chunk of a rank.
+    pub(super) fn tokens(&self, rank: u32, chunk: u32) -> u32 {
+        self.tokens[rank as usize][chunk as usize]
     }
 
     /// Rows of an expert of a rank.
@@ -121,9 +142,10 @@ impl Layout {
         (self.at[place], self.at[place + 1])
     }
 
-    /// Rows that a rank receives.
-    pub(super) fn received(&self, rank: u32) -> u32 {
-        (0..self.local).map(|expert| self.expert_rows(rank, expert)).sum()
+    /// Rows that a rank receives of a chunk.
+    pub(super) fn received(&self, rank: u32, chunk: u32) -> u32 {
+        let own = self.local / self.chunks;
+        (chunk * own..(chunk + 1) * own).map(|expert| self.expert_rows(rank, expert)).sum()
     }
 
     /// Items of a space on a rank before a group, and those before the next.
@@ -158,10 +180,14 @@ impl Layout {
     pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> Item {
         let Space { kind, height } = self.spaces[space];
         let (mut peer, mut owner, mut source) = (rank, rank, rank);
-        let expert = if kind == SpaceKind::Blocks { 0 } else { group % self.local };
+        let (expert, chunk) = match kind {
+            SpaceKind::Blocks | SpaceKind::Chunks => (0, group),
+            _ => (group % self.local, group % self.local / (self.local / self.chunks)),
+        };
         let (from, to) = match kind {
+            SpaceKind::Chunks => (0, 1),
             SpaceKind::RowTiles | SpaceKind::Experts => (0, self.expert_rows(rank, expert)),
-            SpaceKind::Blocks => (0, self.tokens[rank as usize]),
+            SpaceKind::Blocks => (0, self.tokens(rank, chunk)),
             SpaceKind::Sends => {
                 peer = group / self.local;
                 owner = peer;
@@ -175,7 +201,7 @@ impl Layout {
         };
         let tile = from / height + item;
         let start = from.max(tile * height);
-        Item { peer, owner, source, expert, start, rows: to.min((tile + 1) * height) - start }
+        Item { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
     }
 
     /// Most rows of an item of a space.

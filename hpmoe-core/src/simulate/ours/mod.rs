@@ -1,6 +1,7 @@
 //! Our own schedule as a program: what every core does with the run-time extents of a routing, as the device's worker loop
 //! does it.
 
+mod chunked;
 mod layout;
 mod places;
 mod program;

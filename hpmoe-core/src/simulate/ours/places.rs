@@ -1,8 +1,9 @@
 //! Where counters lie, what they must reach, and who adds how much.
 
+use super::chunked::Chunked;
 use super::layout::{Item, Layout};
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
-use crate::graph::Extent;
+use crate::graph::{CHUNK_BUFFERS, Extent, Sizes};
 use crate::ids::{Arena, CounterId, PhaseId};
 use crate::schedule::Schedule;
 use crate::simulate::{self, Routing};
@@ -15,20 +16,24 @@ pub(super) struct Places {
     first: Vec<Vec<u32>>,
     /// Received rows and tokens stand for a counter of a whole rank.
     whole: Arena<CounterId, bool>,
-    /// By source and expert of the group: the token of each row; empty where no signal asks.
+    /// By source and expert: the token of each row; empty where no signal asks.
     tokens: Vec<Vec<Vec<u32>>>,
+    sizes: Sizes,
 }
 
 impl Places {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule, layout: &Layout, routing: &Routing) -> Self {
         let counters = checked.counters().clone();
+        let sizes = checked.graph().sizes;
         let first = (0..layout.ranks).map(|rank| {
             let mut sum = 0;
             let mut first = vec![0];
             for (_, counter) in counters.iter() {
-                sum += len(layout, counter.grid, rank);
+                sum += len(layout, &sizes, counter.grid, rank);
                 first.push(sum);
             }
+            // And the words of peers, by chunk.
+            first.push(sum + if sizes.reuses() { layout.chunks * layout.ranks } else { 0 });
             first
         });
         let first = first.collect();
@@ -39,11 +44,22 @@ impl Places {
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
         let by_token = |phase: PhaseId| schedule.signals[phase].iter().any(|s| s.index == Index::PieceBlocks);
         let tokens = if schedule.signals.ids().any(by_token) {
-            (0..layout.ranks).map(|source| routing.tokens_of_rows(source)).collect()
+            let chunked = Chunked::new(layout.chunks, routing);
+            (0..layout.ranks).map(|source| chunked.tokens_of_rows(routing, source)).collect()
         } else {
             Vec::new()
         };
-        Self { counters, first, whole, tokens }
+        Self { counters, first, whole, tokens, sizes }
+    }
+
+    /// The word at a rank that tells that another one reads rows of a chunk no more.
+    pub(super) fn freed(&self, layout: &Layout, (at, of): (u32, u32), chunk: u32) -> u32 {
+        self.first[at as usize][self.counters.len()] + chunk * layout.ranks + of
+    }
+
+    /// Counters of a chunk for blocks of tokens.
+    fn blocks_of_chunk(&self, height: u32) -> u32 {
+        self.sizes.blocks(height) as u32
     }
 
     /// Counters of a rank.
@@ -60,9 +76,9 @@ impl Places {
                 height.min(layout.expert_rows(rank, item.expert) - item.start / height * height)
             }
             Grid::Experts => layout.expert_rows(rank, item.expert),
-            Grid::Blocks { height } => height.min(layout.tokens[rank as usize] - item.start / height * height),
-            Grid::Rank if self.whole[wait.counter] => layout.received(rank),
-            Grid::Rank => layout.tokens[rank as usize],
+            Grid::Blocks { height } => height.min(layout.tokens(rank, item.chunk) - item.start / height * height),
+            Grid::Rank if self.whole[wait.counter] => layout.received(rank, item.chunk),
+            Grid::Rank => layout.tokens(rank, item.chunk),
         };
         simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 }
     }
@@ -76,6 +92,10 @@ impl Places {
         signal: &Signal,
         signals: &mut Vec<simulate::Signal>,
     ) {
+        // Nobody takes the memory of the last chunks.
+        if self.counters[signal.counter].through && item.chunk + CHUNK_BUFFERS as u32 >= layout.chunks {
+            return;
+        }
         let to = if signal.remote { item.peer } else { rank };
         if signal.index == Index::PieceBlocks {
             self.blocks(layout, to, item, signal, signals);
@@ -97,7 +117,7 @@ impl Places {
         let tokens = &self.tokens[item.source as usize][(item.owner * layout.local + item.expert) as usize];
         let rows = &tokens[(item.start - at) as usize..][..item.rows as usize];
         for of_block in rows.chunk_by(|a, b| a / height == b / height) {
-            let counter = first + of_block[0] / height;
+            let counter = first + item.chunk * self.blocks_of_chunk(height) + of_block[0] / height;
             signals.push(simulate::Signal { rank: to, counter, amount: of_block.len() as u32 });
         }
     }
@@ -110,19 +130,19 @@ impl Places {
                 tile * columns + if index == Index::Tile { column } else { 0 }
             }
             (Grid::Experts, _) => item.expert,
-            (Grid::Blocks { height }, _) => item.start / height,
-            (Grid::Rank, _) => 0,
+            (Grid::Blocks { height }, _) => item.chunk * self.blocks_of_chunk(height) + item.start / height,
+            (Grid::Rank, _) => item.chunk,
         };
         self.first[at as usize][counter.0 as usize] + place
     }
 }
 
 /// Counters of an array on a rank.
-fn len(layout: &Layout, grid: Grid, rank: u32) -> u32 {
+fn len(layout: &Layout, sizes: &Sizes, grid: Grid, rank: u32) -> u32 {
     match grid {
         Grid::RowTiles { space, columns } => layout.items(space, rank) * columns,
         Grid::Experts => layout.local,
-        Grid::Blocks { height } => layout.tokens[rank as usize].div_ceil(height),
-        Grid::Rank => 1,
+        Grid::Blocks { height } => sizes.blocks(height) as u32 * layout.chunks,
+        Grid::Rank => layout.chunks,
     }
 }

@@ -1,14 +1,14 @@
 //! The walk through the queues.
 
-use super::layout::Layout;
+use super::layout::{Item, Layout};
 use super::places::Places;
 use super::works::Works;
-use crate::analyze::CheckedGraph;
-use crate::graph::{Rows, SpaceKind};
+use crate::analyze::{CheckedGraph, Reuse, Whose};
+use crate::graph::{CHUNK_BUFFERS, Rows, SpaceKind};
 use crate::ids::{Arena, Id, PartId, PhaseId};
 use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
-use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Task, Time, Work};
+use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work};
 use crate::target::Target;
 use std::fmt;
 
@@ -117,11 +117,10 @@ impl<'a> Ours<'a> {
 
     fn group(&self, rank: u32, entry: Entry) -> u32 {
         match self.layout.kind(self.checked.graph().phases[entry.phase].space) {
-            SpaceKind::RowTiles | SpaceKind::Experts => entry.expert,
+            SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => entry.expert,
             SpaceKind::Sends | SpaceKind::Arrivals => {
                 (rank + entry.peer_offset) % self.layout.ranks * self.layout.local + entry.expert
             }
-            SpaceKind::Blocks => 0,
         }
     }
 
@@ -148,6 +147,24 @@ impl<'a> Ours<'a> {
         task.signals.clear();
         for signal in &self.schedule.signals[entry.phase] {
             self.places.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
+        }
+        if let Some(reuse) = self.checked.reuse() {
+            self.reuse(reuse, rank, (entry.phase, &item), task);
+        }
+    }
+}
+
+impl Ours<'_> {
+    /// Words of peers: that they read rows of a chunk no more.
+    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut Task) {
+        if phase == reuse.frees {
+            let tell =
+                |to| Signal { rank: to, counter: self.places.freed(&self.layout, (to, rank), item.chunk), amount: 1 };
+            task.signals.extend((0..self.layout.ranks).map(tell));
+        }
+        if let (Some(whose), Some(before)) = (reuse.waits[phase], item.chunk.checked_sub(CHUNK_BUFFERS as u32)) {
+            let of = if whose == Whose::Peer { item.peer } else { rank };
+            task.waits.push(Wait { counter: self.places.freed(&self.layout, (rank, of), before), need: 1 });
         }
     }
 }

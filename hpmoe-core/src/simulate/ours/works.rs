@@ -72,7 +72,7 @@ impl Works {
 
     /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. Puts go to another rank.
     pub(crate) fn alone(&self, target: &Target, costs: &Costs) -> Time {
-        let item = Item { peer: 1, owner: 0, source: 0, expert: 0, start: 0, rows: self.height };
+        let item = Item { peer: 1, owner: 0, source: 0, expert: 0, chunk: 0, start: 0, rows: self.height };
         let columns = 0..self.columns.len() as u32;
         let all: Time = columns.map(|column| costs.alone(0, &self.work(target, &item, column, (1, 1)))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))

@@ -2,11 +2,11 @@
 
 use super::{Routing, Tile};
 use crate::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
-use crate::graph::Extent;
+use crate::graph::{CHUNK_BUFFERS, Extent};
 use crate::ids::CounterId;
 use std::collections::BTreeMap;
 
-/// (rank, array, expert or block, row tile, column).
+/// (rank, array, expert or block, row tile or chunk, column).
 type Place = (usize, CounterId, usize, usize, usize);
 
 pub(super) struct Counters<'a> {
@@ -23,13 +23,17 @@ impl<'a> Counters<'a> {
     }
 
     pub(super) fn signal(&mut self, tile: &Tile, signal: &Signal) {
+        // Nobody takes the memory of the last chunks.
+        if self.checked.counters()[signal.counter].through && tile.item.chunk + CHUNK_BUFFERS >= self.routing.chunks {
+            return;
+        }
         let rank = if signal.remote { tile.item.peer } else { tile.item.rank };
         let rows = if tile.item.tokens.is_empty() { tile.item.rows.len() } else { tile.item.tokens.len() };
         if signal.index == Index::PieceBlocks {
             let height = self.height(signal.counter);
             for slot in &tile.item.slots {
                 let block = slot / self.routing.top_k / height;
-                *self.values.entry((rank, signal.counter, block, 0, 0)).or_default() += 1;
+                *self.values.entry((rank, signal.counter, block, tile.item.chunk, 0)).or_default() += 1;
             }
             return;
         }
@@ -66,9 +70,9 @@ impl<'a> Counters<'a> {
             Index::RowTile => (rank, counter, item.expert, row_tile(), 0),
             Index::Tile => (rank, counter, item.expert, row_tile(), tile.column),
             Index::Expert => (rank, counter, item.expert, 0, 0),
-            Index::Block => (rank, counter, item.tokens.start / self.height(counter), 0, 0),
+            Index::Block => (rank, counter, item.tokens.start / self.height(counter), item.chunk, 0),
             Index::PieceBlocks => unreachable!("a wait looks at one counter"),
-            Index::Rank => (rank, counter, 0, 0, 0),
+            Index::Rank => (rank, counter, 0, item.chunk, 0),
         }
     }
 
@@ -87,10 +91,10 @@ impl<'a> Counters<'a> {
         match self.checked.counters()[counter].grid {
             Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
             Grid::Experts => of_expert(group),
-            Grid::Blocks { .. } => height.min(self.routing.tokens[rank] - group * height),
+            Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
             Grid::Rank => match self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent {
-                Extent::Received | Extent::Expert { .. } => self.routing.received(rank),
-                Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens[rank],
+                Extent::Received | Extent::Expert { .. } => self.routing.received(rank, tile),
+                Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens(rank, tile),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Routing;
 use crate::analyze::CheckedGraph;
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::{CHUNK_BUFFERS, SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
 use crate::schedule::{Entry, Schedule, Swizzle};
 use std::ops::Range;
@@ -24,8 +24,9 @@ pub(super) struct Item {
     /// The rank whose tokens they are, and their slots there.
     pub(super) source: usize,
     pub(super) slots: Vec<usize>,
-    /// Blocks: the tokens.
+    /// Blocks: the tokens, counted from the first of the chunk.
     pub(super) tokens: Range<usize>,
+    pub(super) chunk: usize,
 }
 
 /// One tile of one phase.
@@ -95,10 +96,16 @@ fn counted_before(groups: &[Vec<Item>], number: usize, kind: SpaceKind, local: u
     before.map(|group| groups[group].len()).sum()
 }
 
-/// All tiles of a phase on a rank, group by group.
-pub(super) fn tiles_of_phase(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Tile> {
+/// All tiles of a phase on a rank, for a chunk, group by group.
+pub(super) fn tiles_of_phase(
+    graph: &TaskGraph,
+    routing: &Routing,
+    phase: PhaseId,
+    rank: usize,
+    chunk: usize,
+) -> Vec<Tile> {
     let columns = graph.phases[phase].columns() as usize;
-    let items = groups(graph, routing, phase, rank).into_iter().flatten();
+    let items = groups(graph, routing, phase, rank).into_iter().flatten().filter(|item| item.chunk == chunk);
     items.flat_map(|item| (0..columns).map(move |column| Tile { phase, item: item.clone(), column })).collect()
 }
 
@@ -114,18 +121,18 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
         SpaceKind::Arrivals => {
             pairs.map(|(source, expert)| pieces(routing, rank, (source, rank, expert), height)).collect()
         }
-        SpaceKind::Blocks => vec![blocks(routing, rank, height)],
+        SpaceKind::Blocks => (0..routing.chunks).map(|chunk| blocks(routing, rank, chunk, height)).collect(),
+        SpaceKind::Chunks => (0..routing.chunks).map(|chunk| word(routing, rank, chunk)).collect(),
     }
 }
 
 fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> usize {
     let expert = entry.expert as usize;
     match graph.spaces[graph.phases[entry.phase].space].kind {
-        SpaceKind::RowTiles | SpaceKind::Experts => expert,
+        SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => expert,
         SpaceKind::Sends | SpaceKind::Arrivals => {
             (rank + entry.peer_offset as usize) % routing.ranks * routing.local + expert
         }
-        SpaceKind::Blocks => 0,
     }
 }
 
@@ -151,6 +158,7 @@ fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) 
         source: rank,
         slots: Vec::new(),
         tokens: 0..0,
+        chunk: routing.chunk(expert),
     }
 }
 
@@ -175,16 +183,27 @@ fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: u
             source,
             slots: slots[done..end - at].to_vec(),
             tokens: 0..0,
+            chunk: routing.chunk(expert),
         });
         done = end - at;
     }
     items
 }
 
-fn blocks(routing: &Routing, rank: usize, height: usize) -> Vec<Item> {
-    let tokens = routing.tokens[rank];
+fn blocks(routing: &Routing, rank: usize, chunk: usize, height: usize) -> Vec<Item> {
+    let tokens = routing.tokens(rank, chunk);
     let cut = (0..tokens.div_ceil(height)).map(|block| block * height..tokens.min((block + 1) * height));
-    let item = |tokens| Item {
+    cut.map(|tokens| of_tokens(rank, chunk, tokens)).collect()
+}
+
+/// One item, where a chunk comes that takes the memory of this one.
+fn word(routing: &Routing, rank: usize, chunk: usize) -> Vec<Item> {
+    let taken = chunk + CHUNK_BUFFERS < routing.chunks;
+    if taken { vec![of_tokens(rank, chunk, 0..0)] } else { Vec::new() }
+}
+
+fn of_tokens(rank: usize, chunk: usize, tokens: Range<usize>) -> Item {
+    Item {
         rank,
         peer: rank,
         owner: rank,
@@ -194,6 +213,6 @@ fn blocks(routing: &Routing, rank: usize, height: usize) -> Vec<Item> {
         source: rank,
         slots: Vec::new(),
         tokens,
-    };
-    cut.map(item).collect()
+        chunk,
+    }
 }

@@ -1,7 +1,8 @@
 //! Which version of each element a tile meets.
 
+use super::routing::HALF;
 use super::{Routing, Tile, groups};
-use crate::graph::{Columns, Extent, Phase, Rows, TaskGraph};
+use crate::graph::{CHUNK_BUFFERS, Columns, Extent, Phase, Rows, TaskGraph};
 use crate::ids::TensorId;
 use std::collections::{BTreeSet, HashMap};
 
@@ -43,11 +44,13 @@ impl Memory {
         let mut met = Vec::new();
         let unit = unit(graph);
         let written = written(graph);
-        for phase in graph.phases.ids() {
+        let chunks = (0..routing.chunks).flat_map(|chunk| graph.phases.ids().map(move |phase| (chunk, phase)));
+        for (chunk, phase) in chunks {
             for rank in 0..routing.ranks {
-                for tile in groups::tiles_of_phase(graph, routing, phase, rank) {
+                for tile in groups::tiles_of_phase(graph, routing, phase, rank, chunk) {
                     let version = met.len() as u64 + 1;
-                    let seen = memory.once(graph, &written, unit, &tile, version);
+                    let touched = places(graph, routing, &written, unit, &tile);
+                    let seen = memory.once(touched, version);
                     met.push((tile, seen));
                 }
             }
@@ -56,9 +59,9 @@ impl Memory {
         (memory, met)
     }
 
-    fn once(&mut self, graph: &TaskGraph, written: &BTreeSet<TensorId>, unit: usize, tile: &Tile, version: u64) -> Met {
+    fn once(&mut self, touched: Vec<(Place, bool)>, version: u64) -> Met {
         let mut met = Met { version, ..Met::default() };
-        for (place, write) in places(graph, written, unit, tile) {
+        for (place, write) in touched {
             let next = self.numbers.len();
             let number = *self.numbers.entry(place).or_insert(next);
             self.elements.resize(self.numbers.len(), Element::default());
@@ -130,18 +133,29 @@ fn written(graph: &TaskGraph) -> BTreeSet<TensorId> {
 }
 
 /// Elements of written tensors that a tile touches, and whether it writes them.
-fn places(graph: &TaskGraph, written: &BTreeSet<TensorId>, unit: usize, tile: &Tile) -> Vec<(Place, bool)> {
+fn places(
+    graph: &TaskGraph,
+    routing: &Routing,
+    written: &BTreeSet<TensorId>,
+    unit: usize,
+    tile: &Tile,
+) -> Vec<(Place, bool)> {
     let phase = &graph.phases[tile.phase];
     let mut places = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
-        let (rank, rows) = match (access.region.rows, graph.tensors[access.tensor].extent) {
+        let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].extent) {
             (Rows::Expert { range, index, height }, Extent::Expert { rows }) => {
                 let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
                 let (height, rows) = (height as usize, rows as usize);
-                let first = tile.item.expert * rows;
+                let own = routing.local / routing.chunks;
+                let first = tile.item.expert % own * rows;
                 (tile.item.rank, (first + index * height..first + rows.min((index + 1) * height)).collect())
             }
-            (rows_of, _) => rows(graph, tile, rows_of),
+            (rows_of, _) => {
+                let (rank, rows) = rows(graph, tile, rows_of);
+                let first = first(graph, routing, access.tensor, (rank, tile.item.chunk), rows_of);
+                (rank, rows.into_iter().map(|row| first + row).collect())
+            }
         };
         assert_eq!(rank, if access.remote { tile.item.peer } else { tile.item.rank });
         let columns = graph.tensors[access.tensor].columns as usize;
@@ -171,7 +185,17 @@ fn coordinate(phase: &Phase, column: usize, range: usize) -> usize {
     column / inner % phase.ranges[range] as usize
 }
 
-/// The rank where they lie, and the rows there.
+/// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
+fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): (usize, usize), rows: Rows) -> usize {
+    let by_slot = graph.tensors[tensor].extent == Extent::Slot;
+    match rows {
+        Rows::Tile | Rows::Group | Rows::Piece | Rows::Expert { .. } => 0,
+        _ if !graph.tensors[tensor].memory.is_argument() => chunk % CHUNK_BUFFERS * HALF,
+        _ => routing.first_token(rank, chunk) * if by_slot { graph.sizes.top_k } else { 1 },
+    }
+}
+
+/// The rank where they lie, and the rows there, counted from those of the chunk where they belong to tokens.
 fn rows(graph: &TaskGraph, tile: &Tile, rows: Rows) -> (usize, Vec<usize>) {
     let item = &tile.item;
     let top_k = graph.sizes.top_k;

@@ -1,19 +1,24 @@
 //! Which token goes where.
 
 use super::Random;
-use crate::graph::Sizes;
+use crate::graph::{CHUNK_BUFFERS, Sizes};
 
 /// Tokens of each rank, and the rows that they become.
 #[derive(Clone, Debug)]
 pub(super) struct Routing {
     pub(super) ranks: usize,
-    /// Experts of one rank.
+    /// Experts of one rank, once for each chunk.
     pub(super) local: usize,
+    pub(super) chunks: usize,
     pub(super) top_k: usize,
-    pub(super) tokens: Vec<usize>,
-    /// By source, then expert of the group: slots (token * top_k + k), ascending.
+    /// By rank, all chunks.
+    tokens: Vec<usize>,
+    /// By source, then owner, chunk and expert of the owner: slots (token * top_k + k), ascending, tokens counted from the first of the chunk.
     pub(super) slots: Vec<Vec<Vec<usize>>>,
 }
+
+/// Rows of every other chunk lie so far behind those of the others.
+pub(super) const HALF: usize = 1 << 24;
 
 impl Routing {
     /// Token counts from none to all; experts evenly or to favourites, the same or others on each rank.
@@ -22,10 +27,11 @@ impl Routing {
         let empty_ranks = random.below(2) == 0;
         let mut routing = Self {
             ranks,
-            local: sizes.experts / ranks,
+            local: sizes.local_experts(ranks),
+            chunks: sizes.chunks,
             top_k: sizes.top_k,
             tokens: Vec::new(),
-            slots: vec![vec![Vec::new(); sizes.experts]; ranks],
+            slots: vec![vec![Vec::new(); sizes.local_experts(ranks) * ranks]; ranks],
         };
         for source in 0..ranks {
             let tokens = match random.below(3) {
@@ -34,13 +40,17 @@ impl Routing {
                 _ => random.below(sizes.tokens + 1),
             };
             routing.tokens.push(tokens);
+            let own = sizes.experts / ranks;
             for token in 0..tokens {
+                let chunk = token / tokens.div_ceil(sizes.chunks);
                 let mut experts: Vec<usize> = (0..sizes.experts).collect();
                 random.shuffle(&mut experts);
                 // Favourites first, as long as there are enough.
                 experts.sort_by_key(|&expert| expert >= favourites);
                 for (k, &expert) in experts[..sizes.top_k].iter().enumerate() {
-                    routing.slots[source][expert].push(token * sizes.top_k + k);
+                    let group = expert / own * routing.local + chunk * own + expert % own;
+                    let token = token - routing.first_token(source, chunk);
+                    routing.slots[source][group].push(token * sizes.top_k + k);
                 }
             }
         }
@@ -52,10 +62,26 @@ impl Routing {
         (0..self.ranks).map(|source| self.slots[source][expert].len()).sum()
     }
 
-    /// The first of them among all rows of its owner.
+    /// The first token of a chunk.
+    pub(super) fn first_token(&self, rank: usize, chunk: usize) -> usize {
+        self.tokens[rank].min(chunk * self.tokens[rank].div_ceil(self.chunks))
+    }
+
+    /// Tokens of a chunk.
+    pub(super) fn tokens(&self, rank: usize, chunk: usize) -> usize {
+        self.first_token(rank, chunk + 1) - self.first_token(rank, chunk)
+    }
+
+    /// The chunk of an expert, which is counted once for each.
+    pub(super) fn chunk(&self, expert: usize) -> usize {
+        expert % self.local / (self.local / self.chunks)
+    }
+
+    /// The first row of an expert where its owner keeps those of its chunk.
     pub(super) fn base(&self, expert: usize) -> usize {
-        let owner = expert / self.local;
-        (owner * self.local..expert).map(|before| self.expert_rows(before)).sum()
+        let own = self.local / self.chunks;
+        let rows: usize = (expert / own * own..expert).map(|before| self.expert_rows(before)).sum();
+        self.chunk(expert) % CHUNK_BUFFERS * HALF + rows
     }
 
     /// The first row from a source among the rows of an expert.
@@ -63,8 +89,10 @@ impl Routing {
         (0..source).map(|before| self.slots[before][expert].len()).sum()
     }
 
-    /// Rows that a rank receives.
-    pub(super) fn received(&self, rank: usize) -> usize {
-        (rank * self.local..(rank + 1) * self.local).map(|expert| self.expert_rows(expert)).sum()
+    /// Rows that a rank receives of a chunk.
+    pub(super) fn received(&self, rank: usize, chunk: usize) -> usize {
+        let own = self.local / self.chunks;
+        let first = rank * self.local + chunk * own;
+        (first..first + own).map(|expert| self.expert_rows(expert)).sum()
     }
 }

@@ -3,10 +3,11 @@
 use super::counters::Counters;
 use super::memory::{Memory, Met};
 use super::{Random, Routing, Tile, groups};
-use crate::analyze::CheckedGraph;
+use crate::analyze::{CheckedGraph, Whose};
+use crate::graph::CHUNK_BUFFERS;
 use crate::ids::PhaseId;
 use crate::schedule::{Entry, Schedule};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// How a run went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +46,7 @@ pub(super) fn run(
         return Err(Failure::Tiles);
     }
     let mut counters = Counters::new(checked, routing);
+    let mut freed = BTreeSet::new();
     let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].tiles.is_empty()).collect();
     let mut blocked: Vec<usize> = Vec::new();
     while !open.is_empty() || !blocked.is_empty() {
@@ -61,6 +63,9 @@ pub(super) fn run(
         let met = met.get(tile).ok_or(Failure::Tiles)?;
         if core.running {
             memory.end(met);
+            if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
+                freed.insert((tile.item.rank, tile.item.chunk));
+            }
             for signal in &schedule.signals[tile.phase] {
                 counters.signal(tile, signal);
             }
@@ -70,7 +75,9 @@ pub(super) fn run(
                 open.swap_remove(at);
             }
             open.append(&mut blocked);
-        } else if schedule.waits[tile.phase].iter().all(|wait| counters.holds(tile, wait)) {
+        } else if schedule.waits[tile.phase].iter().all(|wait| counters.holds(tile, wait))
+            && is_free(checked, &freed, tile)
+        {
             memory.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
             core.running = true;
         } else {
@@ -78,6 +85,13 @@ pub(super) fn run(
         }
     }
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
+}
+
+/// Whether the memory of a tile's chunk is known to be free where it needs to be. `freed`: chunks that ranks read no more.
+fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &Tile) -> bool {
+    let whose = checked.reuse().and_then(|reuse| reuse.waits[tile.phase]);
+    let (Some(whose), Some(before)) = (whose, tile.item.chunk.checked_sub(CHUNK_BUFFERS)) else { return true };
+    freed.contains(&(if whose == Whose::Peer { tile.item.peer } else { tile.item.rank }, before))
 }
 
 /// The first of each list, then the second of each.

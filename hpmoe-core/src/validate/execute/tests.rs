@@ -3,7 +3,7 @@
 use super::*;
 use crate::analyze::CheckedGraph;
 use crate::ids::Id;
-use crate::schedule::fixture::{Layer, gated, moe_ffn, prepared};
+use crate::schedule::fixture::{Layer, chunked, gated, moe_ffn, prepared};
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
@@ -63,9 +63,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..3,
-                                 choices in choices(), seed: u64) {
-        let checked = [moe_ffn, gated, prepared][variant](&layer);
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..6,
+                                 choices in choices(), chunks in 2usize..6, seed: u64) {
+        let checked = match variant {
+            3.. => chunked(&layer, chunks),
+            plain => [moe_ffn, gated, prepared][plain](&layer),
+        };
         let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
         let valid = validate(&checked, schedule);
         let words = |found: Vec<crate::validate::Violation>| found.iter().map(|f| f.text(&checked)).collect::<Vec<_>>();
@@ -194,4 +197,19 @@ fn an_entry_left_out_is_seen() {
             order.queues[crate::ids::PartId(2)].pop();
         }
     });
+}
+
+/// Without a wait for a rank's word some routing and order writes rows of a chunk over those of another.
+#[test]
+fn memory_taken_early_is_seen() {
+    let whole = chunked(&Layer::TINY, 4);
+    let waits: Vec<_> =
+        whole.reuse().unwrap().waits.ids().filter(|&phase| whole.reuse().unwrap().waits[phase].is_some()).collect();
+    for phase in waits {
+        let mut checked = whole.clone();
+        checked.reuse_mut().as_mut().unwrap().waits[phase] = None;
+        let schedule = schedule(&whole, CORES);
+        assert_eq!(runs(&whole, &schedule, 0..40), Ok(()));
+        assert!(matches!(runs(&checked, &schedule, 0..400), Err(Failure::TooEarly(_))), "phase {}", phase.index());
+    }
 }

@@ -1,0 +1,142 @@
+//! The loop over chunks: what may stand inside and outside, and what ends it.
+
+use super::arguments::Place;
+use crate::finding::{Errors, Finding};
+use crate::graph::{Body, Extent, Phase, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
+use hpmoe_kernels::op::Core;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::spanned::Spanned as _;
+
+/// The chunk loop of a taskflow.
+#[derive(Clone, Debug)]
+pub(super) struct Chunks {
+    /// Its variable, a route.
+    variable: String,
+    span: Span,
+    /// How many.
+    pub(super) count: usize,
+}
+
+/// Finds the loop and checks that the taskflow has it around everything. `None` inside where it has none, outside where it is
+/// faulty.
+pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<Option<Chunks>> {
+    let before = errors.len();
+    let mut found: Option<Chunks> = None;
+    for statement in &flow.body {
+        let Stmt::For { variable, span, over: Over::Chunks { count }, body } = statement else { continue };
+        if let Some(first) = &found {
+            let problem = format!("`{variable}` cuts into chunks what `{}` has cut", first.variable);
+            refuse(*span, problem, "put all calls into one loop over chunks", errors);
+            continue;
+        }
+        inner(body, errors);
+        let value = kernel.constants.evaluate(count, &IndexMap::new(), errors)?;
+        if !(1..=MOST_CHUNKS).contains(&value) {
+            let problem = format!("{value} chunks: possible are 1 to {MOST_CHUNKS}");
+            errors.push(count.span(), Finding::OutOfRange { problem });
+        }
+        found = Some(Chunks { variable: variable.clone(), span: *span, count: value });
+    }
+    let Some(chunks) = found else {
+        inner(&flow.body, errors);
+        return (errors.len() == before).then_some(None);
+    };
+    let outside = flow.body.iter().filter(|it| !matches!(it, Stmt::For { over: Over::Chunks { .. }, .. }));
+    for (span, what) in outside.map(|statement| match statement {
+        Stmt::Let(tensor) => (tensor.span, format!("`{}`", tensor.name)),
+        Stmt::For { variable, span, .. } => (*span, format!("the loop over `{variable}`")),
+        Stmt::Call { task, span, .. } => (*span, format!("the call of `{task}`")),
+    }) {
+        let problem = format!("{what} stands outside of the loop over chunks `{}`", chunks.variable);
+        refuse(span, problem, "a taskflow works on chunks or on all tokens: move it into the loop", errors);
+    }
+    (errors.len() == before).then_some(Some(chunks))
+}
+
+/// Counters and descriptors are per chunk.
+const MOST_CHUNKS: usize = 256;
+
+/// Loops over chunks that stand inside of others.
+fn inner(statements: &[Stmt], errors: &mut Errors) {
+    for statement in statements {
+        let Stmt::For { variable, span, over, body } = statement else { continue };
+        if let Over::Chunks { .. } = over {
+            let problem = format!("the loop over chunks `{variable}` stands inside of another loop");
+            refuse(*span, problem, "let it be the outermost loop of the taskflow", errors);
+        }
+        inner(body, errors);
+    }
+}
+
+fn refuse(span: Span, problem: String, help: &str, errors: &mut Errors) {
+    errors.push(span, Finding::Unsupported { problem, help: help.into() });
+}
+
+/// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
+pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
+    if let Extent::Expert { .. } = tensor.extent {
+        let problem = format!("`{}` has a matrix for each expert, and chunks are made of tokens", tensor.name);
+        let help = format!("make it before the kernel and pass it, or do without `{}`", chunks.variable);
+        refuse(tensor.span, problem, &help, errors);
+    }
+}
+
+/// Of an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop.
+pub(super) fn argument(
+    chunks: &Chunks,
+    graph: &TaskGraph,
+    (argument, place, remote): (&Argument, &Place, bool),
+    errors: &mut Errors,
+) -> Option<()> {
+    let tensor = &graph.tensors[place.tensor];
+    if !tensor.memory.is_argument() {
+        return Some(());
+    }
+    let variable = &chunks.variable;
+    let (problem, help) = match tensor.extent {
+        Extent::Received => (
+            format!("`{}` has the rows of all chunks, and those of `{variable}` lie elsewhere", tensor.name),
+            "make a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
+        ),
+        Extent::Slot if remote => (
+            format!("`{}` has the slots of all chunks, and a peer knows only those of `{variable}`", tensor.name),
+            "put into slots made in the loop: `PerRank::slots`",
+        ),
+        Extent::Expert { .. } | Extent::Matrix { .. } if argument.write => (
+            format!("every chunk `{variable}` writes `{}`, which has no rows for its tokens", tensor.name),
+            "write what has a row for each token; sums over all tokens need a taskflow without chunks",
+        ),
+        _ => return Some(()),
+    };
+    refuse(argument.span, problem, help, errors);
+    None
+}
+
+/// The phase that tells peers, at the end of a chunk, that the memory of its rows is free.
+pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
+    let line = super::tasks::line(chunks.span);
+    let task = graph.tasks.push(Task {
+        name: "free_chunk".into(),
+        label: "free_chunk".into(),
+        arguments: Vec::new(),
+        core: Core::Vector,
+        params: Vec::new(),
+        body: Body::default(),
+        line,
+        span: chunks.span,
+    });
+    let space = graph.spaces.push(Space { kind: SpaceKind::Chunks, height: 1 });
+    graph.phases.push(Phase {
+        task,
+        space,
+        ranges: Vec::new(),
+        range_names: Vec::new(),
+        accesses: Vec::new(),
+        origins: None,
+        source: format!("end of `{}`: its rows are read no more", chunks.variable),
+        line,
+        span: chunks.span,
+    });
+}

@@ -1,0 +1,55 @@
+//! A routing cut into chunks of tokens.
+
+use crate::simulate::Routing;
+use std::ops::Range;
+
+/// Rows and tokens of each chunk. Experts are counted as tables do: by owner, then chunk, then expert of the owner.
+#[derive(Clone, Debug)]
+pub(super) struct Chunked {
+    pub(super) count: u32,
+    /// Experts of one rank.
+    own: u32,
+    /// By source and expert; empty where there is one chunk.
+    rows: Vec<Vec<u32>>,
+}
+
+impl Chunked {
+    pub(super) fn new(count: u32, routing: &Routing) -> Self {
+        let mut chunked = Self { count, own: routing.local_experts(), rows: Vec::new() };
+        if count > 1 {
+            let rows = |source| chunked.tokens_of_rows(routing, source).iter().map(|rows| rows.len() as u32).collect();
+            chunked.rows = (0..routing.ranks()).map(rows).collect();
+        }
+        chunked
+    }
+
+    /// Rows of a source for an expert.
+    pub(super) fn rows(&self, routing: &Routing, source: u32, expert: u32) -> u32 {
+        match self.rows.get(source as usize) {
+            None => routing.rows(source, expert),
+            Some(rows) => rows[expert as usize],
+        }
+    }
+
+    /// Tokens of a rank in a chunk.
+    pub(super) fn tokens(&self, routing: &Routing, rank: u32, chunk: u32) -> Range<u32> {
+        let all = routing.tokens(rank);
+        let most = all.div_ceil(self.count);
+        all.min(chunk * most)..all.min((chunk + 1) * most)
+    }
+
+    /// By expert: the token of each row of a source, counted from the first of the chunk.
+    pub(super) fn tokens_of_rows(&self, routing: &Routing, source: u32) -> Vec<Vec<u32>> {
+        let all = routing.tokens_of_rows(source);
+        let of = |(owner, chunk): (u32, u32)| {
+            let tokens = self.tokens(routing, source, chunk);
+            let experts = &all[(owner * self.own) as usize..((owner + 1) * self.own) as usize];
+            let only = move |rows: &Vec<u32>| {
+                rows.iter().filter(|token| tokens.contains(token)).map(|token| token - tokens.start).collect()
+            };
+            experts.iter().map(only).collect::<Vec<_>>()
+        };
+        let pairs = (0..routing.ranks()).flat_map(|owner| (0..self.count).map(move |chunk| (owner, chunk)));
+        pairs.flat_map(of).collect()
+    }
+}
