@@ -34,6 +34,18 @@ pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
     })
 }
 
+/// The layer in chunks, for other numbers of them.
+pub fn write_chunks() -> [PathBuf; 4] {
+    [("in_1_chunk", 1), ("in_2_chunks", 2), ("in_3_chunks", 3), ("in_7_chunks", 7)].map(|(name, chunks)| {
+        let example = "../examples/moe_chunked.rs";
+        println!("cargo::rerun-if-changed={example}");
+        let source = std::fs::read_to_string(example).expect("the example is there");
+        let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
+        let text = set(&with_sizes(text, &LAYERS[2].1), "CHUNKS", chunks);
+        write_file(name, &text.replace("moe_chunked", &format!("moe_{name}")))
+    })
+}
+
 /// Writes the modules of the training example, and the tensors of a step with them.
 pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {

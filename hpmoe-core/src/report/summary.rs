@@ -35,15 +35,23 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
         totals.counter_arrays_kept,
         totals.counter_arrays - totals.counter_arrays_kept
     );
+    let sizes = &graph.sizes;
     let memory = footprint(checked, schedule, ranks, lossless_rows(graph, ranks));
     let _ = writeln!(text, "\nschedule");
     let _ = writeln!(text, "  cores         {} AIC and {} AIV", totals.aic, totals.aiv);
     let _ = writeln!(text, "  entries       {} of 64 B", totals.entries);
     let _ = writeln!(
         text,
-        "  workspace     {} + {} in the symmetric heap, for the most rows a rank can receive ({})",
-        memory.workspace, memory.symmetric, memory.rows
+        "  workspace     {} + {} in the symmetric heap, for the most rows a rank can receive ({}{})",
+        memory.workspace,
+        memory.symmetric,
+        memory.rows,
+        if sizes.chunks > 1 { " of a chunk" } else { "" }
     );
+    if sizes.chunks > 1 {
+        let (tokens, chunks, buffers) = (sizes.chunk_tokens(), sizes.chunks, sizes.buffers());
+        let _ = writeln!(text, "  chunks        {chunks} of at most {tokens} tokens, {buffers} in memory at a time");
+    }
     let _ = writeln!(text, "  counters      {} in two sets of {}", memory.counter_bytes, memory.counters);
     let kept = kept(checked);
     if !kept.is_empty() {

@@ -95,6 +95,10 @@ impl Edges {
         for entry in groups.of(reuse.frees) {
             self.add(groups.number(entry), first + chunk(graph, ranks, entry) as usize);
         }
+        // A word tells of all chunks up to one.
+        for pair in groups.of(reuse.frees).collect::<Vec<_>>().windows(2) {
+            self.add(groups.number(pair[0]), groups.number(pair[1]));
+        }
         for (phase, _) in reuse.waits.iter().filter(|(_, wait)| wait.is_some()) {
             for entry in groups.of(phase) {
                 if let Some(before) = (chunk(graph, ranks, entry) as usize).checked_sub(CHUNK_BUFFERS) {

@@ -91,7 +91,7 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, local_experts: u64, received: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::fixture::{Layer, moe_ffn};
+    use crate::schedule::fixture::{Layer, chunked, moe_ffn};
     use crate::schedule::{Cores, schedule};
 
     #[test]
@@ -109,5 +109,24 @@ mod tests {
         assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (153, Bytes(153 * 64)));
         assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
         assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
+    }
+
+    #[test]
+    fn chunks_have_memory_for_two_of_them() {
+        let of = |chunks: usize| {
+            let checked = chunked(&Layer::DEEPSEEK, chunks);
+            let rows = lossless_rows(checked.graph(), 8);
+            (rows, footprint(&checked, &schedule(&checked, Cores::ASCEND_A3), 8, rows))
+        };
+        let (rows, four) = of(4);
+        assert_eq!(rows, 8 * 1024 * 8);
+        // As above, and one row of 7168 columns for each token.
+        assert_eq!(four.workspace, Bytes((7168 + 3 * 2048) * 2 * 2 * rows + 7168 * 2 * 2 * 1024));
+        assert_eq!(four.symmetric, Bytes(2 * (7168 * 2 + 4) * rows + 7168 * 2 * 2 * 1024 * 8));
+        let (_, whole) = of(1);
+        let all = |it: &Footprint| it.workspace + it.symmetric;
+        assert_eq!(all(&of(2).1), all(&whole));
+        assert_eq!(all(&four) + all(&four), all(&whole));
+        assert_eq!(all(&of(8).1) + all(&of(8).1), all(&four));
     }
 }

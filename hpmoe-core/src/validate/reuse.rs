@@ -4,12 +4,13 @@ use super::Violation;
 use crate::analyze::{CheckedGraph, Reuse, Whose};
 use crate::graph::SpaceKind;
 use crate::ids::{PhaseId, TensorId};
+use crate::schedule::{Entry, Schedule};
 
 /// Everything that touches rows of a chunk on a rank is over when the rank tells that their memory is free, and everything that
-/// writes rows of a later chunk there comes after that word.
+/// writes rows of a later chunk there comes after that word. One queue has all words of a rank, in order.
 ///
 /// Dependencies are kept, which is for [`coverage`](super::coverage::coverage) to see; here they are followed back and forth.
-pub(super) fn reuse(checked: &CheckedGraph, found: &mut Vec<Violation>) {
+pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let graph = checked.graph();
     if !graph.sizes.reuses() {
         return;
@@ -18,6 +19,15 @@ pub(super) fn reuse(checked: &CheckedGraph, found: &mut Vec<Violation>) {
         found.push(Violation::NoWord);
         return;
     };
+    for order in &schedule.orders {
+        let told =
+            |queue: &Vec<Entry>| queue.iter().filter(|entry| entry.phase == reuse.frees).map(|e| e.expert).collect();
+        let mut queues = order.queues.iter().map(|(_, queue)| told(queue)).filter(|told: &Vec<u32>| !told.is_empty());
+        let first = queues.next().unwrap_or_default();
+        if !first.is_sorted() || queues.next().is_some() {
+            found.push(Violation::WordsOutOfOrder { ranks: order.ranks });
+        }
+    }
     for (phase, call) in graph.phases.iter() {
         let accesses = call.accesses.iter().map(|access| (access.tensor, access.write, access.remote));
         let origins = call.origins.map(|origins| (origins.tensor, origins.write, origins.write));
@@ -73,14 +83,16 @@ fn after_words_of_sources(checked: &CheckedGraph, reuse: &Reuse, phase: PhaseId)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Id;
+    use crate::ids::{Id, PartId};
     use crate::schedule::fixture::{Layer, chunked};
+    use crate::schedule::{Cores, schedule};
 
     fn broken(break_it: impl FnOnce(&mut Reuse)) -> Vec<Violation> {
         let mut checked = chunked(&Layer::TINY, 3);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
         break_it(checked.reuse_mut().as_mut().unwrap());
         let mut found = Vec::new();
-        reuse(&checked, &mut found);
+        reuse(&checked, &schedule, &mut found);
         found
     }
 
@@ -112,9 +124,28 @@ mod tests {
         let found = broken(|reuse| reuse.frees = other);
         assert!(found.iter().any(|v| matches!(v, Violation::FreedEarly { .. })), "{found:?}");
         let mut checked = chunked(&Layer::TINY, 3);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
         *checked.reuse_mut() = None;
         let mut found = Vec::new();
-        reuse(&checked, &mut found);
+        reuse(&checked, &schedule, &mut found);
         assert_eq!(found, [Violation::NoWord]);
+    }
+
+    #[test]
+    fn words_in_another_order_are_found() {
+        let checked = chunked(&Layer::TINY, 4);
+        let frees = checked.reuse().unwrap().frees;
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        let parts: Vec<PartId> = schedule.orders[0].queues.ids().collect();
+        for part in parts {
+            let queue = &mut schedule.orders[0].queues[part];
+            let places: Vec<usize> = (0..queue.len()).filter(|&place| queue[place].phase == frees).collect();
+            if let [first, second, ..] = places[..] {
+                queue.swap(first, second);
+            }
+        }
+        let mut found = Vec::new();
+        reuse(&checked, &schedule, &mut found);
+        assert_eq!(found, [Violation::WordsOutOfOrder { ranks: 1 }]);
     }
 }

@@ -47,7 +47,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     }
     joins(checked, &schedule, &mut found);
     coverage(checked, &schedule, &mut found);
-    reuse(checked, &mut found);
+    reuse(checked, &schedule, &mut found);
     total_order(checked, &schedule, &mut found);
     thresholds(checked, &schedule, &mut found);
     budgets(checked, &schedule, &mut found);

@@ -111,6 +111,11 @@ pub enum Violation {
     },
     /// Chunks take memory in turn, and nobody tells when it is free.
     NoWord,
+    /// Words that tell of chunks, one after the other, have no queue where they are in order.
+    WordsOutOfOrder {
+        /// Ranks of the order.
+        ranks: u32,
+    },
     /// Rows of a chunk may still be in use when their memory is said to be free.
     FreedEarly {
         /// The phase that uses them.

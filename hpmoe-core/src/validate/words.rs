@@ -64,6 +64,9 @@ impl Violation {
                 format!("{} signals {}, and nobody waits for it", phase(id), counter(of))
             }
             Self::NoWord => "chunks take memory in turn, and no phase tells when it is free".to_owned(),
+            Self::WordsOutOfOrder { ranks } => {
+                format!("{ranks} ranks: that memory is free is not told chunk after chunk, in one queue")
+            }
             Self::FreedEarly { phase: id, tensor } => {
                 format!("{} may still use a chunk's rows of {} when they are said to be free", phase(id), name(tensor))
             }

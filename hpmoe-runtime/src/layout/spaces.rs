@@ -44,7 +44,11 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Exten
         HPMOE_ARRIVALS => pairs(groups, ranks().flat_map(|source| pieces(source, rank))),
         HPMOE_EXPERTS => plain((0..groups).map(|_| 1)),
         HPMOE_BLOCKS => plain(chunks.iter().map(|route| route.tokens(rank).div_ceil(height))),
-        HPMOE_CHUNKS => plain((0..chunks.len()).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks.len()))),
+        HPMOE_CHUNKS => {
+            let items = (0..chunks.len()).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks.len()));
+            // One core has them all: what it tells of a chunk must not be overtaken by what another tells of an earlier one.
+            Extents { counted: vec![0; chunks.len()], ..plain(items) }
+        }
         kind => unreachable!("the compiler knows no space of kind {kind}"),
     }
 }

@@ -73,7 +73,8 @@ struct HpmoeExpert {
 struct HpmoeSpace {
     uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
     uint64_t peer_items;  /* ROW_TILES: GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
-    uint64_t counted;     /* GM int32[groups]: items before each group, expert by expert and then from peer to peer  */
+    uint64_t counted;     /* GM int32[groups]: items before each group, expert by expert and then from peer to peer;
+                             CHUNKS: zeros, so that one core has them all                                            */
     uint32_t kind;        /* HpmoeSpaceKind                                                                          */
     uint32_t height;      /* most rows of an item                                                                    */
 };

@@ -82,8 +82,8 @@ struct VectorCore : Core {
         return true;
     }
 
-    // Tells every rank that this one reads no more what lies in its memory for a chunk. A word that tells more must not be
-    // overtaken by one that tells less.
+    // Tells every rank that this one reads no more what lies in its memory for a chunk. One core tells of all chunks, and a word
+    // that tells more is not overtaken by one that tells less.
     __aicore__ inline void FreeChunk(uint32_t chunk) {
         Fence();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {

@@ -69,7 +69,13 @@ impl Layout {
         layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
         let counted = layout.first.iter().map(|(space, first)| {
             let pairs = matches!(layout.kind(space), SpaceKind::Sends | SpaceKind::Arrivals);
-            first.iter().map(|first| if pairs { layout.by_expert(first) } else { first.clone() }).collect()
+            let counted = |first: &Vec<u32>| match layout.kind(space) {
+                // One core has all words of a rank.
+                SpaceKind::Chunks => vec![0; first.len()],
+                _ if pairs => layout.by_expert(first),
+                _ => first.clone(),
+            };
+            first.iter().map(counted).collect()
         });
         layout.counted = counted.collect();
         layout

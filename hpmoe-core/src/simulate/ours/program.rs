@@ -5,7 +5,7 @@ use super::places::Places;
 use super::works::Works;
 use crate::analyze::{CheckedGraph, Reuse, Whose};
 use crate::graph::{CHUNK_BUFFERS, Rows, SpaceKind};
-use crate::ids::{Arena, Id, PartId, PhaseId};
+use crate::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
 use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work};
@@ -142,7 +142,7 @@ impl<'a> Ours<'a> {
         task.column = column;
         task.work = self.works[entry.phase].work(self.target, &item, column, (items, band));
         task.waits.clear();
-        let waits = self.schedule.waits[entry.phase].iter();
+        let waits = self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out(wait.counter));
         task.waits.extend(waits.map(|wait| self.places.wait(&self.layout, rank, (&item, column), wait)));
         task.signals.clear();
         for signal in &self.schedule.signals[entry.phase] {
@@ -155,6 +155,13 @@ impl<'a> Ours<'a> {
 }
 
 impl Ours<'_> {
+    /// Whether nobody adds to a counter, since the phases that would are left out.
+    fn left_out(&self, counter: CounterId) -> bool {
+        let adds = |phase: &PhaseId| self.schedule.signals[*phase].iter().any(|signal| signal.counter == counter);
+        let mut adding = self.schedule.signals.ids().filter(adds);
+        self.core_only && adding.all(|phase| self.ops[phase.index()].extra)
+    }
+
     /// Words of peers: that they read rows of a chunk no more.
     fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut Task) {
         if phase == reuse.frees {

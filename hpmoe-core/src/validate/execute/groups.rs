@@ -92,7 +92,9 @@ fn counted_before(groups: &[Vec<Item>], number: usize, kind: SpaceKind, local: u
         SpaceKind::Sends | SpaceKind::Arrivals => (group % local, group / local),
         _ => (group, 0),
     };
-    let before = (0..groups.len()).filter(|&group| place(group) < place(number));
+    // One core has all words of a rank.
+    let counts = kind != SpaceKind::Chunks;
+    let before = (0..groups.len()).filter(|&group| counts && place(group) < place(number));
     before.map(|group| groups[group].len()).sum()
 }
 

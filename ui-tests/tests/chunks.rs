@@ -1,0 +1,75 @@
+//! Tokens cut into chunks: the same bits for any number of chunks, and any routing.
+
+#[path = "../kernels/chunks.rs"]
+mod chunks_file;
+#[allow(dead_code, reason = "what other tests need of a case")]
+mod random;
+#[allow(dead_code, reason = "what other tests need of a layer")]
+#[path = "../../examples/support/mod.rs"]
+mod support;
+
+use chunks_file::chunks;
+use hpmoe_runtime::prelude::*;
+use proptest::prelude::*;
+use random::{Case, cases, experts, ids, numbers};
+
+macro_rules! counts {
+    ($($name:ident),*) => {$(
+        #[allow(dead_code, reason = "its main function")]
+        mod $name {
+            use super::support;
+            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
+        }
+    )*};
+}
+
+// Each checks a bundled layer against its oracle, on all numbers of ranks.
+counts!(in_1_chunk, in_2_chunks, in_3_chunks, in_7_chunks);
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_are_their_reference(case in cases(chunks::EXPERTS, chunks::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
+        let (x, weights) = (numbers(&case), weights(&case, &route));
+        let (gate, down) = (experts(&case, chunks::EXPERTS, 1), experts(&case, chunks::EXPERTS, 2));
+        let mut expected = case.zeros();
+        chunks::forward(ep, &route, &x, &weights, &gate, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = chunks::forward::launch(&case.group(), &route, &x, &weights, &gate, &down, &mut found);
+        let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+        prop_assert!(expected.iter().eq(found.iter()), "{:?}", case);
+        prop_assert_eq!(report.empty_tasks, 0);
+    }
+}
+
+fn weights(case: &Case, route: &Route) -> PerRank<Slots<f32, 1>> {
+    let mut weights = PerRank::slots::<f32, 1>(case.ep(), route);
+    for rank in case.ep() {
+        let values: Vec<f32> = (0..weights[rank].row_count()).map(|slot| (slot % 13) as f32 / 8.0 - 0.5).collect();
+        weights[rank].copy_from(&values);
+    }
+    weights
+}
+
+/// As many rows as a chunk has are room enough, and one less is not.
+#[test]
+fn there_is_room_for_two_chunks() {
+    let case = Case { tokens: vec![41, 17], routing: random::Routing::Few, seed: 3, late: None };
+    let route = Route::new(case.ep(), chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
+    let (x, weights) = (numbers(&case), weights(&case, &route));
+    let (gate, down) = (experts(&case, chunks::EXPERTS, 1), experts(&case, chunks::EXPERTS, 2));
+    let rows = |route: Route| case.ep().into_iter().map(|rank| route.received(rank)).max().unwrap();
+    let most = route.chunks::<{ chunks::CHUNKS }>().map(rows).max().unwrap();
+    let launch = |rows: usize| {
+        let mut y = case.zeros();
+        chunks::forward::launch(&case.group().capacity_rows(rows), &route, &x, &weights, &gate, &down, &mut y)
+    };
+    let report = launch(most).unwrap();
+    let words = launch(most - 1).unwrap_err().to_string();
+    assert!(words.contains(&format!("would receive {most} rows, but there is room for {}", most - 1)), "{words}");
+    let whole = launch(rows(route.clone())).unwrap();
+    assert!(report.workspace_bytes < whole.workspace_bytes);
+}
