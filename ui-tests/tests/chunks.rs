@@ -4,7 +4,6 @@
 mod chunks_file;
 #[allow(dead_code, reason = "what other tests need of a case")]
 mod random;
-#[allow(dead_code, reason = "what other tests need of a layer")]
 #[path = "../../examples/support/mod.rs"]
 mod support;
 

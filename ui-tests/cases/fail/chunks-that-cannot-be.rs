@@ -51,20 +51,6 @@ mod layer {
     }
 
     #[taskflow]
-    pub fn all_tokens_in_a_chunk(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>) {
-        for c in route.chunks::<4>() {
-            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
-            for src in ep {
-                for e in route.experts() {
-                    for s in route.sends::<PUT>(src, e) {
-                        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-                    }
-                }
-            }
-        }
-    }
-
-    #[taskflow]
     pub fn rows_of_all_chunks(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>, recv: &mut PerRank<Received<bf16, HIDDEN>>) {
         for c in route.chunks::<4>() {
             for src in ep {
@@ -86,20 +72,6 @@ mod layer {
     #[taskflow]
     pub fn none_and_too_many(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>) {
         for c in route.chunks::<0>() {}
-    }
-
-    #[taskflow]
-    pub fn never_read(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>) {
-        for c in route.chunks::<4>() {
-            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
-            for src in ep {
-                for e in c.experts() {
-                    for s in c.sends::<PUT>(src, e) {
-                        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-                    }
-                }
-            }
-        }
     }
 
     #[taskflow]
