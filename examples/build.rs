@@ -10,6 +10,7 @@ fn main() {
         "moe_biased.rs",
         "moe_int8.rs",
         "moe_prescaled.rs",
+        "moe_relay.rs",
     ])
     .build();
     // Many small steps: fewer cores than a die has make them fast.

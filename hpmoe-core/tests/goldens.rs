@@ -1,4 +1,4 @@
-//! What becomes of three small kernels, byte for byte: one golden per arrow of the pipeline. A change of them is a change of
+//! What becomes of four small kernels, byte for byte: one golden per arrow of the pipeline. A change of them is a change of
 //! what users see; read it before renewing them by
 //! `INSTA_UPDATE=always cargo test -p hpmoe-core --test goldens`.
 
@@ -11,10 +11,11 @@ use hpmoe_core::syntax::Overrides;
 use hpmoe_core::target::Target;
 
 /// Name, file as the user names it, and source.
-const KERNELS: [(&str, &str, &str); 3] = [
+const KERNELS: [(&str, &str, &str); 4] = [
     ("ffn", "kernels/ffn.rs", include_str!("../../ui-tests/kernels/ffn.rs")),
     ("echo", "kernels/echo.rs", include_str!("../../ui-tests/kernels/echo.rs")),
     ("coarse", "kernels/coarse.rs", include_str!("../../ui-tests/kernels/coarse.rs")),
+    ("once", "kernels/once.rs", include_str!("../../ui-tests/kernels/once.rs")),
 ];
 
 fn program(name: &str, file: &str, source: &str) -> Program {

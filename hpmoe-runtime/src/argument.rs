@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, Matrix, PerRank, Received, Slots, Tensor};
+use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Received, Slots, Tensor};
 
 /// What a rank's part of a tensor argument has rows of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +12,8 @@ pub(crate) enum RowKind {
     Tokens,
     /// A row per token received.
     Received,
+    /// A row per token received, once however many experts of the rank it goes to.
+    Once,
     /// A row per (token, k).
     Slots,
     /// That many rows for each expert.
@@ -58,8 +60,8 @@ mod sealed {
     impl<X> Sealed for hpmoe_kernels::PerRank<X> {}
 }
 
-/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Slots<T, C>>`,
-/// `PerRank<Experts<T, N, K>>` and `PerRank<Matrix<T, N, K>>`.
+/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Once<T, C>>`,
+/// `PerRank<Slots<T, C>>`, `PerRank<Experts<T, N, K>>` and `PerRank<Matrix<T, N, K>>`.
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
@@ -88,7 +90,7 @@ macro_rules! rows {
     )*};
 }
 
-rows!(Tensor: Tokens, Received: Received, Slots: Slots);
+rows!(Tensor: Tokens, Received: Received, Once: Once, Slots: Slots);
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {

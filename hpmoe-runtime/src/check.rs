@@ -118,6 +118,7 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
         Extent::Token => tokens,
         Extent::Slot => tokens * route.top_k(),
         Extent::Received => route.received(rank),
+        Extent::Once => route.received_once(rank),
         Extent::Matrix(height) => height as usize,
     };
     if count != wanted {
@@ -134,12 +135,14 @@ fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), Launch
         Extent::Token => RowKind::Tokens,
         Extent::Slot => RowKind::Slots,
         Extent::Received => RowKind::Received,
+        Extent::Once => RowKind::Once,
         Extent::Matrix(height) => RowKind::Matrix(height as usize),
     };
     let tell = |kind| match kind {
         RowKind::Experts(height) => format!("{height} rows per expert"),
         RowKind::Tokens => "a row per token".to_owned(),
         RowKind::Received => "a row per token received".to_owned(),
+        RowKind::Once => "a row per token received, sent once".to_owned(),
         RowKind::Slots => "a row per (token, k)".to_owned(),
         RowKind::Matrix(height) => format!("{height} rows"),
     };

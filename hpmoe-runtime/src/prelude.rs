@@ -1,7 +1,7 @@
 //! Everything that a kernel and the code around it need: `use hpmoe_runtime::prelude::*;`.
 
 pub use hpmoe_kernels::{
-    Element, Expert, Experts, Float, Matrix, Number, PerRank, RAGGED, Rank, Ranks, Received, Route, RouteError,
+    Element, Expert, Experts, Float, Matrix, Number, Once, PerRank, RAGGED, Rank, Ranks, Received, Route, RouteError,
     RowTile, Slots, Tensor, Tile, TileBuf, TokenBlock, Value, bf16,
 };
 pub use hpmoe_macros::*;

@@ -21,6 +21,8 @@ pub struct KernelTables {
     pub tokens: usize,
     /// Into how many chunks the tokens of each rank are cut; at least 1.
     pub chunks: usize,
+    /// Puts to slots read the (token, k) of rows received from a table: no put sends them.
+    pub origins: bool,
     /// Matrix cores of a rank.
     pub aic: u32,
     /// Vector cores of a rank.
@@ -46,6 +48,8 @@ pub enum Extent {
     Slot,
     /// A row per token received.
     Received,
+    /// A row per token received, once however many experts of the rank it goes to.
+    Once,
     /// That many rows for each expert of the rank.
     Expert(u32),
     /// That many rows of the rank.

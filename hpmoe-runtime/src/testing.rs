@@ -28,6 +28,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     top_k: 2,
     tokens: 8,
     chunks: 1,
+    origins: false,
     aic: 2,
     aiv: 4,
     tensors: &[

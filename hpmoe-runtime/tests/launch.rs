@@ -45,6 +45,7 @@ const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> Ker
         top_k: 2,
         tokens: 8,
         chunks: 1,
+        origins: false,
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
         tensors: TENSORS,

@@ -2,8 +2,8 @@
 //!
 //! [`ops`] has one file per operation: what the compiler must know about it (an [`op::Operation`]), what it means on
 //! the host, and an example. [`Tile`] and [`Value`] are what task bodies see; [`Tensor`], [`Experts`], [`Matrix`],
-//! [`Received`] and [`Slots`] are what a taskflow cuts into tiles, one of each per rank ([`PerRank`]); [`Route`] says which token goes
-//! where.
+//! [`Received`], [`Once`] and [`Slots`] are what a taskflow cuts into tiles, one of each per rank ([`PerRank`]); [`Route`] says which
+//! token goes where.
 //!
 //! Everything here runs on the host and defines the meaning of a program: the generated kernel must give the same bits.
 //!
@@ -17,6 +17,7 @@ mod element;
 mod experts;
 pub mod math;
 mod matrix;
+mod once;
 pub mod op;
 pub mod ops;
 mod per_rank;
@@ -32,6 +33,7 @@ pub use element::{Element, Float, Number};
 pub use experts::Experts;
 pub use half::bf16;
 pub use matrix::Matrix;
+pub use once::Once;
 pub use per_rank::PerRank;
 pub use rank::{Expert, Rank, Ranks};
 pub use route::{Piece, Route, RouteError, RowTile, TokenBlock};

@@ -64,6 +64,53 @@ fn cover<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
     assert!(sent.iter().flatten().all(|n| *n == 1), "each (token, k) is sent once: {sent:?}");
 }
 
+/// Checks the pieces of height `M` of tokens that are sent once to each rank, and where each (token, k) finds its own.
+fn once<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
+    for owner in route.ranks() {
+        let mut tokens = Vec::new();
+        for e in route.experts_of(owner) {
+            assert_eq!(
+                route.pair_once(hpmoe_kernels::Rank::new(0), e).base,
+                tokens.len(),
+                "experts lie one after another"
+            );
+            let (base, end) = (tokens.len(), tokens.len() + route.expert_rows_once(e));
+            for source in route.ranks() {
+                for piece in route.sends_once::<M>(source, e) {
+                    assert_eq!(piece.first(), tokens.len(), "by expert, then by source");
+                    let (first, rows) = (piece.first() - base, piece.rows());
+                    assert!(rows > 0 && first / M == (first + rows - 1) / M, "a piece lies in one row tile");
+                    assert!(piece.slots().is_sorted());
+                    for &slot in piece.slots() {
+                        let token = slot as usize / K;
+                        let here = ids[source.id()][token * K..][..K].iter().map(|&id| id as usize);
+                        let first = here.filter(|id| id / route.local_experts() == owner.id()).min();
+                        assert_eq!(first, Some(e.id()), "a token counts for its first expert on a rank");
+                        assert_eq!(ids[source.id()][slot as usize], e.id() as i32);
+                        tokens.push((source, token));
+                    }
+                }
+            }
+            assert_eq!(tokens.len(), end);
+        }
+        assert_eq!(tokens.len(), route.received_once(owner));
+        let distinct: std::collections::BTreeSet<_> = tokens.iter().collect();
+        assert_eq!(distinct.len(), tokens.len(), "a token is sent once");
+        let (rows, origins) = (route.rows_once(owner), route.origins(owner));
+        assert_eq!((rows.len(), origins.len()), (route.received(owner), route.received(owner)));
+        for e in route.experts_of(owner) {
+            for source in route.ranks() {
+                for piece in route.sends::<M>(source, e) {
+                    for (row, &slot) in (piece.first()..).zip(piece.slots()) {
+                        assert_eq!(tokens[rows[row] as usize], (source, slot as usize / K));
+                        assert_eq!(origins[row], slot);
+                    }
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -73,6 +120,14 @@ proptest! {
         cover::<1>(&route, &ids);
         cover::<4>(&route, &ids);
         cover::<7>(&route, &ids);
+    }
+
+    #[test]
+    fn each_token_is_sent_once_to_each_of_its_ranks((ranks, experts, ids) in groups()) {
+        let route = route(ranks, experts, &ids).unwrap();
+        once::<1>(&route, &ids);
+        once::<4>(&route, &ids);
+        once::<7>(&route, &ids);
     }
 
     #[test]

@@ -16,6 +16,8 @@ mod ffn_file;
 mod mixed_file;
 #[path = "../kernels/odd.rs"]
 mod odd_file;
+#[path = "../kernels/once.rs"]
+mod once_file;
 #[path = "../kernels/products.rs"]
 mod products_file;
 mod random;
@@ -30,6 +32,7 @@ use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use mixed_file::mixed;
 use odd_file::odd;
+use once_file::once;
 use products_file::products;
 use proptest::prelude::*;
 use random::{Case, bytes, cases, experts, ids, numbers, weights};
@@ -185,6 +188,23 @@ proptest! {
         let (mut found, mut same2) = (case.zeros(), case.zeros());
         let report = forward::launch(&case.group(), &route, &x, &scale, &offset, &w, &mut found, &mut same2);
         check(&case, report, expected.iter().eq(found.iter()) && same.iter().eq(same2.iter()))?;
+    }
+
+    #[test]
+    fn tokens_sent_once_reach_all_their_experts(case in cases(once::EXPERTS, once::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, once::EXPERTS, &ids::<{ once::TOP_K }>(&case, once::EXPERTS)).unwrap();
+        let (x, z, w) = (numbers(&case), numbers(&case), weights(&case));
+        let mut kept = [PerRank::once(ep, &route), PerRank::once(ep, &route)];
+        let (mut y, mut v, mut y2, mut v2) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
+        once::forward(ep, &route, &x, &z, &w, &mut kept[0], &mut y, &mut v);
+        let report = once::forward::launch(&case.group(), &route, &x, &z, &w, &mut kept[1], &mut y2, &mut v2);
+        let equal = y.iter().eq(y2.iter()) && v.iter().eq(v2.iter()) && kept[0].iter().eq(kept[1].iter());
+        check(&case, report, equal)?;
+        let (mut again, mut again2) = (case.zeros(), case.zeros());
+        once::again(ep, &route, &kept[0], &w, &mut again);
+        let report = once::again::launch(&case.group(), &route, &kept[1], &w, &mut again2);
+        check(&case, report, again.iter().eq(again2.iter()) && again.iter().eq(y.iter()))?;
     }
 
     #[test]

@@ -81,6 +81,13 @@ fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
     if of_received(&reader) && writers.iter().all(of_received) && writers.iter().chain([&reader]).any(of_experts) {
         return Some(Grid::Experts);
     }
+    if reader.rows == Rows::Once {
+        let kind = SpaceKind::OnceTiles;
+        // A reader looks at all tiles that its rows lie in, whichever height they have.
+        let own = space(graph, reader).height;
+        let height = writers.iter().map(|writer| space(graph, *writer).height).max()?;
+        return Some(Grid::RowTiles { space: tiles(graph, kind, common(own, height).unwrap_or(height)), columns: 1 });
+    }
     let by_rows = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece);
     if by_rows(&reader) && writers.iter().all(by_rows) {
         let mut height = space(graph, reader).height;
@@ -91,7 +98,7 @@ fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
             };
         }
         let columns = shared_columns(graph, writers, reader).unwrap_or(1);
-        return Some(Grid::RowTiles { space: row_tiles(graph, height), columns });
+        return Some(Grid::RowTiles { space: tiles(graph, SpaceKind::RowTiles, height), columns });
     }
     let by_tokens = |used: &Use| matches!(used.rows, Rows::Block | Rows::BlockSlots | Rows::Scatter);
     if matches!(reader.rows, Rows::Block | Rows::BlockSlots) && writers.iter().all(by_tokens) {
@@ -113,8 +120,8 @@ fn common(a: u32, b: u32) -> Option<u32> {
     large.is_multiple_of(small).then_some(large)
 }
 
-fn row_tiles(graph: &mut TaskGraph, height: u32) -> SpaceId {
-    let wanted = Space { kind: SpaceKind::RowTiles, height };
+fn tiles(graph: &mut TaskGraph, kind: SpaceKind, height: u32) -> SpaceId {
+    let wanted = Space { kind, height };
     graph.spaces.position(|space| *space == wanted).unwrap_or_else(|| graph.spaces.push(wanted))
 }
 
@@ -135,6 +142,7 @@ fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32
 
 fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
     match grid {
+        Grid::RowTiles { .. } if used.rows == Rows::Once => Index::OnceTiles,
         Grid::RowTiles { columns: 1, .. } => Index::RowTile,
         Grid::RowTiles { .. } => Index::Tile,
         Grid::Experts => Index::Expert,

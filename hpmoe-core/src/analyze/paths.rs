@@ -1,8 +1,8 @@
 //! Dependencies that other dependencies imply: a chain of phases, each waiting for the one before, for the same rows.
 
 use super::readiness::{Cover, Dependency, Grid};
-use crate::analyze::Counter;
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::analyze::{Counter, Index};
+use crate::graph::TaskGraph;
 use crate::ids::{Arena, CounterId, PhaseId};
 
 /// Marks the dependencies that a path covers.
@@ -29,10 +29,9 @@ struct Edge {
 impl Edge {
     fn of(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependency: &Dependency) -> Self {
         let (height, columns) = match counters[dependency.wait.counter].grid {
-            Grid::RowTiles { space, columns } => {
-                debug_assert_eq!(graph.spaces[space].kind, SpaceKind::RowTiles);
-                (Some(graph.spaces[space].height), columns)
-            }
+            Grid::RowTiles { space, columns } => (Some(graph.spaces[space].height), columns),
+            // Which tiles of which experts are waited for is up to the routing.
+            _ if dependency.wait.index == Index::OnceTiles => (None, 1),
             Grid::Experts => (Some(u32::MAX), 1),
             Grid::Blocks { .. } | Grid::Rank => (None, 1),
         };

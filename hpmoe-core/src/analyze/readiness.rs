@@ -1,6 +1,6 @@
 //! Readiness: which counters exist, what a producer adds and what a consumer waits for.
 
-use crate::graph::{Sizes, Space};
+use crate::graph::{Sizes, Space, SpaceKind};
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
 
 /// What one counter of an array stands for.
@@ -45,6 +45,9 @@ pub enum Index {
     Tile,
     /// The item's expert; for a piece that is sent, at the peer.
     Expert,
+    /// Each row tile, among those of rows sent once, that has a token of the item's rows; these may be of any expert of this
+    /// rank up to the item's own.
+    OnceTiles,
     /// The item itself, a block.
     Block,
     /// Every block that the piece's tokens belong to, each with its own rows of the piece. Arrivals: at the peer;
@@ -151,10 +154,14 @@ impl Grid {
     /// Most counters of such an array on a rank that may receive `capacity` rows of each chunk, and has so many experts, once for each
     /// chunk.
     #[must_use]
-    pub fn len(self, height: impl Fn(SpaceId) -> Space, sizes: &Sizes, local_experts: u64, capacity: u64) -> u64 {
+    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, local_experts: u64, capacity: u64) -> u64 {
         match self {
             Self::RowTiles { space, columns } => {
-                let full = capacity / u64::from(height(space).height) * sizes.chunks as u64;
+                let Space { kind, height } = space_of(space);
+                let ranks = sizes.experts as u64 * sizes.chunks as u64 / local_experts;
+                let once = kind == SpaceKind::OnceTiles;
+                let rows = if once { capacity.min(ranks * sizes.tokens as u64) } else { capacity };
+                let full = rows / u64::from(height) * sizes.chunks as u64;
                 (full + local_experts) * u64::from(columns)
             }
             Self::Experts => local_experts,

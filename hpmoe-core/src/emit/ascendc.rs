@@ -3,9 +3,9 @@
 use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
-use super::size::{CUBE_LIBRARY, PUTS, VECTOR_LIBRARY, size};
+use super::size::{AWAIT_TOKENS, CUBE_LIBRARY, PUTS, VECTOR_LIBRARY, size};
 use super::{Names, cube, put, readiness, vector, views};
-use crate::analyze::CheckedGraph;
+use crate::analyze::{CheckedGraph, Index};
 use crate::graph::SpaceKind;
 use crate::ids::TaskId;
 use crate::plan::Plan;
@@ -125,7 +125,12 @@ fn code(context: &Context<'_>, tasks: &[(TaskId, Item)], unit: Unit) -> Bytes {
     let puts = context.graph.tasks.iter().any(|(_, task)| task.core == Core::Comm);
     match unit {
         Unit::Aic => bytes + CUBE_LIBRARY,
-        Unit::Aiv => bytes + VECTOR_LIBRARY + if puts { PUTS } else { Bytes(0) },
+        Unit::Aiv => {
+            let waits = context.schedule.waits.iter().flat_map(|(_, waits)| waits);
+            let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
+            let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
+            bytes + VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What every emitter looks things up in.
 
 use super::cpp::{self, identifier};
-use crate::analyze::{CheckedGraph, Counter, Grid, Index, Reuse, Wait};
-use crate::graph::{Phase, SpaceKind, TaskGraph};
+use crate::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
+use crate::graph::{Phase, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use crate::plan::Plan;
 use crate::schedule::{Schedule, Unit};
@@ -13,6 +13,7 @@ pub(super) struct Context<'a> {
     pub(super) graph: &'a TaskGraph,
     pub(super) counters: &'a Arena<CounterId, Counter>,
     pub(super) reuse: Option<&'a Reuse>,
+    pub(super) dependencies: &'a [Dependency],
     pub(super) plans: &'a Arena<TaskId, Plan>,
     pub(super) schedule: &'a Schedule,
     pub(super) file: &'a str,
@@ -29,6 +30,7 @@ impl<'a> Context<'a> {
             graph,
             counters: checked.counters(),
             reuse: checked.reuse(),
+            dependencies: checked.dependencies(),
             plans: checked.plans(),
             schedule,
             file,
@@ -40,6 +42,15 @@ impl<'a> Context<'a> {
 
     pub(super) fn unit(&self, phase: PhaseId) -> Unit {
         self.schedule.roles[self.schedule.role_of[phase]].unit
+    }
+
+    /// Whether a phase needs, maybe by way of others, what is sent in the same launch.
+    pub(super) fn needs_a_send(&self, phase: PhaseId) -> bool {
+        let mut before = self.dependencies.iter().filter(|dependency| dependency.after == phase);
+        before.any(|dependency| {
+            let kind = self.graph.spaces[self.graph.phases[dependency.before].space].kind;
+            kind.sends() || dependency.before < phase && self.needs_a_send(dependency.before)
+        })
     }
 
     /// `file:line`, or the file alone where lines are not known.
@@ -62,7 +73,9 @@ impl<'a> Context<'a> {
     /// The space of a counter's row tiles where it is not the phase's own.
     pub(super) fn looked_up(&self, phase: &Phase, counter: CounterId, index: Index) -> Option<SpaceId> {
         match (index, self.counters[counter].grid) {
-            (Index::RowTile | Index::Tile, Grid::RowTiles { space, .. }) => (phase.space != space).then_some(space),
+            (Index::RowTile | Index::Tile | Index::OnceTiles, Grid::RowTiles { space, .. }) => {
+                (phase.space != space).then_some(space)
+            }
             _ => None,
         }
     }
@@ -79,7 +92,8 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn space_name(&self, space: SpaceId) -> String {
-        format!("row_tiles_{}", self.graph.spaces[space].height)
+        let Space { kind, height } = self.graph.spaces[space];
+        format!("{}_{height}", if kind == SpaceKind::OnceTiles { "once_tiles" } else { "row_tiles" })
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
         SpaceKind::Blocks => 3,
         SpaceKind::Experts => 4,
         SpaceKind::Chunks => 5,
+        SpaceKind::SendsOnce => 6,
+        SpaceKind::OnceTiles => 7,
     }
 }
 

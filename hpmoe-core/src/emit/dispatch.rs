@@ -59,7 +59,7 @@ fn origins(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
 }
 
 fn origins_of(context: &Context<'_>, phase: &Phase) -> Expr {
-    let origins = phase.origins.expect("a put that scatters, or the first that gathers, knows whose rows they are");
+    let origins = phase.origins.expect("who asks has seen that there are some");
     let rows = vec![name("tile").dot("first"), name("tile").dot("rows")];
     whole(context, origins.tensor, origins.write).method("Rows", rows)
 }
@@ -73,11 +73,14 @@ fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
     }
     arguments.extend(phase.accesses.iter().map(|access| view(context, phase, access)));
     if put {
-        if context.graph.spaces[phase.space].kind == SpaceKind::Sends {
-            let gathers = phase.accesses.iter().any(|access| access.region.rows == Rows::Gather);
-            arguments.push(int(if gathers { context.graph.sizes.top_k as u64 } else { 1 }));
-        } else {
-            arguments.push(origins_of(context, phase));
+        let gathers = phase.accesses.iter().any(|access| access.region.rows == Rows::Gather);
+        let per_row = int(if gathers { context.graph.sizes.top_k as u64 } else { 1 });
+        let of_tile = |list: &str| name("core").method(list, vec![name("tile")]);
+        match (context.graph.spaces[phase.space].kind, phase.origins) {
+            (SpaceKind::Arrivals, Some(_)) => arguments.push(origins_of(context, phase)),
+            (SpaceKind::Arrivals, None) => arguments.push(of_tile("Origins")),
+            (SpaceKind::RowTiles, _) => arguments.extend([of_tile("RowsOnce"), per_row]),
+            _ => arguments.extend([of_tile("Sent"), per_row]),
         }
     }
     debug_assert!(phase.task.index() < context.task_names.len());

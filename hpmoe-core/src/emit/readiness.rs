@@ -21,13 +21,13 @@ fn or_leave(wait: Expr) -> Stmt {
     Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
 }
 
-/// What a tile waits for: its counters and, where it sends, the peer. Rows go back only to a peer that they came from in
-/// this launch, so that one has started it.
+/// What a tile waits for: its counters and, where it puts to a peer, that one. A peer from which rows came in this launch, that
+/// now go back, has started it.
 pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let mut all = Vec::new();
-    let sends = context.graph.spaces[phase.space].kind == SpaceKind::Sends;
-    if sends && phase.accesses.iter().any(|access| access.remote) {
+    let sends = context.graph.spaces[phase.space].kind.sends();
+    if (sends || !context.needs_a_send(id)) && phase.accesses.iter().any(|access| access.remote) {
         all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
     }
     if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {
@@ -36,6 +36,11 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     }
     all.extend(context.schedule.waits[id].iter().map(|wait| {
         let counter = counter(context, wait.counter);
+        if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, context.counters[wait.counter].grid) {
+            let height = int(context.graph.spaces[space].height);
+            let space = name(format!("space::{}", context.space_name(space)));
+            return or_leave(core("AwaitTokens", vec![name("tile"), counter, space, height, int(wait.need.per_row)]));
+        }
         let index = index(context, phase, wait.counter, wait.index);
         or_leave(core("Await", vec![counter, index, need(context, phase, wait)]))
     }));
@@ -113,6 +118,7 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
             _ => tile("number"),
         },
         Index::Rank => chunk(context),
+        Index::OnceTiles => unreachable!("these are more than one counter"),
     }
 }
 
@@ -131,7 +137,7 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     let Some(space) = context.looked_up(phase, counter, Index::RowTile) else { return tile("number") };
     let named = name(format!("space::{}", context.space_name(space)));
     let first = match context.graph.spaces[phase.space].kind {
-        SpaceKind::Sends => core("FirstTileAt", vec![named, tile("peer"), tile("expert")]),
+        SpaceKind::Sends | SpaceKind::SendsOnce => core("FirstTileAt", vec![named, tile("peer"), tile("expert")]),
         _ => core("FirstTile", vec![named, tile("expert")]),
     };
     first + tile("at") / int(context.graph.spaces[space].height)

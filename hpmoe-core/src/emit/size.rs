@@ -15,6 +15,8 @@ pub(super) const CUBE_LIBRARY: Bytes = Bytes(7_168);
 pub(super) const VECTOR_LIBRARY: Bytes = Bytes(4_608);
 /// Both puts and the signals by block.
 pub(super) const PUTS: Bytes = Bytes(3_328);
+/// The wait for tokens that are sent once.
+pub(super) const AWAIT_TOKENS: Bytes = Bytes(416);
 /// What a copy of rows or a routine is more than a plain call.
 const ROWS_CALL: u64 = 96;
 

@@ -4,10 +4,11 @@ use super::Names;
 use super::context::UsedCounters;
 use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
 use crate::analyze::{CheckedGraph, Grid};
-use crate::graph::{Extent, Memory, Sizes, Tensor};
+use crate::graph::{Extent, Memory, Sizes, SpaceKind, Tensor};
 use crate::ids::Id as _;
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
+use hpmoe_kernels::op::Core;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -83,6 +84,10 @@ fn kernel(
     let (fingerprint, file, entry) = (paths.fingerprint, names.file, format_ident!("{}", names.symbol));
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
     let (aic, aiv) = (schedule.aic, schedule.aiv);
+    let origins = graph.phases.iter().any(|(_, phase)| {
+        let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
+        arrives && graph.tasks[phase.task].core == Core::Comm && phase.origins.is_none()
+    });
     let mut arguments = 0;
     let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
     let spaces = graph.spaces.iter().map(|(_, space)| {
@@ -118,6 +123,7 @@ fn kernel(
                 top_k: #top_k,
                 tokens: #tokens,
                 chunks: #chunks,
+                origins: #origins,
                 aic: #aic,
                 aiv: #aiv,
                 tensors: &[#(#tensors),*],
@@ -137,6 +143,7 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         Extent::Token => quote!(Extent::Token),
         Extent::Slot => quote!(Extent::Slot),
         Extent::Received => quote!(Extent::Received),
+        Extent::Once => quote!(Extent::Once),
         Extent::Expert { rows } => quote!(Extent::Expert(#rows)),
         Extent::Matrix { rows } => quote!(Extent::Matrix(#rows)),
     };

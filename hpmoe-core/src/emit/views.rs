@@ -17,6 +17,7 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         Rows::Block => whole.method("Rows", vec![after(first), count]),
         Rows::BlockSlots => whole.method("Rows", vec![after(first) * int(slots), count * int(slots)]),
         // The put looks up each row.
+        Rows::Once => whole,
         Rows::Gather | Rows::Scatter => match (token, context.graph.tensors[access.tensor].extent) {
             (None, _) => whole,
             (Some(token), Extent::Slot) => whole.method("From", vec![token * int(slots)]),

@@ -9,10 +9,13 @@ pub enum Rows {
     Tile,
     /// All rows of the item's expert, in a tensor of received rows (spaces: row tiles and experts).
     Group,
-    /// The piece, in a tensor of received rows. Space arrivals: on this rank; space sends: at the peer.
+    /// The piece, in a tensor of received rows. Space arrivals: on this rank; space sends: at the peer. In a tensor of rows
+    /// sent once: at the peer (space: sends once).
     Piece,
-    /// The tokens of the piece, read through the route on this rank (space: sends).
+    /// The tokens of the piece, read through the route on this rank (spaces: sends, each (token, k) by itself or once).
     Gather,
+    /// The tokens of the row tile, read through the route in a tensor of rows sent once (space: row tiles).
+    Once,
     /// The (token, k) slots of the piece: space arrivals: at the peer; space sends: on this rank, for reading.
     Scatter,
     /// The block's tokens (space: blocks).

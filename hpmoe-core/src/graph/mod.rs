@@ -1,6 +1,7 @@
 //! The task graph: what `lower` makes of a kernel module, with every constant resolved.
 
 mod access;
+mod once;
 mod space;
 mod task;
 mod tensor;

@@ -11,6 +11,11 @@ pub enum SpaceKind {
     Experts,
     /// Pieces of what this rank sends, cut at the receiver's row tiles; one group per (owner, its expert).
     Sends,
+    /// Pieces of the tokens that this rank sends once to each rank, cut where row tiles of such rows are cut; one group per
+    /// (owner, its expert): a token counts for the first of the owner's experts that it goes to.
+    SendsOnce,
+    /// Row tiles of the rows that are sent once; one group per expert of this rank. Only counters stand for them.
+    OnceTiles,
     /// Pieces of what this rank received; one group per (source, own expert).
     Arrivals,
     /// Blocks of consecutive tokens of this rank; one group per chunk.
@@ -28,13 +33,21 @@ pub struct Space {
     pub height: u32,
 }
 
+impl SpaceKind {
+    /// Whether its items are pieces of what this rank sends.
+    #[must_use]
+    pub const fn sends(self) -> bool {
+        matches!(self, Self::Sends | Self::SendsOnce)
+    }
+}
+
 impl Space {
     /// Number of groups on one rank of a group of `ranks` ranks.
     #[must_use]
     pub fn groups(&self, sizes: &Sizes, ranks: usize) -> usize {
         match self.kind {
-            SpaceKind::RowTiles | SpaceKind::Experts => sizes.local_experts(ranks),
-            SpaceKind::Sends | SpaceKind::Arrivals => sizes.local_experts(ranks) * ranks,
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => sizes.local_experts(ranks),
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => sizes.local_experts(ranks) * ranks,
             SpaceKind::Blocks | SpaceKind::Chunks => sizes.chunks,
         }
     }

@@ -12,6 +12,9 @@ pub enum Extent {
     Slot,
     /// One row per token routed to an expert of the rank, ordered by expert, then source rank, then (token, k).
     Received,
+    /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the first of them,
+    /// then source rank, then token.
+    Once,
     /// `rows` rows for each expert of the rank.
     Expert {
         /// Rows of one expert's matrix.

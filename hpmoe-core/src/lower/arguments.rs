@@ -25,6 +25,7 @@ pub(super) struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Base {
     Gather,
+    Once,
     Piece,
     Scatter,
     Tile,
@@ -118,10 +119,16 @@ pub(super) fn place(
         matches!(
             (tensor.extent, base),
             (Extent::Token, Base::Gather | Base::Block)
-                | (Extent::Received, Base::Piece | Base::Tile | Base::Group)
-                | (Extent::Slot, Base::Scatter | Base::BlockSlots)
+                | (Extent::Received, Base::Tile | Base::Group)
+                | (Extent::Once, Base::Once)
+                | (Extent::Slot, Base::BlockSlots)
                 | (Extent::Expert { .. }, Base::Expert)
                 | (Extent::Matrix { .. }, Base::Matrix)
+        ) || matches!(
+            (tensor.extent, base, nest.sends_once()),
+            (Extent::Received, Base::Piece, false)
+                | (Extent::Once, Base::Piece, true)
+                | (Extent::Slot, Base::Scatter, false)
         )
     };
     match base {
@@ -129,14 +136,26 @@ pub(super) fn place(
             at_home(nest, argument, base, side, errors)?;
             Some(Place { tensor, side, base, tile, cols })
         }
-        _ => {
-            errors.push(
-                argument.span,
-                Finding::Unsupported {
-                    problem: format!("`{}` has {}", argument.tensor, extent_words(graph.tensors[tensor].extent)),
-                    help: accessors_of(graph.tensors[tensor].extent).into(),
-                },
-            );
+        other => {
+            let extent = graph.tensors[tensor].extent;
+            let mut problem = format!("`{}` has {}", argument.tensor, extent_words(extent));
+            let mut help = accessors_of(extent).to_owned();
+            if let (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. }) =
+                (other, &nest.items)
+                && *once != (extent == Extent::Once)
+                && matches!(extent, Extent::Received | Extent::Slot | Extent::Once)
+            {
+                let (what, how, kind) = if *once {
+                    ("tokens once", "sends", "once")
+                } else {
+                    ("each (token, k)", "sends_once", "symmetric")
+                };
+                problem.push_str(&format!(", and `{send}` sends {what}"));
+                help = format!(
+                    "loop over `route.{how}::<ROWS>({source}, {expert})`, or put to a tensor of `PerRank::{kind}`"
+                );
+            }
+            errors.push(argument.span, Finding::Unsupported { problem, help });
             None
         }
     }
@@ -151,7 +170,7 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
         Base::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
         Base::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
         Base::Expert => (Side::Owner, format!("matrix of `{expert}`"), owner()),
-        Base::Tile | Base::Group | Base::BlockSlots | Base::Block | Base::Matrix => return Some(()),
+        Base::Once | Base::Tile | Base::Group | Base::BlockSlots | Base::Block | Base::Matrix => return Some(()),
     };
     if side == home {
         return Some(());
@@ -177,6 +196,11 @@ fn rows(nest: &Nest, accessor: &Accessor, extent: Extent) -> Option<Base> {
         (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Base::Piece),
         (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Base::Scatter),
         (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Base::Tile),
+        (Items::RowTiles { tile, expert, .. }, Accessor::GatherTile(e, m))
+            if e == expert && m == tile && extent == Extent::Once =>
+        {
+            Some(Base::Once)
+        }
         (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && extent == Extent::Received => {
             Some(Base::Group)
         }
@@ -233,6 +257,7 @@ impl Place {
         };
         let region_rows = match self.base {
             Base::Gather => Rows::Gather,
+            Base::Once => Rows::Once,
             Base::Piece => Rows::Piece,
             Base::Scatter => Rows::Scatter,
             Base::Tile => Rows::Tile,
@@ -260,6 +285,7 @@ fn extent_words(extent: Extent) -> &'static str {
         Extent::Token => "a row for each token of the rank",
         Extent::Slot => "a row for each (token, k) of the rank",
         Extent::Received => "a row for each token received",
+        Extent::Once => "a row for each token sent once to the rank",
         Extent::Expert { .. } => "a matrix for each expert of the rank",
         Extent::Matrix { .. } => "one matrix for all tokens of the rank",
     }
@@ -270,6 +296,9 @@ fn accessors_of(extent: Extent) -> &'static str {
         Extent::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
         Extent::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
         Extent::Received => "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send",
+        Extent::Once => {
+            "take `.rows_of(&s)` of a send of `sends_once`, or `.gather(e, m)` of a row tile for the rows of its tokens"
+        }
         Extent::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
         Extent::Matrix { .. } => "take `.tile(n)` or `.cols(n)`",
     }

@@ -7,7 +7,7 @@ use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Memory, Origins, Phase, Rows, Task, TaskGraph};
+use crate::graph::{Access, Columns, Extent, Memory, Origins, Phase, Rows, SpaceKind, Task, TaskGraph};
 use crate::ids::TaskId;
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn, nearest};
 use hpmoe_kernels::op::{Core, Device};
@@ -138,11 +138,16 @@ impl Lowering<'_> {
                 chunks::argument(chunks, self.graph, (argument, place, place.side != side), self.errors)?;
             }
         }
+        if nest.sends_once() && side == Side::Owner {
+            let problem = format!("`{}` would run where tokens that are sent once arrive", function.name);
+            let help = "read them by `.gather(e, m)` in a loop over row tiles of an expert: `for m in route.row_tiles::<ROWS>(e)`";
+            self.errors.push(call.span, Finding::Unsupported { problem, help: help.into() });
+            return None;
+        }
         let by_route = |argument: &&Argument| {
-            argument
-                .accessors
-                .iter()
-                .any(|(accessor, _)| matches!(accessor, Accessor::Gather(_) | Accessor::Scatter(_)))
+            argument.accessors.iter().any(|(accessor, _)| {
+                matches!(accessor, Accessor::Gather(_) | Accessor::GatherTile(..) | Accessor::Scatter(_))
+            })
         };
         if let (true, Some(argument)) = (function.core != Core::Comm, call.arguments.iter().find(by_route)) {
             let problem = format!("`{}` is no put, and only puts look up rows through the route", function.name);
@@ -350,6 +355,7 @@ impl Lowering<'_> {
     fn phase(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place], side: Side) -> Option<()> {
         let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| tasks::writes(step.operation));
         let space = nest.space(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
+        let kind = space.kind;
         let space =
             self.graph.spaces.position(|known| *known == space).unwrap_or_else(|| self.graph.spaces.push(space));
         let params = self.graph.tasks[task].params.iter().map(|param| (param.shape, param.write));
@@ -369,9 +375,15 @@ impl Lowering<'_> {
             self.check_put(call, &accesses)?;
         }
         let put = self.graph.tasks[task].core == Core::Comm;
-        // The first put that sends tells the receiver whose rows they are.
+        // The first put of each (token, k) tells the receiver whose rows they are. Where none does before they are to be
+        // given back, the launch brings a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
-        let (sends, returns) = (put && side == Side::Source && !written, put && side == Side::Owner);
+        let sends = put && kind == SpaceKind::Sends && !written;
+        let returns = put && kind == SpaceKind::Arrivals && written;
+        if let (Some(chunks), true) = (self.chunks, put && kind == SpaceKind::Arrivals && !written) {
+            chunks::unsent(chunks, call.span, self.errors);
+            return None;
+        }
         let origins =
             (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });
         for access in accesses.iter().filter(|access| access.remote) {
@@ -401,6 +413,7 @@ impl Lowering<'_> {
         let known = matches!(
             rows.as_slice(),
             [(Rows::Gather | Rows::Scatter, false), (Rows::Piece, true)]
+                | [(Rows::Once, false), (Rows::Tile, false)]
                 | [(Rows::Piece, false), (Rows::Scatter, true)]
         );
         if known && whole {
@@ -408,8 +421,8 @@ impl Lowering<'_> {
         }
         self.errors.push(call.span, Finding::Unsupported {
             problem: "this put is none of those there are".into(),
-            help: "put whole rows: `&x[src].gather(&s)` (of tokens or slots) to `&mut t[e.owner()].rows_of(&s)`, or `&t[e.owner()].rows_of(&s)` \
-                   to `&mut slots[src].scatter(&s)`"
+            help: "put whole rows: `&x[src].gather(&s)` (of tokens or slots) to `&mut t[e.owner()].rows_of(&s)`, `&t[e.owner()].rows_of(&s)` \
+                   to `&mut slots[src].scatter(&s)`, or, of tokens sent once, `&once[r].gather(e, m)` to `&mut t[r].group(e, m)`"
                 .into(),
         });
         None

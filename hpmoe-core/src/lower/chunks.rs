@@ -76,11 +76,25 @@ fn refuse(span: Span, problem: String, help: &str, errors: &mut Errors) {
 
 /// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
+    if tensor.extent == Extent::Once {
+        let problem = format!("`{}` has a row for each token sent once, and chunks send each (token, k)", tensor.name);
+        let help = format!(
+            "take a tensor of `PerRank::symmetric` and `{0}.sends`, or do without the loop over `{0}`",
+            chunks.variable
+        );
+        refuse(tensor.span, problem, &help, errors);
+    }
     if let Extent::Expert { .. } = tensor.extent {
         let problem = format!("`{}` has a matrix for each expert, and chunks are made of tokens", tensor.name);
         let help = format!("make it before the kernel and pass it, or do without `{}`", chunks.variable);
         refuse(tensor.span, problem, &help, errors);
     }
+}
+
+/// Of rows that are given back though no put of the chunk has sent them.
+pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
+    let problem = format!("rows go back that no put of `{}` has sent", chunks.variable);
+    refuse(span, problem, "send the tokens in the loop, or do without the loop over chunks", errors);
 }
 
 /// Of an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop.
@@ -91,6 +105,11 @@ pub(super) fn argument(
     errors: &mut Errors,
 ) -> Option<()> {
     let tensor = &graph.tensors[place.tensor];
+    // What is made in the loop has been refused there.
+    if tensor.extent == Extent::Once && tensor.memory.is_argument() {
+        local(chunks, tensor, errors);
+        return None;
+    }
     if !tensor.memory.is_argument() {
         return Some(());
     }

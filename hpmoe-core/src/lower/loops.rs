@@ -27,6 +27,7 @@ pub(super) enum Kind {
         height: u32,
         rank: String,
         expert: String,
+        once: bool,
     },
     RowTile {
         height: u32,
@@ -76,10 +77,11 @@ pub(super) fn variable(
         Over::Chunks { .. } => unreachable!("a loop over chunks has no variable that chooses rows"),
         Over::Experts => Kind::Expert,
         Over::ExpertsOf(rank) => Kind::ExpertOf(known(scope, rank, span, errors)?),
-        Over::Sends { height, rank, expert } => Kind::Send {
+        Over::Sends { height, rank, expert } | Over::SendsOnce { height, rank, expert } => Kind::Send {
             height: constant(height, "rows of a send")?,
             rank: known(scope, rank, span, errors)?,
             expert: known(scope, expert, span, errors)?,
+            once: matches!(over, Over::SendsOnce { .. }),
         },
         Over::RowTiles { height, expert } => Kind::RowTile {
             height: constant(height, "rows of a row tile")?,
@@ -121,7 +123,7 @@ pub(super) struct Nest {
 pub(super) enum Items {
     RowTiles { tile: String, expert: String, rank: String, height: u32 },
     Experts { expert: String, rank: String },
-    Sends { send: String, source: String, expert: String, owner: Option<String>, height: u32 },
+    Sends { send: String, source: String, expert: String, owner: Option<String>, height: u32, once: bool },
     Blocks { block: String, rank: String, height: u32 },
 }
 
@@ -157,12 +159,13 @@ impl Nest {
                 rank,
                 height: *height,
             }),
-            Kind::Send { height, rank, expert } => is_expert(scope, expert).then(|| Items::Sends {
+            Kind::Send { height, rank, expert, once } => is_expert(scope, expert).then(|| Items::Sends {
                 send: innermost.name.clone(),
                 source: rank.clone(),
                 expert: expert.clone(),
                 owner: rank_of(scope, expert),
                 height: *height,
+                once: *once,
             }),
             Kind::Block { height, rank } => {
                 Some(Items::Blocks { block: innermost.name.clone(), rank: rank.clone(), height: *height })
@@ -202,6 +205,11 @@ impl Nest {
         Some(Self { items, ranges })
     }
 
+    /// Whether the items are those of tokens that are sent once to each rank.
+    pub(super) const fn sends_once(&self) -> bool {
+        matches!(self.items, Items::Sends { once: true, .. })
+    }
+
     /// Which side a rank expression means, if either.
     pub(super) fn side(&self, rank: &Rank) -> Option<Side> {
         match (&self.items, rank) {
@@ -227,6 +235,7 @@ impl Nest {
             (Items::Experts { .. }, _) => Space { kind: SpaceKind::Experts, height: RAGGED as u32 },
             (Items::RowTiles { height, .. }, _) => Space { kind: SpaceKind::RowTiles, height: *height },
             (Items::Blocks { height, .. }, _) => Space { kind: SpaceKind::Blocks, height: *height },
+            (Items::Sends { height, once: true, .. }, _) => Space { kind: SpaceKind::SendsOnce, height: *height },
             (Items::Sends { height, .. }, Side::Source) => Space { kind: SpaceKind::Sends, height: *height },
             (Items::Sends { height, .. }, Side::Owner) => Space { kind: SpaceKind::Arrivals, height: *height },
         }

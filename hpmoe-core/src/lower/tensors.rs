@@ -77,6 +77,7 @@ fn add(
         TensorKind::Tokens => Extent::Token,
         TensorKind::Slots => Extent::Slot,
         TensorKind::Symmetric | TensorKind::Ragged => Extent::Received,
+        TensorKind::Once => Extent::Once,
         TensorKind::Experts { rows } => Extent::Expert { rows: extent_of(rows, "rows for each expert")? },
         TensorKind::Matrix { rows } => Extent::Matrix { rows: extent_of(rows, "rows")? },
     };

@@ -45,6 +45,7 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
             Extent::Token => "tokens".to_owned(),
             Extent::Slot => format!("tokens * {}", graph.sizes.top_k),
             Extent::Received => "received".to_owned(),
+            Extent::Once => "received once".to_owned(),
             Extent::Expert { rows } => format!("experts * {rows}"),
             Extent::Matrix { rows } => rows.to_string(),
         };
@@ -101,6 +102,7 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Group => "all rows".to_owned(),
         Rows::Piece => "piece".to_owned(),
         Rows::Gather => "gathered".to_owned(),
+        Rows::Once => "tokens of the tile".to_owned(),
         Rows::Scatter => "scattered".to_owned(),
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),

@@ -72,8 +72,10 @@ fn text(graph: &TaskGraph, run: &Run) -> String {
     let place = match graph.spaces[graph.phases[run.phases[0]].space].kind {
         SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.chunks > 1 => range("c", run.experts),
         SpaceKind::Blocks | SpaceKind::Chunks => String::new(),
-        SpaceKind::RowTiles | SpaceKind::Experts => range("e", run.experts),
-        SpaceKind::Sends | SpaceKind::Arrivals => range("e", run.experts) + &range("+", run.peers),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => range("e", run.experts),
+        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {
+            range("e", run.experts) + &range("+", run.peers)
+        }
     };
     phases.join(", ") + &place
 }

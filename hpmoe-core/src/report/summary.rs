@@ -69,7 +69,8 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
 /// The caller's tensors of received rows: what one taskflow keeps for another.
 fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     let graph = checked.graph();
-    let is_kept = |tensor: &&Tensor| tensor.memory.is_argument() && tensor.extent == Extent::Received;
+    let is_kept =
+        |tensor: &&Tensor| tensor.memory.is_argument() && matches!(tensor.extent, Extent::Received | Extent::Once);
     let tensors = graph.tensors.iter().map(|(_, tensor)| tensor).filter(is_kept);
     // With an even routing a rank receives as many rows as it has slots.
     let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;

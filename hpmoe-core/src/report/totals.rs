@@ -84,8 +84,12 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
         let height = u64::from(space.height);
         let items = match space.kind {
             SpaceKind::RowTiles => (routed * ranks).div_ceil(experts).div_ceil(height) * (experts / ranks),
+            SpaceKind::OnceTiles => {
+                sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * (experts / ranks)
+            }
             SpaceKind::Experts => experts / ranks,
             SpaceKind::Sends | SpaceKind::Arrivals => routed.div_ceil(experts).div_ceil(height) * experts,
+            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * experts,
             SpaceKind::Blocks => (sizes.chunk_tokens() as u64).div_ceil(height),
             SpaceKind::Chunks => 1,
         };

@@ -43,7 +43,7 @@ impl Costs {
             height: u64::from(works[id].height()),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
-            puts: graph.tasks[phase.task].core == Core::Comm,
+            puts: graph.tasks[phase.task].core == Core::Comm && phase.accesses.iter().any(|access| access.remote),
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
         Self {
@@ -109,7 +109,10 @@ impl Costs {
         let rows = match self.phases[phase].kind {
             SpaceKind::Chunks => 1,
             SpaceKind::Blocks => tokens,
-            SpaceKind::RowTiles | SpaceKind::Experts => (tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => {
+                (tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts)
+            }
+            SpaceKind::SendsOnce => (sizes.rows_once(ranks as usize) as usize).div_ceil(sizes.experts),
             SpaceKind::Sends | SpaceKind::Arrivals => (tokens * sizes.top_k).div_ceil(sizes.experts),
         };
         rows as u64

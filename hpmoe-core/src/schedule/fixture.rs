@@ -159,6 +159,25 @@ fn in_chunks(source: &str, chunks: usize) -> String {
     format!("{before}{head}for c in route.chunks::<{chunks}>() {{\n{body}\n}}{tail}")
 }
 
+/// The same with tokens that are sent once to each rank, and copied there for each expert.
+pub(crate) fn once(layer: &Layer) -> CheckedGraph {
+    let copies = "for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<PUT>(e) {
+                    dispatch(&once[r].gather(e, m), &mut recv[r].group(e, m));
+                }
+            }
+        }
+        for r in ep {";
+    let source = EXAMPLE
+        .replace("let recv =", "let once = PerRank::once::<bf16, HIDDEN>(ep, route);\nlet recv =")
+        .replace("PerRank::symmetric::", "PerRank::ragged::")
+        .replacen("route.sends::", "route.sends_once::", 1)
+        .replace("&mut recv[e.owner()]", "&mut once[e.owner()]")
+        .replacen("for r in ep {", copies, 1);
+    read(&source, layer)
+}
+
 /// The phases of the layer that run on one kind of core, without dependencies.
 pub(crate) fn only(layer: &Layer, core: Core) -> CheckedGraph {
     let mut graph = moe_ffn(layer).graph().clone();

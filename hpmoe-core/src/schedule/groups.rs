@@ -29,8 +29,12 @@ impl Groups {
             let groups = space.groups(&graph.sizes, ranks as usize);
             base.push(base[base.len() - 1] + groups);
             peers.push(match space.kind {
-                SpaceKind::Sends | SpaceKind::Arrivals => ranks,
-                SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => 1,
+                SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => ranks,
+                SpaceKind::RowTiles
+                | SpaceKind::OnceTiles
+                | SpaceKind::Experts
+                | SpaceKind::Blocks
+                | SpaceKind::Chunks => 1,
             });
         }
         Self { base, peers }

@@ -112,8 +112,8 @@ fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Phas
             Kind::Sends | Kind::PutsBack => 0,
         });
         kinds.push(match (graph.tasks[phase.task].core, graph.spaces[phase.space].kind) {
-            (Core::Comm, SpaceKind::Sends) => Kind::Sends,
-            (Core::Comm, _) => Kind::PutsBack,
+            (Core::Comm, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
+            (Core::Comm, SpaceKind::Arrivals) => Kind::PutsBack,
             _ => Kind::Computes(changes.max().unwrap_or(0)),
         });
     }

@@ -24,7 +24,7 @@ pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
     choices.spread > 0
         && !at_once
         && rows * 100 >= height(SpaceKind::RowTiles) * choices.spread_from as usize
-        && sent >= PIECES_A_CORE * aiv as usize * height(SpaceKind::Sends)
+        && sent >= PIECES_A_CORE * aiv as usize * height(SpaceKind::Sends).max(height(SpaceKind::SendsOnce))
 }
 
 /// The parts of all roles for one number of ranks.
@@ -46,7 +46,7 @@ impl Parts {
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];
-            graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::Sends
+            graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind.sends()
         };
         let aiv = roles.iter().filter(|(_, role)| role.unit == Unit::Aiv).map(|(_, role)| role.count).sum();
         let apart = ranks > 1 && apart(graph, aiv, choices);

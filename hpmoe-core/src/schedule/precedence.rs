@@ -80,6 +80,12 @@ impl Edges {
                 self.add(groups.number(entry), node(counter, index, entry));
             }
         }
+        // Who waits for tiles of any expert up to its own waits for what those before it wait for.
+        let of_once = waits.iter().filter(|wait| wait.2 == Index::OnceTiles).map(|wait| wait.1);
+        for counter in of_once.collect::<BTreeSet<CounterId>>() {
+            let first = counters + counter.index() * experts;
+            (first + 1..first + experts).for_each(|next| self.add(next - 1, next));
+        }
         for (phase, counter, index) in waits {
             for entry in groups.of(phase) {
                 self.add(node(counter, index, entry), groups.number(entry));
@@ -157,7 +163,7 @@ impl Edges {
 /// Which counters of an array an entry touches: those of one expert, or all.
 fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
     match index {
-        Index::RowTile | Index::Tile | Index::Expert => entry.expert as usize,
+        Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,
         Index::Block | Index::PieceBlocks | Index::Rank => chunk(graph, ranks, entry) as usize,
     }
 }

@@ -39,10 +39,15 @@ pub(super) fn roles(
     (roles, role_of)
 }
 
-/// What kind of work a phase is: one that puts results back counts as vector work where chosen so.
+/// What kind of work a phase is: one that copies on its own rank counts as vector work, and so does one that puts results back
+/// where chosen so.
 fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> Core {
     let core = graph.tasks[phase.task].core;
-    let sends = graph.spaces[phase.space].kind == SpaceKind::Sends;
+    let copies = core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
+    if copies {
+        return Core::Vector;
+    }
+    let sends = graph.spaces[phase.space].kind.sends();
     if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, aiv, choices) { Core::Vector } else { core }
 }
 

@@ -180,7 +180,8 @@ impl Routing {
     }
 
     /// The token of each row of a source, by expert, in ascending order; every token has `top_k` rows. Counts alone don't
-    /// say which tokens they are: every expert's are then spread over all tokens of the source.
+    /// say which tokens they are: every expert's are then spread over all tokens of the source, and which experts a token has
+    /// together is drawn, for each source anew.
     #[must_use]
     pub fn tokens_of_rows(&self, source: u32) -> Vec<Vec<u32>> {
         if let Some(known) = self.tokens.get(source as usize) {
@@ -190,21 +191,51 @@ impl Routing {
         let all: u64 = counts.iter().map(|&rows| u64::from(rows)).sum();
         // Rows by where they would like to be, in 1/(2 rows) of all tokens.
         let wish = |expert: usize, row: u32| (u64::from(2 * row + 1) << 32) / u64::from(2 * counts[expert]);
-        let mut order: Vec<(u64, u32)> = Vec::with_capacity(all as usize);
-        for (expert, &rows) in counts.iter().enumerate() {
-            order.extend((0..rows).map(|row| (wish(expert, row), expert as u32)));
+        // Experts with as many rows wish for the same places. Where all have, they take turns that are drawn anew for each few
+        // whole tokens; else always the same turns, so that rows of an expert keep their distance.
+        let most = counts.iter().max().copied().unwrap_or(0);
+        let even = counts.iter().all(|&rows| rows == most);
+        let drawn = if even { self.top_k / gcd(self.experts, self.top_k) } else { most.max(1) };
+        let mut random = Random(source.into());
+        let mut turns: Vec<usize> = (0..counts.len()).collect();
+        let mut order: Vec<(u64, u32, usize)> = Vec::with_capacity(all as usize);
+        for from in (0..most).step_by(drawn as usize) {
+            random.shuffle(&mut turns);
+            for (turn, &expert) in turns.iter().enumerate() {
+                let rows = from..counts[expert].min(from + drawn);
+                order.extend(rows.map(|row| (wish(expert, row), turn as u32, expert)));
+            }
         }
         order.sort_unstable();
         let mut tokens: Vec<Vec<u32>> = counts.iter().map(|&rows| Vec::with_capacity(rows as usize)).collect();
-        for (place, (_, expert)) in order.into_iter().enumerate() {
-            tokens[expert as usize].push(place as u32 / self.top_k);
+        for (place, (.., expert)) in order.into_iter().enumerate() {
+            tokens[expert].push(place as u32 / self.top_k);
         }
         tokens
+    }
+
+    /// By expert of the group: the tokens of a source for which the expert is the first of its rank's that they go to. Those are
+    /// sent when each token is sent once to every rank that it goes to.
+    #[must_use]
+    pub fn rows_once(&self, source: u32) -> Vec<u32> {
+        let local = self.local_experts() as usize;
+        let tokens = self.tokens_of_rows(source);
+        let mut sent = vec![0; self.tokens(source) as usize];
+        let of = |(expert, tokens): (usize, &Vec<u32>)| {
+            let owner = expert / local + 1;
+            let first = |token: &&u32| std::mem::replace(&mut sent[**token as usize], owner) != owner;
+            tokens.iter().filter(first).count() as u32
+        };
+        tokens.iter().enumerate().map(of).collect()
     }
 
     fn of(&self, source: u32) -> &[u32] {
         &self.rows[(source * self.experts) as usize..][..self.experts as usize]
     }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl fmt::Display for NoRouting {
@@ -242,17 +273,30 @@ mod tests {
 
     #[test]
     fn rows_are_those_of_whole_tokens() {
-        let routing = Routing::zipf(2, 16, 3, 100, 1.0, 7);
-        for source in 0..2 {
+        let (uneven, even) = (Routing::zipf(2, 16, 3, 100, 1.0, 7), Routing::balanced(2, 16, 3, 96));
+        for (routing, source) in [(&uneven, 0), (&uneven, 1), (&even, 0), (&even, 1)] {
             let tokens = routing.tokens_of_rows(source);
-            let mut rows = vec![0; 100];
+            let mut rows = vec![0; routing.tokens(source) as usize];
             for (expert, tokens) in tokens.iter().enumerate() {
                 assert_eq!(tokens.len() as u32, routing.rows(source, expert as u32));
-                assert!(tokens.is_sorted());
+                let twice = !tokens.is_sorted_by(|a, b| a < b);
+                assert!(tokens.is_sorted() && !(routing == &even && twice), "a token has an expert once");
                 tokens.iter().for_each(|&token| rows[token as usize] += 1);
             }
             assert!(rows.iter().all(|&rows| rows == 3));
         }
+    }
+
+    #[test]
+    fn a_token_is_sent_once_to_each_rank_of_its_experts() {
+        let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![2, 0]]];
+        let known = Routing::of_tokens(&ids, 4).unwrap();
+        assert_eq!((known.rows_once(0), known.rows_once(1)), (vec![1, 1, 1, 1], vec![1, 0, 1, 0]));
+        // Evenly routed, as many rows as when experts are drawn evenly: 5.43 for a token.
+        let even = Routing::balanced(8, 64, 8, 4096);
+        let rows = (0..8).map(|source| even.rows_once(source).iter().sum::<u32>()).sum::<u32>();
+        let each = f64::from(rows) / 8.0 / 4096.0;
+        assert!((5.38..5.48).contains(&each), "{each}");
     }
 
     #[test]

@@ -60,6 +60,7 @@ fn accessor(call: &syn::ExprMethodCall) -> Option<Accessor> {
     let arguments: Vec<_> = call.args.iter().collect();
     Some(match (call.method.to_string().as_str(), arguments.as_slice()) {
         ("gather", [send]) => Accessor::Gather(ident(send)?),
+        ("gather", [expert, tile]) => Accessor::GatherTile(ident(expert)?, ident(tile)?),
         ("rows_of", [send]) => Accessor::RowsOf(ident(send)?),
         ("scatter", [send]) => Accessor::Scatter(ident(send)?),
         ("group", [expert, tile]) => Accessor::Group(ident(expert)?, ident(tile)?),

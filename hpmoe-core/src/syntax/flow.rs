@@ -27,6 +27,8 @@ pub enum TensorKind {
     Symmetric,
     /// `PerRank::ragged`, or `Received<T, C>`: a row per token received.
     Ragged,
+    /// `PerRank::once`, or `Once<T, C>`: a row per token received, however many experts of the rank it goes to; in reach of peers.
+    Once,
     /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in reach of peers.
     Slots,
 }
@@ -86,6 +88,15 @@ pub enum Over {
         /// Expert.
         expert: String,
     },
+    /// `route.sends_once::<HEIGHT>(rank, expert)`.
+    SendsOnce {
+        /// Most rows.
+        height: Expr,
+        /// Sender.
+        rank: String,
+        /// Expert.
+        expert: String,
+    },
     /// `route.row_tiles::<HEIGHT>(expert)`.
     RowTiles {
         /// Most rows.
@@ -121,6 +132,8 @@ pub enum Rank {
 pub enum Accessor {
     /// `.gather(&send)`.
     Gather(String),
+    /// `.gather(expert, row_tile)`.
+    GatherTile(String, String),
     /// `.rows_of(&send)`.
     RowsOf(String),
     /// `.scatter(&send)`.
@@ -238,7 +251,7 @@ impl Flow {
                     Finding::Syntax {
                         problem: "a taskflow takes `Ranks`, `&Route` and tensors".into(),
                         help: "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
-                           `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
+                           `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
                             .into(),
                     },
                 ),
@@ -288,7 +301,12 @@ fn flow_param(input: &FnArg) -> Option<Input> {
     let last = path.path.segments.last().filter(|segment| segment.ident == "PerRank")?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     let Some(GenericArgument::Type(inner)) = arguments.args.first() else { return None };
-    let by_rows = [("Tensor", TensorKind::Tokens), ("Received", TensorKind::Ragged), ("Slots", TensorKind::Slots)];
+    let by_rows = [
+        ("Tensor", TensorKind::Tokens),
+        ("Received", TensorKind::Ragged),
+        ("Once", TensorKind::Once),
+        ("Slots", TensorKind::Slots),
+    ];
     let of_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
     let (kind, element, columns) = match of_rows {
         Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),

@@ -31,7 +31,7 @@ impl Reader<'_> {
         match statement {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
                 fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {}{});`, `PerRank::ragged`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {}{});`, `PerRank::ragged`, `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
                     self.ranks, if self.chunk { "&" } else { "" }, self.route
                 ))
             }),
@@ -42,7 +42,7 @@ impl Reader<'_> {
                 let over = self.over(&each.expr).ok_or_else(|| {
                     fault(&each.expr, "a taskflow can't loop over this", &format!(
                         "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
-                         `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, `{route}.chunks::<N>()` or `0..N`",
+                         `{route}.sends_once::<N>(r, e)`, `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, `{route}.chunks::<N>()` or `0..N`",
                         ranks = self.ranks,
                         route = self.route
                     ))
@@ -86,6 +86,7 @@ impl Reader<'_> {
         let kind = match kind.as_str() {
             "symmetric" => TensorKind::Symmetric,
             "ragged" => TensorKind::Ragged,
+            "once" => TensorKind::Once,
             "slots" => TensorKind::Slots,
             "tokens" => TensorKind::Tokens,
             "experts" => TensorKind::Experts { rows: Box::new(dimensions.pop()?) },
@@ -125,6 +126,9 @@ impl Reader<'_> {
                     ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
                     ("sends", [rank, expert]) => {
                         Some(Over::Sends { height: height()?, rank: rank.clone(), expert: expert.clone() })
+                    }
+                    ("sends_once", [rank, expert]) => {
+                        Some(Over::SendsOnce { height: height()?, rank: rank.clone(), expert: expert.clone() })
                     }
                     ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
                     ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),

@@ -51,8 +51,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
         rows,
         counters,
         counter_bytes: Bytes(LINE) * COUNTER_SETS * counters,
-        workspace: tensors(graph, Memory::Workspace, local, rows),
-        symmetric: tensors(graph, Memory::Symmetric, local, rows),
+        workspace: tensors(graph, Memory::Workspace, ranks, rows),
+        symmetric: tensors(graph, Memory::Symmetric, ranks, rows),
         descriptors,
         descriptor_bytes: Bytes(DESCRIPTOR) * descriptors,
     }
@@ -70,19 +70,21 @@ fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
     schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter).collect()
 }
 
-fn tensors(graph: &TaskGraph, memory: Memory, local_experts: u64, rows: u64) -> Bytes {
+fn tensors(graph: &TaskGraph, memory: Memory, ranks: u32, rows: u64) -> Bytes {
     let here = graph.tensors.iter().filter(|(_, tensor)| tensor.memory == memory);
-    here.map(|(_, tensor)| bytes(graph, tensor, local_experts, rows)).sum()
+    here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
 }
 
-fn bytes(graph: &TaskGraph, tensor: &Tensor, local_experts: u64, received: u64) -> Bytes {
+fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
     let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
     let rows = match tensor.extent {
         Extent::Token => tokens * buffers,
         Extent::Slot => tokens * graph.sizes.top_k as u64 * buffers,
         Extent::Received => received * buffers,
+        // No token comes twice, and none that no row is received for.
+        Extent::Once => received.min(u64::from(ranks) * tokens) * buffers,
         // Chunks have none of their own.
-        Extent::Expert { rows } => local_experts / graph.sizes.chunks as u64 * u64::from(rows),
+        Extent::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
         Extent::Matrix { rows } => u64::from(rows),
     };
     (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)

@@ -37,6 +37,7 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
     };
     let Some(counter) = known(checked, signal.counter) else { return false };
     signal.amount == amount
+        && signal.index != Index::OnceTiles
         && addresses(graph, phase, counter, signal.index)
         && home(graph, phase, signal.index, signal.remote).is_some()
 }
@@ -44,33 +45,42 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
 fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
     let graph = checked.graph();
     let Some(counter) = known(checked, wait.counter) else { return false };
-    // A wait looks at one counter, on the own rank.
+    // A wait looks at counters of the own rank, and not at those of scattered tokens.
     wait.index != Index::PieceBlocks
         && addresses(graph, phase, counter, wait.index)
         && home(graph, phase, wait.index, false).is_some()
 }
 
-fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<Grid> {
+/// What an array's counters stand for, and whether that is rows sent once.
+fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<(Grid, bool)> {
     let counters = checked.counters();
-    ((counter.0 as usize) < counters.len()).then(|| counters[counter].grid)
+    ((counter.0 as usize) < counters.len()).then(|| {
+        let once = checked.graph().tensors[counters[counter].tensor].extent == Extent::Once;
+        (counters[counter].grid, once)
+    })
 }
 
 /// Whether the index leads to one counter of the grid for each tile, or for pieces to those of its blocks.
-fn addresses(graph: &TaskGraph, phase: PhaseId, grid: Grid, index: Index) -> bool {
+fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), index: Index) -> bool {
     let space = graph.spaces[graph.phases[phase].space];
-    let received = !space.by_chunk();
+    let received = !space.by_chunk() && space.kind != SpaceKind::SendsOnce;
     match (grid, index) {
+        // Rows sent once are others than those received for each (token, k).
+        (Grid::RowTiles { space: tiles, columns: 1 }, Index::RowTile) if once => {
+            space.kind == SpaceKind::SendsOnce && graph.spaces[tiles].height.is_multiple_of(space.height)
+        }
+        (Grid::RowTiles { columns: 1, .. }, Index::OnceTiles) => once && space.kind == SpaceKind::RowTiles,
         (Grid::RowTiles { space: tiles, columns }, Index::RowTile | Index::Tile) => {
             let wanted = if index == Index::Tile { graph.phases[phase].columns() } else { 1 };
             // An item lies in one row tile.
-            received && columns == wanted && graph.spaces[tiles].height.is_multiple_of(space.height)
+            received && !once && columns == wanted && graph.spaces[tiles].height.is_multiple_of(space.height)
         }
-        (Grid::Experts, Index::Expert) => received,
+        (Grid::Experts, Index::Expert) => received && !once,
         (Grid::Blocks { height }, Index::Block) => {
             space.kind == SpaceKind::Blocks && height.is_multiple_of(space.height)
         }
         (Grid::Blocks { .. }, Index::PieceBlocks) => matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals),
-        (Grid::Rank, Index::Rank) => true,
+        (Grid::Rank, Index::Rank) => !once && space.kind != SpaceKind::SendsOnce,
         _ => false,
     }
 }
@@ -87,14 +97,14 @@ pub(super) enum Home {
 /// Where the counters lie that a tile of the phase addresses; nothing where a tile can't know of them.
 pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool) -> Option<Home> {
     let here = match graph.spaces[graph.phases[phase].space].kind {
-        SpaceKind::RowTiles | SpaceKind::Experts => (Home::Owner, None),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (Home::Owner, None),
         SpaceKind::Arrivals => (Home::Owner, Some(Home::Source)),
-        SpaceKind::Sends => (Home::Source, Some(Home::Owner)),
+        SpaceKind::Sends | SpaceKind::SendsOnce => (Home::Source, Some(Home::Owner)),
         SpaceKind::Blocks | SpaceKind::Chunks => (Home::Source, None),
     };
     let home = if remote { here.1? } else { here.0 };
     let fits = match index {
-        Index::RowTile | Index::Tile | Index::Expert => home == Home::Owner,
+        Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => home == Home::Owner,
         Index::Block | Index::PieceBlocks => home == Home::Source,
         Index::Rank => true,
     };

@@ -127,8 +127,8 @@ fn within(part: &Role, role: &Role) -> bool {
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
     let experts = graph.sizes.local_experts(ranks as usize) as u32;
     match graph.spaces[graph.phases[phase].space].kind {
-        SpaceKind::RowTiles | SpaceKind::Experts => (experts, 1),
-        SpaceKind::Sends | SpaceKind::Arrivals => (experts, ranks),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (experts, 1),
+        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (experts, ranks),
         SpaceKind::Blocks | SpaceKind::Chunks => (graph.sizes.chunks as u32, 1),
     }
 }

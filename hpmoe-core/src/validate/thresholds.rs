@@ -112,7 +112,7 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         _ => u64::from(graph.phases[phase].columns()),
     };
     let top_k = graph.sizes.top_k as u64;
-    let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals);
+    let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals);
     match (signal.amount, signal.index) {
         // How routed rows are cut into pieces is up to the routing.
         (Amount::One, _) if pieces => None,
@@ -122,12 +122,14 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
         (Amount::Rows, Index::PieceBlocks) => Some(Sum::rows(tiles * top_k)),
+        (_, Index::OnceTiles) => None,
         (Amount::Rows, Index::Rank) => {
             let touches = match space.kind {
                 SpaceKind::RowTiles | SpaceKind::Experts => Rows::Received,
                 SpaceKind::Arrivals if !signal.remote => Rows::Received,
                 SpaceKind::Sends if signal.remote => Rows::Received,
                 SpaceKind::Arrivals | SpaceKind::Sends => Rows::Slots,
+                SpaceKind::SendsOnce | SpaceKind::OnceTiles => return None,
                 SpaceKind::Blocks | SpaceKind::Chunks => Rows::Tokens,
             };
             match (touches, rank_rows(checked, signal.counter)) {
@@ -146,6 +148,8 @@ enum Rows {
     Tokens,
     /// `TOP_K` for each token.
     Slots,
+    /// One for each token received.
+    Once,
 }
 
 /// The rows that a rank's only counter stands for.
@@ -153,6 +157,7 @@ fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
     match checked.graph().tensors[checked.counters()[counter].tensor].extent {
         Extent::Received | Extent::Expert { .. } => Rows::Received,
         Extent::Token | Extent::Slot | Extent::Matrix { .. } => Rows::Tokens,
+        Extent::Once => Rows::Once,
     }
 }
 

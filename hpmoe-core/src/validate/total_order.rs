@@ -116,6 +116,14 @@ fn cycle(
                 next[entry_node(rank, number)].push(counter_node(at, counter, index, entry));
             }
         }
+        for &(_, counter, index) in links.waits.iter().filter(|wait| wait.2 == Index::OnceTiles) {
+            // A tile may be of any expert up to the own: those up to the one before, and its own.
+            let of = |expert: usize| {
+                let entry = Entry { phase: PhaseId(0), expert: expert as u32, peer_offset: 0 };
+                counter_node(rank, counter, index, entry)
+            };
+            (1..experts).for_each(|expert| next[of(expert - 1)].push(of(expert)));
+        }
         for &(phase, counter, index) in &links.waits {
             for &number in of_phase.get(&phase).into_iter().flatten() {
                 next[counter_node(rank, counter, index, entries[number])].push(entry_node(rank, number));
@@ -131,7 +139,7 @@ fn cycle(
 /// Whether the counters that an index addresses are those of one expert.
 fn by_expert(index: Index) -> bool {
     match index {
-        Index::RowTile | Index::Tile | Index::Expert => true,
+        Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => true,
         Index::Block | Index::PieceBlocks | Index::Rank => false,
     }
 }

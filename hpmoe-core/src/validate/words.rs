@@ -97,8 +97,10 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
     match graph.spaces[phase.space].kind {
         SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.chunks > 1 => format!("{name} of chunk {}", entry.expert),
         SpaceKind::Blocks | SpaceKind::Chunks => name,
-        SpaceKind::RowTiles | SpaceKind::Experts => format!("{name} of expert {}", entry.expert),
-        SpaceKind::Sends => format!("{name} to expert {} of peer +{}", entry.expert, entry.peer_offset),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => format!("{name} of expert {}", entry.expert),
+        SpaceKind::Sends | SpaceKind::SendsOnce => {
+            format!("{name} to expert {} of peer +{}", entry.expert, entry.peer_offset)
+        }
         SpaceKind::Arrivals => format!("{name} of expert {} from peer +{}", entry.expert, entry.peer_offset),
     }
 }

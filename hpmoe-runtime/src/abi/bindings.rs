@@ -8,6 +8,8 @@ pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
 pub const HPMOE_BLOCKS: HpmoeSpaceKind = 3;
 pub const HPMOE_EXPERTS: HpmoeSpaceKind = 4;
 pub const HPMOE_CHUNKS: HpmoeSpaceKind = 5;
+pub const HPMOE_SENDS_ONCE: HpmoeSpaceKind = 6;
+pub const HPMOE_ONCE_TILES: HpmoeSpaceKind = 7;
 pub type HpmoeSpaceKind = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -178,6 +180,8 @@ pub struct HpmoeLaunch {
     pub abort: u64,
     pub records: u64,
     pub time_limit: u64,
+    pub rows_once: u64,
+    pub origins: u64,
     pub counter_count: u32,
     pub launch: i32,
     pub rank: u32,
@@ -189,11 +193,11 @@ pub struct HpmoeLaunch {
     pub chunks: u32,
     pub chunk_tokens: u32,
     pub chunk_experts: u32,
-    pub reserved: [u32; 3usize],
+    pub reserved: [u32; 15usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeLaunch"][::core::mem::size_of::<HpmoeLaunch>() - 192usize];
+    ["Size of HpmoeLaunch"][::core::mem::size_of::<HpmoeLaunch>() - 256usize];
     ["Alignment of HpmoeLaunch"][::core::mem::align_of::<HpmoeLaunch>() - 8usize];
     [
         "Offset of field: HpmoeLaunch::peers",
@@ -247,41 +251,47 @@ const _: () = {
         "Offset of field: HpmoeLaunch::time_limit",
     ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 128usize];
     [
+        "Offset of field: HpmoeLaunch::rows_once",
+    ][::core::mem::offset_of!(HpmoeLaunch, rows_once) - 136usize];
+    [
+        "Offset of field: HpmoeLaunch::origins",
+    ][::core::mem::offset_of!(HpmoeLaunch, origins) - 144usize];
+    [
         "Offset of field: HpmoeLaunch::counter_count",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 136usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 152usize];
     [
         "Offset of field: HpmoeLaunch::launch",
-    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 140usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 156usize];
     [
         "Offset of field: HpmoeLaunch::rank",
-    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 144usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 160usize];
     [
         "Offset of field: HpmoeLaunch::ranks",
-    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 148usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 164usize];
     [
         "Offset of field: HpmoeLaunch::local_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 152usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 168usize];
     [
         "Offset of field: HpmoeLaunch::tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 156usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 172usize];
     [
         "Offset of field: HpmoeLaunch::aic",
-    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 160usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 176usize];
     [
         "Offset of field: HpmoeLaunch::aiv",
-    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 164usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 180usize];
     [
         "Offset of field: HpmoeLaunch::chunks",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 168usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 184usize];
     [
         "Offset of field: HpmoeLaunch::chunk_tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 172usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 188usize];
     [
         "Offset of field: HpmoeLaunch::chunk_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 176usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 192usize];
     [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 180usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 196usize];
 };
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

@@ -122,7 +122,7 @@ fn memory(shared: &Shared<'_>, session: &Session) -> report::Memory {
     };
     let is_kept = |tensor: &&TensorTable| {
         let argument = matches!(tensor.memory, Memory::Argument(_) | Memory::Shared(_));
-        argument && tensor.extent == Extent::Received
+        argument && matches!(tensor.extent, Extent::Received | Extent::Once)
     };
     let kept = shared.tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, of(tensor)));
     let Plan { counters, counters_at, workspace, .. } = &session.plan;

@@ -1,6 +1,7 @@
 //! Readiness counters.
 
 use super::Sizes;
+use crate::abi::HPMOE_ONCE_TILES;
 use crate::tables::{CounterTable, Grid, SpaceTable};
 
 /// The counters of one set.
@@ -38,8 +39,9 @@ impl Counters {
 fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
     let length = match grid {
         Grid::RowTiles { space, columns } => {
-            let height = spaces[space as usize].height as usize;
-            (sizes.capacity / height).saturating_add(sizes.local_experts).saturating_mul(columns as usize)
+            let SpaceTable { kind, height } = spaces[space as usize];
+            let rows = if kind == HPMOE_ONCE_TILES { sizes.capacity_once() } else { sizes.capacity };
+            (rows / height as usize).saturating_add(sizes.local_experts).saturating_mul(columns as usize)
         }
         Grid::Experts => sizes.local_experts,
         Grid::Blocks { height } => sizes.chunk_tokens.div_ceil(height as usize),

@@ -4,6 +4,7 @@
 //! rank and one route.
 
 pub(crate) mod counters;
+pub(crate) mod once;
 pub(crate) mod plan;
 pub(crate) mod routing;
 pub(crate) mod spaces;
@@ -59,6 +60,11 @@ impl Sizes {
         if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
     }
 
+    /// Most rows that a rank receives when each token is sent once to it: none twice, and none that no row is received for.
+    pub(crate) fn capacity_once(&self) -> usize {
+        self.capacity.min(self.ranks * self.chunk_tokens)
+    }
+
     /// Rows that there is memory for in a tensor of the kernel.
     pub(crate) fn rows(&self, extent: Extent) -> usize {
         let buffers = self.chunks.min(CHUNK_BUFFERS);
@@ -66,6 +72,7 @@ impl Sizes {
             Extent::Token => self.chunk_tokens * buffers,
             Extent::Slot => self.chunk_tokens * self.top_k * buffers,
             Extent::Received => self.capacity.saturating_mul(buffers),
+            Extent::Once => self.capacity_once().saturating_mul(buffers),
             Extent::Expert(height) => self.local_experts * height as usize,
             Extent::Matrix(height) => height as usize,
         }
@@ -86,6 +93,7 @@ pub(crate) fn rows_of(extent: Extent, route: &Route, rank: Rank) -> usize {
         Extent::Token => route.tokens(rank),
         Extent::Slot => route.tokens(rank) * route.top_k(),
         Extent::Received => route.received(rank),
+        Extent::Once => route.received_once(rank),
         Extent::Expert(height) => route.local_experts() * height as usize,
         Extent::Matrix(height) => height as usize,
     }

@@ -87,7 +87,7 @@ fn pair((half, route): (usize, &Route), source: Rank, expert: Expert) -> HpmoePa
 }
 
 /// A row number as kernels read it.
-fn word(rows: usize) -> i32 {
+pub(super) fn word(rows: usize) -> i32 {
     i32::try_from(rows).expect("a route numbers rows by i32")
 }
 

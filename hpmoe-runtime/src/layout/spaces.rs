@@ -1,10 +1,13 @@
 //! How many items each group of an iteration space has.
 
 use hpmoe_kernels::route::Pair;
-use hpmoe_kernels::{Rank, Route};
+use hpmoe_kernels::{Rank, Ranks, Route};
 
 use super::CHUNK_BUFFERS;
-use crate::abi::{HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ROW_TILES, HPMOE_SENDS};
+use crate::abi::{
+    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS,
+    HPMOE_SENDS_ONCE,
+};
 use crate::tables::SpaceTable;
 
 /// The extents of a space on one rank.
@@ -29,17 +32,16 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Exten
         let of_chunk = move |route: &Route| route.experts_of(owner).map(|e| route.pair(source, e)).collect::<Vec<_>>();
         chunks.iter().flat_map(of_chunk).map(|pair| pieces(pair, height)).collect::<Vec<_>>()
     };
-    let ranks = || chunks[0].ranks().into_iter();
-    let groups = chunks[0].local_experts() * chunks.len();
+    let route = &chunks[0];
+    let ranks = || route.ranks().into_iter();
+    let groups = route.local_experts() * chunks.len();
     match space.kind {
-        HPMOE_ROW_TILES => {
-            let of_peer = |owner| {
-                let mut firsts = firsts(row_tiles(owner).into_iter());
-                firsts.pop();
-                firsts
-            };
-            Extents { peer_items: ranks().flat_map(of_peer).collect(), ..plain(row_tiles(rank).into_iter()) }
-        }
+        HPMOE_ROW_TILES => tiles(route.ranks(), rank, row_tiles),
+        // Chunks send each (token, k).
+        HPMOE_ONCE_TILES => tiles(route.ranks(), rank, |owner| {
+            route.experts_of(owner).map(|e| route.expert_rows_once(e).div_ceil(height)).collect()
+        }),
+        HPMOE_SENDS_ONCE => pairs(groups, route.experts().map(|e| self::pieces(route.pair_once(rank, e), height))),
         HPMOE_SENDS => pairs(groups, ranks().flat_map(|owner| pieces(rank, owner))),
         HPMOE_ARRIVALS => pairs(groups, ranks().flat_map(|source| pieces(source, rank))),
         HPMOE_EXPERTS => plain((0..groups).map(|_| 1)),
@@ -51,6 +53,16 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Exten
         }
         kind => unreachable!("the compiler knows no space of kind {kind}"),
     }
+}
+
+/// Groups are experts, and peers need to know those of each rank.
+fn tiles(ranks: Ranks, rank: Rank, of: impl Fn(Rank) -> Vec<usize>) -> Extents {
+    let of_owner = |owner| {
+        let mut firsts = firsts(of(owner).into_iter());
+        firsts.pop();
+        firsts
+    };
+    Extents { peer_items: ranks.into_iter().flat_map(of_owner).collect(), ..plain(of(rank).into_iter()) }
 }
 
 fn plain(items: impl Iterator<Item = usize>) -> Extents {
@@ -113,6 +125,13 @@ mod tests {
         });
         assert_eq!(on_rank_0(HPMOE_ARRIVALS, &route).first_items, from_loops(arrivals.collect()));
         assert_eq!(on_rank_0(HPMOE_BLOCKS, &route).first_items, [0, 2]);
+        assert_eq!(
+            on_rank_0(HPMOE_SENDS_ONCE, &route).first_items,
+            from_loops(route.experts().map(|e| route.sends_once::<2>(Rank::new(0), e).count()).collect())
+        );
+        // Sent once, experts 0 to 3 have 1, 4, 2 and 2 rows.
+        let once = on_rank_0(HPMOE_ONCE_TILES, &route);
+        assert_eq!((once.first_items, once.peer_items), (vec![0, 1, 3], vec![0, 1, 0, 1]));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::{Rank, Route};
 
 use super::routing::Chunks;
-use super::{Plan, routing, spaces};
+use super::{Plan, once, routing, spaces};
 use crate::KernelTables;
 use crate::abi::{HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
 use crate::memory::Arena;
-use crate::tables::{ScheduleTable, SpaceTable};
+use crate::tables::{Extent, ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
@@ -58,6 +58,16 @@ impl RankTables {
         let chunks = Chunks::new(route, tables.chunks, plan.capacity);
         let spaces: Vec<HpmoeSpace> =
             tables.spaces.iter().map(|space| arenas.space(space, chunks.routes(), rank)).collect();
+        let (mut experts, mut sends) = (routing::experts(&chunks, rank), routing::sends(&chunks, rank));
+        let mut order = routing::order(&chunks, rank);
+        let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == Extent::Once);
+        if sends_once {
+            experts.extend(once::experts(route, rank));
+            sends.extend(once::sends(route, rank));
+            order.extend(route.order_once(rank));
+        }
+        let rows_once = if sends_once { arenas.add("rows sent once", &route.rows_once(rank)) } else { 0 };
+        let origins = if tables.origins { arenas.add("(token, k) of rows", &route.origins(rank)) } else { 0 };
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
             tensors: arenas.add("tensors", &tensors),
@@ -65,10 +75,10 @@ impl RankTables {
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
             starts: arenas.add("starts", &starts(tables, chunks.routes(), rank)),
-            experts: arenas.add("experts", &routing::experts(&chunks, rank)),
-            sends: arenas.add("sends", &routing::sends(&chunks, rank)),
+            experts: arenas.add("experts", &experts),
+            sends: arenas.add("sends", &sends),
             arrivals: arenas.add("arrivals", &routing::arrivals(&chunks, rank)),
-            order: arenas.add("order", &routing::order(&chunks, rank)),
+            order: arenas.add("order", &order),
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
             counters: plan.counters_at as u64,
             ready: plan.ready_at as u64,
@@ -86,6 +96,8 @@ impl RankTables {
             chunk_experts: small(route.local_experts()),
             aic: tables.aic,
             aiv: tables.aiv,
+            rows_once,
+            origins,
             ..Zeroable::zeroed()
         };
         let launch_arena = Arena::zeroed(size_of::<HpmoeLaunch>());

@@ -2,7 +2,8 @@
 
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS, HpmoeRecord,
+    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS,
+    HPMOE_SENDS_ONCE, HpmoeRecord,
 };
 use crate::tables::PhaseTable;
 
@@ -49,7 +50,7 @@ impl<'a> Site<'a> {
         let (peer, expert) = (group / local, group % own);
         let (chunk, first) = match kind {
             Some(HPMOE_BLOCKS | HPMOE_CHUNKS) => (group, 0),
-            Some(HPMOE_SENDS) => (group % local / own, peer * own),
+            Some(HPMOE_SENDS | HPMOE_SENDS_ONCE) => (group % local / own, peer * own),
             _ => (group % local / own, self.rank * own),
         };
         let what = match kind {

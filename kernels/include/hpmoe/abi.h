@@ -24,7 +24,10 @@ enum HpmoeSpaceKind {
     HPMOE_ARRIVALS = 2,  /* groups: pairs (source, own expert); items: pieces of the rows that came from there    */
     HPMOE_BLOCKS = 3,    /* groups: chunks; items: blocks of consecutive tokens of this rank                      */
     HPMOE_EXPERTS = 4,   /* groups: local experts; items: one, all rows received for the expert, even if none     */
-    HPMOE_CHUNKS = 5     /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
+    HPMOE_CHUNKS = 5,    /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
+    HPMOE_SENDS_ONCE = 6,/* as HPMOE_SENDS, of tokens that are sent once to each rank: a token is a row for the   */
+                         /* first of the rank's experts that it goes to                                           */
+    HPMOE_ONCE_TILES = 7 /* as HPMOE_ROW_TILES, of those rows; for counters, of no entry                          */
 };
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
@@ -59,7 +62,7 @@ struct HpmoePair {
     int32_t rows;  /* how many                                                                  */
     int32_t at;    /* their first row among the rows of the expert at its owner                 */
     int32_t base;  /* the expert's first row among all rows that its owner has memory for       */
-    int32_t order; /* SENDS: their first place in HpmoeLaunch.order; ARRIVALS: unused, zero     */
+    int32_t order; /* SENDS, SENDS_ONCE: their first place in HpmoeLaunch.order; ARRIVALS: zero */
 };
 
 /* Rows received for one local expert: [first, first + rows) of those that there is memory for. Rows of a chunk lie in the
@@ -72,7 +75,7 @@ struct HpmoeExpert {
 /* One iteration space: kind, tile height and its run-time extents. */
 struct HpmoeSpace {
     uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
-    uint64_t peer_items;  /* ROW_TILES: GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
+    uint64_t peer_items;  /* .._TILES:  GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
     uint64_t counted;     /* GM int32[groups]: items before each group, expert by expert and then from peer to peer;
                              CHUNKS: zeros, so that one core has them all                                            */
     uint32_t kind;        /* HpmoeSpaceKind                                                                          */
@@ -88,6 +91,8 @@ struct HpmoeLaunch {
     uint64_t descriptors;  /* GM HpmoeDescriptor[]                                                                    */
     uint64_t spaces;       /* GM HpmoeSpace[spaces]                                                                   */
     uint64_t starts;       /* GM uint32[phases]: where the count of a phase's tiles begins                            */
+                           /* Where tokens are sent once, experts, sends and order have a second part behind the      */
+                           /* first: the same of the rows that are sent then                                          */
     uint64_t experts;      /* GM HpmoeExpert[local_experts]                                                           */
     uint64_t sends;        /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert)                       */
     uint64_t arrivals;     /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank                  */
@@ -101,6 +106,8 @@ struct HpmoeLaunch {
     uint64_t abort;        /* byte offset in the heap: int32, the number of a launch that is given up                 */
     uint64_t records;      /* GM HpmoeRecord[aic + aiv]                                                               */
     uint64_t time_limit;   /* cycles of the system counter that one wait may take                                     */
+    uint64_t rows_once;    /* GM int32[received]: each row's token among the rows that are sent once; zero where none */
+    uint64_t origins;      /* GM int32[received]: each row's token * top_k + k at its sender; zero where puts send it */
     uint32_t counter_count;/* counters of one set                                                                     */
     int32_t launch;        /* number of this launch, from 1; the set in use is launch mod 2                           */
     uint32_t rank;
@@ -112,7 +119,7 @@ struct HpmoeLaunch {
     uint32_t chunks;       /* at least 1                                                                              */
     uint32_t chunk_tokens; /* of each chunk of this rank; of the last ones fewer, or none                             */
     uint32_t chunk_experts; /* experts of this rank                                                                   */
-    uint32_t reserved[3];
+    uint32_t reserved[15];
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */

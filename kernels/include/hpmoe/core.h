@@ -107,7 +107,23 @@ struct Core {
         return FirstTile(space, first + launch.chunk_experts) - FirstTile(space, first);
     }
 
-    __aicore__ inline int32_t Order(uint32_t place) const { return Word<int32_t>(launch.order, place); }
+    // Rows of an expert of this rank that are sent once, and the first of them.
+    __aicore__ inline uint32_t FirstRowOnce(uint32_t expert) const {
+        return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * (launch.local_experts + expert)));
+    }
+    __aicore__ inline uint32_t ExpertRowsOnce(uint32_t expert) const { return ExpertRows(launch.local_experts + expert); }
+
+    // Lists of int32 for the rows of a tile: the slots that a piece sends, the rows of a row tile's tokens among those that
+    // are sent once, the (token, k) of a piece that arrived.
+    __aicore__ inline uint64_t Sent(const Tile &tile) const {
+        return launch.order + static_cast<uint64_t>(tile.order) * 4;
+    }
+    __aicore__ inline uint64_t RowsOnce(const Tile &tile) const {
+        return launch.rows_once + static_cast<uint64_t>(tile.first) * 4;
+    }
+    __aicore__ inline View<int32_t> Origins(const Tile &tile) const {
+        return View<int32_t>{launch.origins + static_cast<uint64_t>(tile.first) * 4, tile.rows, 1, 1};
+    }
 
     __aicore__ inline uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
         const uint32_t base = Word<uint32_t>(launch.counter_bases, array);

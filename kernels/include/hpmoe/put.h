@@ -47,17 +47,17 @@ __aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
 
 // Sends the (token, k) of a piece, whose rows were put, to `origins` at the peer.
 HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<int32_t> &origins) {
-    OriginsIn(core.launch.order + static_cast<uint64_t>(piece.order) * 4, piece.rows);
+    OriginsIn(core.Sent(piece), piece.rows);
     SetFlag<HardEvent::MTE2_MTE3>(2);
     WaitFlag<HardEvent::MTE2_MTE3>(2);
     RowsOut(ByteRows{origins.address, piece.rows * 4, piece.rows * 4}, 0, 1,
             Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
 }
 
-// Sends rows `order[i] / per_row` of `from` to the consecutive rows of `to` at the peer. `half_rows` rows fit into a
-// half of UB.
-HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint32_t per_row,
-                               const ByteRows &to, uint32_t half_rows) {
+// Sends rows `list[i] / per_row` of `from` to the consecutive rows of `to`, at the peer of a piece or on this rank.
+// `half_rows` rows fit into a half of UB.
+HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint64_t list,
+                               uint32_t per_row, const ByteRows &to, uint32_t half_rows) {
     core.Use(PUT_LAYOUT);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
@@ -66,7 +66,7 @@ HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRo
         const LocalTensor<uint8_t> ub = PutHalf(core.half);
         WaitFlag<HardEvent::MTE3_MTE2>(id);
         for (uint32_t i = 0; i < count; ++i) {
-            RowsIn(ub[i * row_bytes], from, static_cast<uint32_t>(core.Order(piece.order + row + i)) / per_row, 1);
+            RowsIn(ub[i * row_bytes], from, static_cast<uint32_t>(Word<int32_t>(list, row + i)) / per_row, 1);
         }
         SetFlag<HardEvent::MTE2_MTE3>(id);
         WaitFlag<HardEvent::MTE2_MTE3>(id);

@@ -91,6 +91,31 @@ struct VectorCore : Core {
         }
     }
 
+    // The tokens of a row tile are there, each counted `per_row` times. A token is sent for the first of this rank's experts
+    // that it goes to, in a row tile of `height` such rows. False: leave at once.
+    HPMOE_ROUTINE bool AwaitTokens(const Tile &tile, uint32_t array, uint32_t space, uint32_t height,
+                                   uint32_t per_row) {
+        const uint64_t list = RowsOnce(tile);
+        uint32_t last = ~0u;
+        for (uint32_t i = 0; i < tile.rows; ++i) {
+            const uint32_t row = static_cast<uint32_t>(Word<int32_t>(list, i));
+            uint32_t expert = tile.expert;
+            while (row < FirstRowOnce(expert)) {
+                --expert;
+            }
+            const uint32_t at = (row - FirstRowOnce(expert)) / height;
+            const uint32_t index = FirstTile(space, expert) + at;
+            if (index == last) {
+                continue;
+            }
+            if (!Await(array, index, Min(height, ExpertRowsOnce(expert) - at * height) * per_row)) {
+                return false;
+            }
+            last = index;
+        }
+        return true;
+    }
+
     __aicore__ inline void Leave() {
         if (record.state == HPMOE_GAVE_UP) {
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {

@@ -37,8 +37,9 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
         return tile;
     }
     tile.peer = group / core.launch.local_experts;
-    const uint64_t pairs = entry.kind == HPMOE_SENDS ? core.launch.sends : core.launch.arrivals;
-    CutPiece(tile, Load<HpmoePair>(pairs + group * sizeof(HpmoePair)), space.height);
+    const uint64_t pairs = entry.kind == HPMOE_ARRIVALS ? core.launch.arrivals : core.launch.sends;
+    const uint32_t part = entry.kind == HPMOE_SENDS_ONCE ? core.launch.ranks * core.launch.local_experts : 0;
+    CutPiece(tile, Load<HpmoePair>(pairs + (part + group) * sizeof(HpmoePair)), space.height);
     return tile;
 }
 

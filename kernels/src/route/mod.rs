@@ -6,10 +6,13 @@
 //! - Rank r sends one row for each of its (token, k). Its slots, `token * top_k + k`, sorted by expert and otherwise
 //!   left in order, are its [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
+//! - Where a token is sent once to each rank, it counts for the first of the rank's experts that it goes to; its row lies
+//!   among others of that expert, in the same order.
 //! - A route can be cut into [`chunks`](Route::chunks), each a route of its own for some tokens of each rank. Tokens keep
 //!   their numbers.
 
 mod error;
+mod once;
 mod order;
 mod pieces;
 
@@ -17,6 +20,7 @@ pub use error::RouteError;
 pub use pieces::{Piece, RowTile, TokenBlock};
 
 use crate::{Expert, PerRank, Rank, Ranks, Tensor};
+use once::Once;
 use order::SourceOrder;
 use std::ops::Range;
 
@@ -46,6 +50,8 @@ pub struct Route {
     pairs: Vec<Pair>,
     /// Rows of each expert.
     expert_rows: Vec<usize>,
+    /// The same for tokens that are sent once to each rank.
+    once: Once,
 }
 
 impl Route {
@@ -89,21 +95,9 @@ impl Route {
     fn place((ep, experts, top_k): (Ranks, usize, usize), first_tokens: Vec<usize>, sources: Vec<SourceOrder>) -> Self {
         let local_experts = experts / ep.count();
         let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
-        let mut pairs = Vec::with_capacity(sources.len() * experts);
-        let mut at = vec![0; experts];
-        for source in &sources {
-            let mut base = 0;
-            for e in 0..experts {
-                if e % local_experts == 0 {
-                    base = 0;
-                }
-                let rows = source.rows(e);
-                pairs.push(Pair { rows, at: at[e], base, order: source.first(e) });
-                at[e] += rows;
-                base += expert_rows[e];
-            }
-        }
-        Self { ranks: ep, top_k, local_experts, first_tokens, sources, pairs, expert_rows }
+        let pairs = pairs(&sources, &expert_rows, local_experts);
+        let once = Once::new(&sources, top_k, local_experts);
+        Self { ranks: ep, top_k, local_experts, first_tokens, sources, pairs, expert_rows, once }
     }
 
     /// The route of each of `C` chunks: `⌈tokens / C⌉` tokens of each rank at a time, in order; the last chunks have
@@ -233,4 +227,24 @@ impl Route {
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
         pieces::token_blocks(self.first_token(rank), self.tokens(rank))
     }
+}
+
+/// Where the rows of each source lie at the owner of each expert: by expert, then source, then in the source's order.
+fn pairs(sources: &[SourceOrder], expert_rows: &[usize], local_experts: usize) -> Vec<Pair> {
+    let experts = expert_rows.len();
+    let mut pairs = Vec::with_capacity(sources.len() * experts);
+    let mut at = vec![0; experts];
+    for source in sources {
+        let mut base = 0;
+        for e in 0..experts {
+            if e % local_experts == 0 {
+                base = 0;
+            }
+            let rows = source.rows(e);
+            pairs.push(Pair { rows, at: at[e], base, order: source.first(e) });
+            at[e] += rows;
+            base += expert_rows[e];
+        }
+    }
+    pairs
 }

@@ -51,8 +51,26 @@ impl SourceOrder {
         only
     }
 
+    /// Of the slots of a token on one rank only the first, which is that of its lowest expert there.
+    pub(super) fn once(&self, top_k: usize, local_experts: usize) -> Self {
+        // By token: one more than the rank that it was sent to last. Experts are in the order of ranks.
+        let mut sent = vec![0; self.slots.iter().max().map_or(0, |&slot| token(slot, top_k) + 1)];
+        let (mut slots, mut firsts) = (Vec::new(), vec![0]);
+        for e in 0..self.experts() {
+            let owner = e / local_experts + 1;
+            let first = |slot: &&i32| std::mem::replace(&mut sent[token(**slot, top_k)], owner) != owner;
+            slots.extend(self.slots[self.firsts[e]..self.firsts[e + 1]].iter().filter(first));
+            firsts.push(slots.len());
+        }
+        Self { slots, firsts }
+    }
+
     pub(super) fn slots(&self) -> &[i32] {
         &self.slots
+    }
+
+    pub(super) fn experts(&self) -> usize {
+        self.firsts.len() - 1
     }
 
     pub(super) fn rows(&self, expert: usize) -> usize {
@@ -62,6 +80,11 @@ impl SourceOrder {
     pub(super) fn first(&self, expert: usize) -> usize {
         self.firsts[expert]
     }
+}
+
+/// The token of a slot.
+pub(super) fn token(slot: i32, top_k: usize) -> usize {
+    usize::try_from(slot).expect("a route lists no negative slot") / top_k
 }
 
 /// The number of rows as what numbers them.

@@ -1,6 +1,7 @@
 //! Run-time extents of all ranks: which items each group holds, and which rows each item.
 
 use super::chunked::Chunked;
+use super::once::{self, Once};
 use crate::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, SpaceId};
 use crate::simulate::Routing;
@@ -16,6 +17,8 @@ pub(super) struct Layout {
     tokens: Vec<Vec<u32>>,
     /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
     at: Vec<u32>,
+    /// Tokens that are sent once to each rank, where some are.
+    once: Option<Once>,
     spaces: Arena<SpaceId, Space>,
     /// By space and rank: items before each group, then all.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
@@ -46,29 +49,22 @@ impl Layout {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
         let local = routing.local_experts() * chunked.count;
-        let mut at = Vec::with_capacity((local * ranks * (ranks + 1)) as usize);
-        for expert in 0..local * ranks {
-            let mut sum = 0;
-            at.push(0);
-            at.extend((0..ranks).map(|source| {
-                sum += chunked.rows(routing, source, expert);
-                sum
-            }));
-        }
         let tokens = |rank| (0..chunked.count).map(|chunk| chunked.tokens(routing, rank, chunk).len() as u32).collect();
+        let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
         let mut layout = Self {
             ranks,
             local,
             chunks: chunked.count,
             tokens: (0..ranks).map(tokens).collect(),
-            at,
+            at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
+            once: sends_once.then(|| Once::new(routing)),
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
             counted: Arena::new(),
         };
         layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
         let counted = layout.first.iter().map(|(space, first)| {
-            let pairs = matches!(layout.kind(space), SpaceKind::Sends | SpaceKind::Arrivals);
+            let pairs = layout.by_pair(space);
             let counted = |first: &Vec<u32>| match layout.kind(space) {
                 // One core has all words of a rank.
                 SpaceKind::Chunks => vec![0; first.len()],
@@ -116,8 +112,10 @@ impl Layout {
         };
         match space.kind {
             SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(space.height),
+            SpaceKind::OnceTiles => self.expert_rows_once(rank, group).div_ceil(space.height),
             SpaceKind::Experts => 1,
             SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
+            SpaceKind::SendsOnce => pieces(self.pair_once(rank, group / self.local, group % self.local)),
             SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
             SpaceKind::Blocks => self.tokens(rank, group).div_ceil(space.height),
             SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
@@ -126,8 +124,8 @@ impl Layout {
 
     fn groups(&self, space: &Space) -> u32 {
         match space.kind {
-            SpaceKind::RowTiles | SpaceKind::Experts => self.local,
-            SpaceKind::Sends | SpaceKind::Arrivals => self.local * self.ranks,
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => self.local,
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => self.local * self.ranks,
             SpaceKind::Blocks | SpaceKind::Chunks => self.chunks,
         }
     }
@@ -146,6 +144,23 @@ impl Layout {
     pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
+    }
+
+    /// As [`pair`](Self::pair), of tokens that are sent once to each rank.
+    fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let once = self.once.as_ref().expect("who asks sends tokens once");
+        once.pair((self.ranks, source), owner * self.local + expert)
+    }
+
+    /// Rows of an expert of a rank that are sent once.
+    pub(super) fn expert_rows_once(&self, owner: u32, expert: u32) -> u32 {
+        self.pair_once(self.ranks - 1, owner, expert).1
+    }
+
+    /// Of each row of a row tile: the expert of the rank for which its token is sent, and its row among those of that expert.
+    pub(super) fn rows_once(&self, rank: u32, item: &Item) -> &[(u32, u32)] {
+        let once = self.once.as_ref().expect("who asks sends tokens once");
+        once.rows(rank * self.local + item.expert, item.start, item.rows)
     }
 
     /// Rows that a rank receives of a chunk.
@@ -193,11 +208,17 @@ impl Layout {
         let (from, to) = match kind {
             SpaceKind::Chunks => (0, 1),
             SpaceKind::RowTiles | SpaceKind::Experts => (0, self.expert_rows(rank, expert)),
+            SpaceKind::OnceTiles => (0, self.expert_rows_once(rank, expert)),
             SpaceKind::Blocks => (0, self.tokens(rank, chunk)),
             SpaceKind::Sends => {
                 peer = group / self.local;
                 owner = peer;
                 self.pair(rank, peer, expert)
+            }
+            SpaceKind::SendsOnce => {
+                peer = group / self.local;
+                owner = peer;
+                self.pair_once(rank, peer, expert)
             }
             SpaceKind::Arrivals => {
                 peer = group / self.local;
@@ -213,6 +234,11 @@ impl Layout {
     /// Most rows of an item of a space.
     pub(super) fn height(&self, space: SpaceId) -> u32 {
         self.spaces[space].height
+    }
+
+    /// Whether a space has a group for each pair of a peer and an expert.
+    fn by_pair(&self, space: SpaceId) -> bool {
+        self.kind(space).sends() || self.kind(space) == SpaceKind::Arrivals
     }
 
     /// What the items of a space are.

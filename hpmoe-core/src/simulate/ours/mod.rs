@@ -3,6 +3,7 @@
 
 mod chunked;
 mod layout;
+mod once;
 mod places;
 mod program;
 mod works;

@@ -67,8 +67,29 @@ impl Places {
         *self.first[rank as usize].last().unwrap_or(&0)
     }
 
-    /// What a tile of a rank waits for.
-    pub(super) fn wait(&self, layout: &Layout, rank: u32, (item, column): (&Item, u32), wait: &Wait) -> simulate::Wait {
+    /// What a tile of a rank waits for, added to `waits`.
+    pub(super) fn wait(
+        &self,
+        layout: &Layout,
+        rank: u32,
+        (item, column): (&Item, u32),
+        wait: &Wait,
+        waits: &mut Vec<simulate::Wait>,
+    ) {
+        if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, self.counters[wait.counter].grid) {
+            let first = self.first[rank as usize][wait.counter.0 as usize];
+            let height = layout.height(space);
+            for &(expert, row) in layout.rows_once(rank, item) {
+                let tile = row / height;
+                let rows = height.min(layout.expert_rows_once(rank, expert) - tile * height);
+                let counter = first + layout.group(space, rank, expert).0 + tile;
+                let wait = simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 };
+                if waits.last() != Some(&wait) {
+                    waits.push(wait);
+                }
+            }
+            return;
+        }
         let counter = self.number(layout, rank, (item, column), wait.counter, wait.index);
         let rows = match self.counters[wait.counter].grid {
             Grid::RowTiles { space, .. } => {
@@ -80,7 +101,7 @@ impl Places {
             Grid::Rank if self.whole[wait.counter] => layout.received(rank, item.chunk),
             Grid::Rank => layout.tokens(rank, item.chunk),
         };
-        simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 }
+        waits.push(simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 });
     }
 
     /// What a tile of a rank signals, added to `signals`.

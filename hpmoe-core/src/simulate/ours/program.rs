@@ -117,8 +117,10 @@ impl<'a> Ours<'a> {
 
     fn group(&self, rank: u32, entry: Entry) -> u32 {
         match self.layout.kind(self.checked.graph().phases[entry.phase].space) {
-            SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => entry.expert,
-            SpaceKind::Sends | SpaceKind::Arrivals => {
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
+                entry.expert
+            }
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {
                 (rank + entry.peer_offset) % self.layout.ranks * self.layout.local + entry.expert
             }
         }
@@ -142,8 +144,9 @@ impl<'a> Ours<'a> {
         task.column = column;
         task.work = self.works[entry.phase].work(self.target, &item, column, (items, band));
         task.waits.clear();
-        let waits = self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out(wait.counter));
-        task.waits.extend(waits.map(|wait| self.places.wait(&self.layout, rank, (&item, column), wait)));
+        for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out(wait.counter)) {
+            self.places.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
+        }
         task.signals.clear();
         for signal in &self.schedule.signals[entry.phase] {
             self.places.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);

@@ -15,6 +15,8 @@ const ORIGIN: u64 = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Works {
     height: u32,
+    /// It puts to another rank.
+    away: bool,
     /// As [`TaskGraph::column_rows`].
     column_rows: u32,
     columns: Vec<Column>,
@@ -54,6 +56,7 @@ impl Works {
         let works = graph.phases.iter().map(|(id, phase)| Self {
             column_rows: graph.column_rows(id),
             height: priced(graph.spaces[phase.space].height),
+            away: phase.accesses.iter().any(|access| access.remote),
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
             widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
         });
@@ -70,9 +73,10 @@ impl Works {
         self.widths[column as usize]
     }
 
-    /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. Puts go to another rank.
+    /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. What may go to another rank does.
     pub(crate) fn alone(&self, target: &Target, costs: &Costs) -> Time {
-        let item = Item { peer: 1, owner: 0, source: 0, expert: 0, chunk: 0, start: 0, rows: self.height };
+        let item =
+            Item { peer: u32::from(self.away), owner: 0, source: 0, expert: 0, chunk: 0, start: 0, rows: self.height };
         let columns = 0..self.columns.len() as u32;
         let all: Time = columns.map(|column| costs.alone(0, &self.work(target, &item, column, (1, 1)))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))

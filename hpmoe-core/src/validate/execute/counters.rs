@@ -46,10 +46,15 @@ impl<'a> Counters<'a> {
     }
 
     pub(super) fn holds(&mut self, tile: &Tile, wait: &Wait) -> bool {
-        let place = self.place(tile.item.rank, tile, wait.counter, wait.index);
-        let need = wait.need.at(self.rows(place) as u64);
-        self.needs.insert(place, need);
-        self.values.get(&place).copied().unwrap_or(0) >= need
+        let places = match wait.index {
+            Index::OnceTiles => self.once_tiles(tile, wait.counter),
+            index => vec![self.place(tile.item.rank, tile, wait.counter, index)],
+        };
+        places.into_iter().fold(true, |all, place| {
+            let need = wait.need.at(self.rows(place) as u64);
+            self.needs.insert(place, need);
+            all & (self.values.get(&place).copied().unwrap_or(0) >= need)
+        })
     }
 
     /// Whether each counter that was touched holds what was waited for, no more and no less.
@@ -71,9 +76,24 @@ impl<'a> Counters<'a> {
             Index::Tile => (rank, counter, item.expert, row_tile(), tile.column),
             Index::Expert => (rank, counter, item.expert, 0, 0),
             Index::Block => (rank, counter, item.tokens.start / self.height(counter), item.chunk, 0),
-            Index::PieceBlocks => unreachable!("a wait looks at one counter"),
+            Index::PieceBlocks | Index::OnceTiles => unreachable!("these are more than one counter"),
             Index::Rank => (rank, counter, 0, item.chunk, 0),
         }
+    }
+
+    /// Where the tokens of a row tile lie among those that are sent once.
+    fn once_tiles(&self, tile: &Tile, counter: CounterId) -> Vec<Place> {
+        let (item, routing) = (&tile.item, self.routing);
+        let experts = item.rank * routing.local..(item.rank + 1) * routing.local;
+        let place = |&(source, token): &(usize, usize)| {
+            let own = |slot: &usize| slot / routing.top_k == token;
+            let sent = |expert: usize| Some((expert, routing.once(source, expert).iter().position(own)?));
+            let (expert, row) = experts.clone().find_map(sent).expect("a token that is received is sent");
+            let before: usize = (0..source).map(|source| routing.once(source, expert).len()).sum();
+            (item.rank, counter, expert % routing.local, (before + row) / self.height(counter), 0)
+        };
+        let tokens = routing.tokens_of_expert(item.rank * routing.local + item.expert);
+        tokens[item.rows.clone()].iter().map(place).collect()
     }
 
     fn height(&self, counter: CounterId) -> usize {
@@ -88,12 +108,17 @@ impl<'a> Counters<'a> {
     fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
         let height = self.height(counter);
         let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
         match self.checked.counters()[counter].grid {
+            Grid::RowTiles { .. } if extent == Extent::Once => {
+                height.min(self.routing.expert_rows_once(rank * self.routing.local + group) - tile * height)
+            }
             Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
             Grid::Experts => of_expert(group),
             Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
-            Grid::Rank => match self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent {
+            Grid::Rank => match extent {
                 Extent::Received | Extent::Expert { .. } => self.routing.received(rank, tile),
+                Extent::Once => self.routing.tokens_once(rank).len(),
                 Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens(rank, tile),
             },
         }

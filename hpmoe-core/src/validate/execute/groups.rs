@@ -89,7 +89,7 @@ pub(super) fn tiles_of_core(
 /// Items before a group. Pairs are counted expert by expert, and for each from peer to peer.
 fn counted_before(groups: &[Vec<Item>], number: usize, kind: SpaceKind, local: usize) -> usize {
     let place = |group: usize| match kind {
-        SpaceKind::Sends | SpaceKind::Arrivals => (group % local, group / local),
+        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (group % local, group / local),
         _ => (group, 0),
     };
     // One core has all words of a rank.
@@ -118,8 +118,12 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
     match space.kind {
         SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),
+        SpaceKind::OnceTiles => unreachable!("no phase runs over what only counters stand for"),
         SpaceKind::Experts => (0..routing.local).map(|expert| vec![whole(routing, rank, expert)]).collect(),
         SpaceKind::Sends => pairs.map(|(owner, expert)| pieces(routing, rank, (rank, owner, expert), height)).collect(),
+        SpaceKind::SendsOnce => {
+            pairs.map(|(owner, expert)| pieces_once(routing, (rank, owner, expert), height)).collect()
+        }
         SpaceKind::Arrivals => {
             pairs.map(|(source, expert)| pieces(routing, rank, (source, rank, expert), height)).collect()
         }
@@ -131,8 +135,10 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
 fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> usize {
     let expert = entry.expert as usize;
     match graph.spaces[graph.phases[entry.phase].space].kind {
-        SpaceKind::RowTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => expert,
-        SpaceKind::Sends | SpaceKind::Arrivals => {
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
+            expert
+        }
+        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {
             (rank + entry.peer_offset as usize) % routing.ranks * routing.local + expert
         }
     }
@@ -168,8 +174,26 @@ fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) 
 fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<Item> {
     let (source, owner, expert) = pair;
     let of_group = owner * routing.local + expert;
-    let slots = &routing.slots[source][of_group];
-    let at = routing.at(source, of_group);
+    let (at, base) = (routing.at(source, of_group), routing.base(of_group));
+    cut(routing, (rank, source, owner, expert), &routing.slots[source][of_group], (at, base), height)
+}
+
+/// The same of tokens that are sent once to each rank.
+fn pieces_once(routing: &Routing, (source, owner, expert): (usize, usize, usize), height: usize) -> Vec<Item> {
+    let of_group = owner * routing.local + expert;
+    let at = (0..source).map(|before| routing.once(before, of_group).len()).sum();
+    let base = (owner * routing.local..of_group).map(|before| routing.expert_rows_once(before)).sum();
+    cut(routing, (source, source, owner, expert), &routing.once(source, of_group), (at, base), height)
+}
+
+/// Pieces of slots that lie from row `at` of the expert on, whose rows lie from row `base` of the owner on.
+fn cut(
+    routing: &Routing,
+    (rank, source, owner, expert): (usize, usize, usize, usize),
+    slots: &[usize],
+    (at, base): (usize, usize),
+    height: usize,
+) -> Vec<Item> {
     let mut items = Vec::new();
     let mut done = 0;
     while done < slots.len() {
@@ -181,7 +205,7 @@ fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: u
             owner,
             expert,
             rows: start..end,
-            first: routing.base(of_group) + start,
+            first: base + start,
             source,
             slots: slots[done..end - at].to_vec(),
             tokens: 0..0,

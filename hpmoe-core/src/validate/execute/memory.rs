@@ -151,6 +151,7 @@ fn places(
                 let first = tile.item.expert % own * rows;
                 (tile.item.rank, (first + index * height..first + rows.min((index + 1) * height)).collect())
             }
+            (Rows::Once, _) => (tile.item.rank, rows_once(routing, tile)),
             (rows_of, _) => {
                 let (rank, rows) = rows(graph, tile, rows_of);
                 let first = first(graph, routing, access.tensor, (rank, tile.item.chunk), rows_of);
@@ -185,11 +186,20 @@ fn coordinate(phase: &Phase, column: usize, range: usize) -> usize {
     column / inner % phase.ranges[range] as usize
 }
 
+/// The rows of a row tile's tokens among those that are sent once to its rank.
+fn rows_once(routing: &Routing, tile: &Tile) -> Vec<usize> {
+    let item = &tile.item;
+    let once = routing.tokens_once(item.rank);
+    let tokens = routing.tokens_of_expert(item.rank * routing.local + item.expert);
+    let row = |token| once.iter().position(|other| other == token).expect("a token that is received is sent");
+    tokens[item.rows.clone()].iter().map(row).collect()
+}
+
 /// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
 fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): (usize, usize), rows: Rows) -> usize {
     let by_slot = graph.tensors[tensor].extent == Extent::Slot;
     match rows {
-        Rows::Tile | Rows::Group | Rows::Piece | Rows::Expert { .. } => 0,
+        Rows::Tile | Rows::Group | Rows::Piece | Rows::Once | Rows::Expert { .. } => 0,
         _ if !graph.tensors[tensor].memory.is_argument() => chunk % CHUNK_BUFFERS * HALF,
         _ => routing.first_token(rank, chunk) * if by_slot { graph.sizes.top_k } else { 1 },
     }
@@ -207,6 +217,6 @@ fn rows(graph: &TaskGraph, tile: &Tile, rows: Rows) -> (usize, Vec<usize>) {
         Rows::Scatter => (item.source, item.slots.clone()),
         Rows::Block => (item.rank, item.tokens.clone().collect()),
         Rows::BlockSlots => (item.rank, (item.tokens.start * top_k..item.tokens.end * top_k).collect()),
-        Rows::Expert { .. } => unreachable!("rows of a matrix depend on the tensor"),
+        Rows::Once | Rows::Expert { .. } => unreachable!("these depend on more than the tile"),
     }
 }

@@ -89,6 +89,36 @@ impl Routing {
         (0..source).map(|before| self.slots[before][expert].len()).sum()
     }
 
+    /// Slots of a source for an expert of the group whose tokens go to no expert before it on its rank.
+    pub(super) fn once(&self, source: usize, expert: usize) -> Vec<usize> {
+        let first = expert / self.local * self.local;
+        let goes =
+            |token: usize, expert: usize| self.slots[source][expert].iter().any(|slot| slot / self.top_k == token);
+        let new = |slot: &&usize| !(first..expert).any(|before| goes(**slot / self.top_k, before));
+        self.slots[source][expert].iter().filter(new).copied().collect()
+    }
+
+    /// Rows of an expert of the group that are sent once.
+    pub(super) fn expert_rows_once(&self, expert: usize) -> usize {
+        (0..self.ranks).map(|source| self.once(source, expert).len()).sum()
+    }
+
+    /// Source and token of each row that is sent once to a rank, in order.
+    pub(super) fn tokens_once(&self, rank: usize) -> Vec<(usize, usize)> {
+        let experts = rank * self.local..(rank + 1) * self.local;
+        let pairs = experts.flat_map(|expert| (0..self.ranks).map(move |source| (source, expert)));
+        let of = |(source, expert)| {
+            self.once(source, expert).into_iter().map(move |slot| (source, slot / self.top_k)).collect::<Vec<_>>()
+        };
+        pairs.flat_map(of).collect()
+    }
+
+    /// Source and token of each row of an expert of the group.
+    pub(super) fn tokens_of_expert(&self, expert: usize) -> Vec<(usize, usize)> {
+        let of = |source: usize| self.slots[source][expert].iter().map(move |slot| (source, slot / self.top_k));
+        (0..self.ranks).flat_map(of).collect()
+    }
+
     /// Rows that a rank receives of a chunk.
     pub(super) fn received(&self, rank: usize, chunk: usize) -> usize {
         let own = self.local / self.chunks;

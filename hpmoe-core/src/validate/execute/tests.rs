@@ -3,7 +3,7 @@
 use super::*;
 use crate::analyze::CheckedGraph;
 use crate::ids::Id;
-use crate::schedule::fixture::{Layer, chunked, gated, moe_ffn, prepared};
+use crate::schedule::fixture::{Layer, chunked, gated, moe_ffn, once, prepared};
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
@@ -63,11 +63,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..6,
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..7,
                                  choices in choices(), chunks in 2usize..6, seed: u64) {
         let checked = match variant {
-            3.. => chunked(&layer, chunks),
-            plain => [moe_ffn, gated, prepared][plain](&layer),
+            4.. => chunked(&layer, chunks),
+            plain => [moe_ffn, gated, prepared, once][plain](&layer),
         };
         let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
         let valid = validate(&checked, schedule);
@@ -106,48 +106,61 @@ fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl F
 
 #[test]
 fn every_wait_is_needed() {
-    let checked = moe_ffn(&Layer::TINY);
-    let whole = schedule(&checked, CORES);
-    for (phase, waits) in whole.waits.iter() {
-        for wait in 0..waits.len() {
-            caught(&checked, &whole, &format!("no wait {wait} of phase {}", phase.0), |schedule| {
-                schedule.waits[phase].remove(wait);
-            });
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, waits) in whole.waits.iter() {
+            for wait in 0..waits.len() {
+                caught(&checked, &whole, &format!("no wait {wait} of phase {}", phase.0), |schedule| {
+                    schedule.waits[phase].remove(wait);
+                });
+            }
         }
     }
 }
 
 #[test]
 fn every_signal_is_needed() {
-    let checked = moe_ffn(&Layer::TINY);
-    let whole = schedule(&checked, CORES);
-    for (phase, signals) in whole.signals.iter() {
-        for signal in 0..signals.len() {
-            caught(&checked, &whole, &format!("no signal {signal} of phase {}", phase.0), |schedule| {
-                schedule.signals[phase].remove(signal);
-            });
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, signals) in whole.signals.iter() {
+            for signal in 0..signals.len() {
+                caught(&checked, &whole, &format!("no signal {signal} of phase {}", phase.0), |schedule| {
+                    schedule.signals[phase].remove(signal);
+                });
+            }
         }
     }
 }
 
 #[test]
 fn every_need_is_exact() {
-    let checked = moe_ffn(&Layer::TINY);
-    let whole = schedule(&checked, CORES);
-    for (phase, waits) in whole.waits.iter() {
-        for wait in 0..waits.len() {
-            caught(&checked, &whole, &format!("more for wait {wait} of phase {}", phase.0), |schedule| {
-                schedule.waits[phase][wait].need.per_row += 1;
-            });
-            caught(&checked, &whole, &format!("less for wait {wait} of phase {}", phase.0), |schedule| {
-                let need = &mut schedule.waits[phase][wait].need;
-                match need.pieces.first_mut() {
-                    Some(piece) => piece.1 -= 1,
-                    None => need.per_row -= 1,
-                }
-            });
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, waits) in whole.waits.iter() {
+            for wait in 0..waits.len() {
+                caught(&checked, &whole, &format!("more for wait {wait} of phase {}", phase.0), |schedule| {
+                    schedule.waits[phase][wait].need.per_row += 1;
+                });
+                caught(&checked, &whole, &format!("less for wait {wait} of phase {}", phase.0), |schedule| {
+                    let need = &mut schedule.waits[phase][wait].need;
+                    match need.pieces.first_mut() {
+                        Some(piece) => piece.1 -= 1,
+                        None => need.per_row -= 1,
+                    }
+                });
+            }
         }
     }
+}
+
+#[test]
+fn rows_that_are_sent_once_are_those_of_experts_before_as_well() {
+    let checked = once(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    let copy = crate::ids::PhaseId(1);
+    caught(&checked, &whole, "a row tile of its own expert alone", |schedule| {
+        schedule.waits[copy][0].index = crate::analyze::Index::RowTile;
+    });
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! The layer with each token sent once to every rank that it goes to, and copied there for each of the rank's experts: the same
+//! bits, and fewer bytes over the links.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example::{self, Example, Kernel, kernel};
+use support::layer::Layer;
+use support::tensors::{Tensors, numbers};
+
+/// The layer: dispatch, copies, gate and up projections, SwiGLU, down projection, return, top-k sum.
+#[megakernel]
+pub mod moe_relay {
+    use hpmoe_runtime::prelude::*;
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Most rows of one copy.
+    pub const COPY: usize = 16;
+    /// Tokens of a tile of the top-k sum.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+
+    /// Sends routed tokens to the ranks that own their experts.
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// Copies tokens that have arrived to the rows of one of their experts.
+    #[comm_put]
+    pub fn copy(tokens: &Tile<bf16, COPY, HIDDEN>, rows: &mut Tile<bf16, COPY, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// One tile of `x · wᵀ`.
+    #[aic_task]
+    pub fn project<const K: usize>(
+        x: &Tile<bf16, TILE_M, K>,
+        w: &Tile<bf16, TILE_N, K>,
+        y: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The gated activation: `silu(gate) · up`.
+    #[aiv_task]
+    pub fn swiglu(
+        gate: &Tile<bf16, TILE_M, TILE_N>,
+        up: &Tile<bf16, TILE_M, TILE_N>,
+        h: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        let gate = gate.load();
+        h.store(gate.silu() * up.load());
+    }
+
+    /// Puts results back to the slot of their (token, k).
+    #[comm_put]
+    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
+        slots.put(results);
+    }
+
+    /// The sum over k with the router's weights, in the order of k.
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, COLUMNS>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        y: &mut Tile<bf16, BLOCK, COLUMNS>,
+    ) {
+        y.store(slots.load().weighted_sum(&weights.load()));
+    }
+
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let once = PerRank::once::<bf16, HIDDEN>(ep, route);
+        let recv = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let g = PerRank::ragged::<bf16, INTER>(ep, route);
+        let u = PerRank::ragged::<bf16, INTER>(ep, route);
+        let h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends_once::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut once[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<COPY>(e) {
+                    copy(&once[r].gather(e, m), &mut recv[r].group(e, m));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+}
+
+/// The layer, cut for the ranks.
+pub struct Relay(Tensors<{ moe_relay::HIDDEN }, { moe_relay::INTER }, { moe_relay::TOP_K }>);
+
+impl Example for Relay {
+    const KERNEL: Kernel = kernel!(moe_relay);
+    const VARIANT: Option<&'static str> = None;
+
+    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
+        Tensors::of(layer, ep, &Self::KERNEL.sizes).map(Self)
+    }
+
+    fn reference(&self) -> Vec<f32> {
+        let (it, mut y) = (&self.0, self.0.output());
+        moe_relay::forward(it.ep, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y);
+        numbers(&y)
+    }
+
+    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
+        let (it, mut y) = (&self.0, self.0.output());
+        let report =
+            moe_relay::forward::launch(group, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y)?;
+        Ok((numbers(&y), report))
+    }
+}
+
+fn main() -> ExitCode {
+    example::main::<Relay>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Relay>();
+    }
+}

@@ -1,0 +1,32 @@
+//! How many rows are sent when each token is sent once to every rank that it goes to.
+
+use super::Sizes;
+
+impl Sizes {
+    /// Rows that a rank sends, its own included, when each of its tokens goes to experts drawn evenly: `TOKENS` times the
+    /// number of ranks that a token is expected to go to.
+    #[must_use]
+    pub fn rows_once(&self, ranks: usize) -> u64 {
+        let others = self.experts - self.experts / ranks;
+        // Of all ways to draw, those that draw no expert of one rank.
+        let missed: f64 =
+            (0..self.top_k).map(|drawn| others.saturating_sub(drawn) as f64 / (self.experts - drawn) as f64).product();
+        (self.tokens as f64 * ranks as f64 * (1.0 - missed)).round() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_to_no_more_ranks_than_it_has_experts() {
+        let sizes = Sizes { experts: 64, top_k: 8, tokens: 4096, chunks: 1 };
+        let rows: Vec<u64> = [1, 2, 8, 64].map(|ranks| sizes.rows_once(ranks)).to_vec();
+        // Of 64 ranks with one expert each, a token goes to 8; of 2, nearly always to both.
+        assert_eq!((rows[0], rows[3]), (4096, 8 * 4096));
+        assert!(rows[1] > 8130 && rows[1] < 8192, "{rows:?}");
+        // 8 (1 - C(56, 8) / C(64, 8)) = 5.43 ranks.
+        assert_eq!(rows[2], 22_252);
+    }
+}

@@ -1,0 +1,81 @@
+//! Where the tokens of a routing lie when each is sent once to every rank that it goes to.
+
+use crate::simulate::Routing;
+
+/// Rows that are sent once, for the first of a rank's experts that their token goes to.
+#[derive(Clone, Debug)]
+pub(super) struct Once {
+    /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
+    at: Vec<u32>,
+    /// By expert of the group, for each row received: the expert of its rank, and the row there.
+    rows: Vec<Vec<(u32, u32)>>,
+}
+
+impl Once {
+    pub(super) fn new(routing: &Routing) -> Self {
+        let (ranks, local) = (routing.ranks(), routing.local_experts());
+        let counts: Vec<Vec<u32>> = (0..ranks).map(|source| routing.rows_once(source)).collect();
+        let at = sums((routing.experts(), ranks), |source, expert| counts[source as usize][expert as usize]);
+        let mut rows = vec![Vec::new(); routing.experts() as usize];
+        for source in 0..ranks {
+            let tokens = routing.tokens_of_rows(source);
+            let mut places = vec![(0, 0); routing.tokens(source) as usize];
+            // Whose place is known: one more than the rank.
+            let mut known = vec![0; places.len()];
+            for (expert, tokens) in (0..).zip(&tokens) {
+                let mut next = at[(expert * (ranks + 1) + source) as usize];
+                for &token in tokens {
+                    let owner = expert / local + 1;
+                    if std::mem::replace(&mut known[token as usize], owner) != owner {
+                        places[token as usize] = (expert % local, next);
+                        next += 1;
+                    }
+                    rows[expert as usize].push(places[token as usize]);
+                }
+            }
+        }
+        Self { at, rows }
+    }
+
+    /// The rows of a source among those of an expert of the group: from the first to one behind the last.
+    pub(super) fn pair(&self, (ranks, source): (u32, u32), expert: u32) -> (u32, u32) {
+        let place = (expert * (ranks + 1) + source) as usize;
+        (self.at[place], self.at[place + 1])
+    }
+
+    /// Where the tokens of consecutive rows of an expert of the group lie.
+    pub(super) fn rows(&self, expert: u32, first: u32, count: u32) -> &[(u32, u32)] {
+        &self.rows[expert as usize][first as usize..][..count as usize]
+    }
+}
+
+/// By expert of the group, then source, and one more: rows of the expert before those of the source.
+pub(super) fn sums((experts, ranks): (u32, u32), rows: impl Fn(u32, u32) -> u32) -> Vec<u32> {
+    let mut at = Vec::with_capacity((experts * (ranks + 1)) as usize);
+    for expert in 0..experts {
+        let mut sum = 0;
+        at.push(0);
+        at.extend((0..ranks).map(|source| {
+            sum += rows(source, expert);
+            sum
+        }));
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_where_their_token_was_sent() {
+        // Two ranks with two experts each.
+        let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![1, 0]]];
+        let once = Once::new(&Routing::of_tokens(&ids, 4).unwrap());
+        let pairs: Vec<_> = (0..4).map(|expert| [once.pair((2, 0), expert), once.pair((2, 1), expert)]).collect();
+        assert_eq!(pairs, [[(0, 1), (1, 2)], [(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1), (1, 1)]]);
+        // Tokens 0 and 1 of rank 0 and token 0 of rank 1 go to expert 1; the first and the last are there for expert 0.
+        assert_eq!(once.rows(1, 0, 3), [(0, 0), (1, 0), (0, 1)]);
+        assert_eq!((once.rows(2, 0, 1), once.rows(3, 0, 2)), (&[(0, 0)][..], &[(1, 0), (0, 0)][..]));
+    }
+}

@@ -1,0 +1,41 @@
+//! The second part of a rank's routing tables: the same of the rows that are sent once.
+
+use hpmoe_kernels::{Rank, Route};
+
+use super::routing::word;
+use crate::abi::{HpmoeExpert, HpmoePair};
+
+/// Rows of each of the rank's experts.
+pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
+    let first = |e| word(route.pair_once(Rank::new(0), e).base);
+    route.experts_of(rank).map(|e| HpmoeExpert { first: first(e), rows: word(route.expert_rows_once(e)) }).collect()
+}
+
+/// What the rank sends, by owner and its expert. The list of its slots stands behind that of all.
+pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
+    let behind = route.order(rank).len();
+    let pair = |e| {
+        let pair = route.pair_once(rank, e);
+        HpmoePair { rows: word(pair.rows), at: word(pair.at), base: word(pair.base), order: word(behind + pair.order) }
+    };
+    route.experts().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::route;
+
+    #[test]
+    fn pairs_lie_by_peer_and_expert() {
+        // Rank 0 sends tokens for experts 0, 1 | 1, 3; rank 1 for 2, 1: once, they go for 0, 1 and 3, and for 1 and 2.
+        let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
+        let (zero, one) = (Rank::new(0), Rank::new(1));
+        let numbers =
+            |rank| -> Vec<[i32; 4]> { sends(&route, rank).iter().map(|p| [p.rows, p.at, p.base, p.order]).collect() };
+        assert_eq!(numbers(zero), [[1, 0, 0, 4], [1, 0, 1, 5], [0, 0, 0, 6], [1, 0, 1, 6]]);
+        assert_eq!(numbers(one), [[0, 1, 0, 2], [1, 1, 1, 2], [1, 0, 0, 3], [0, 1, 1, 4]]);
+        let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();
+        assert_eq!(rows, [(0, 1), (1, 2)]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Rows received that are sent once to each rank.
+
+use crate::buffer::Buffer;
+use crate::tile::Rows;
+use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
+
+/// A row of `C` elements for each token that a rank receives, once however many of its experts the token goes to: by the
+/// first of those experts, then source rank, then the sender's order.
+pub struct Once<T, const C: usize> {
+    cells: Buffer<T>,
+    rank: Rank,
+    /// By row received for an expert: the row here.
+    rows: Vec<i32>,
+}
+
+impl<T: Element, const C: usize> Once<T, C> {
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.cells.len() / C
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
+    /// lives. Nothing on the host may use it while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
+    }
+
+    /// The rows that a piece of [`Route::sends_once`] covers at its receiver.
+    ///
+    /// # Panics
+    ///
+    /// When this rank is not the piece's receiver.
+    #[must_use]
+    pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
+        assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
+        Tile::new(&self.cells, C, Rows::Range { first: piece.first(), count: piece.rows() })
+    }
+
+    /// The rows of the tokens of a row tile of an expert of this rank.
+    ///
+    /// # Panics
+    ///
+    /// When this rank does not own the expert, or the row tile is not one of the expert's.
+    #[must_use]
+    pub fn gather<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
+        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
+        let list = &self.rows[tile.first()..][..tile.rows()];
+        Tile::new(&self.cells, C, Rows::Listed { list, per_row: 1, before: 0 })
+    }
+}
+
+impl<T: Element, const C: usize> PartialEq for Once<T, C> {
+    /// The same rows for the same rows received.
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.cells[..] == other.cells[..]
+    }
+}
+
+impl PerRank<()> {
+    /// Rows received that other ranks write once for each token: [`Once`] in symmetric memory.
+    #[must_use]
+    pub fn once<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Once<T, C>> {
+        PerRank::from_fn(ep, |rank| {
+            let cells = Buffer::filled(route.received_once(rank) * C, T::POISON);
+            Once { cells, rank, rows: route.rows_once(rank) }
+        })
+    }
+}

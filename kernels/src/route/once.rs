@@ -1,0 +1,109 @@
+//! Tokens that are sent once to each rank, however many of its experts they go to.
+//!
+//! A token counts for the first of the rank's experts that it goes to. Those rows are to the experts what all rows are where
+//! each (token, k) is sent by itself: they lie by expert, then by source rank, then in the sender's order. So what the first
+//! expert needs comes first, and what a later one needs came before or with it.
+
+use super::order::{SourceOrder, token};
+use super::{Pair, Piece, Route, pairs, pieces};
+use crate::{Expert, Rank};
+
+/// Which token of each rank is sent for which expert, and where it lies there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Once {
+    sources: Vec<SourceOrder>,
+    /// Of source `s` and expert `e` at `s * experts + e`.
+    pairs: Vec<Pair>,
+    /// Rows of each expert.
+    expert_rows: Vec<usize>,
+}
+
+impl Once {
+    /// Of what is sent for each (token, k).
+    pub(super) fn new(sources: &[SourceOrder], top_k: usize, local_experts: usize) -> Self {
+        let sources: Vec<SourceOrder> = sources.iter().map(|source| source.once(top_k, local_experts)).collect();
+        let experts = sources.first().map_or(0, SourceOrder::experts);
+        let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
+        let pairs = pairs(&sources, &expert_rows, local_experts);
+        Self { sources, pairs, expert_rows }
+    }
+}
+
+impl Route {
+    /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;
+    /// those of one expert stay in order.
+    #[must_use]
+    pub fn order_once(&self, rank: Rank) -> &[i32] {
+        self.once.sources[rank.id()].slots()
+    }
+
+    /// Rows that a rank receives when each token is sent once to it.
+    #[must_use]
+    pub fn received_once(&self, rank: Rank) -> usize {
+        self.experts_of(rank).map(|e| self.expert_rows_once(e)).sum()
+    }
+
+    /// Rows that an expert's owner receives for it when each token is sent once, for the first of the rank's experts that it
+    /// goes to.
+    #[must_use]
+    pub fn expert_rows_once(&self, expert: Expert) -> usize {
+        self.once.expert_rows[expert.id()]
+    }
+
+    /// What `source` sends for `expert` when each token is sent once to its owner; `order` counts in
+    /// [`order_once`](Self::order_once).
+    #[must_use]
+    pub fn pair_once(&self, source: Rank, expert: Expert) -> Pair {
+        self.once.pairs[source.id() * self.expert_count() + expert.id()]
+    }
+
+    /// The tokens of `source` for which `expert` is the first of its owner's: sent once, they are there for the owner's other
+    /// experts as well. Cut where row tiles of `M` such rows are cut. No piece is empty.
+    pub fn sends_once<const M: usize>(
+        &self,
+        source: Rank,
+        expert: Expert,
+    ) -> impl Iterator<Item = Piece<'_, M>> + use<'_, M> {
+        pieces::sends(source, expert, self.top_k(), self.pair_once(source, expert), self.order_once(source))
+    }
+
+    /// For each row that a rank receives, of every (token, k), the row of its token among those that are sent once.
+    ///
+    /// # Panics
+    ///
+    /// Never: a route numbers rows by i32.
+    #[must_use]
+    pub fn rows_once(&self, rank: Rank) -> Vec<i32> {
+        let mut rows = vec![0; self.received(rank)];
+        for source in self.ranks() {
+            let mut row_of = vec![0; self.tokens(source)];
+            for e in self.experts_of(rank) {
+                let pair = self.pair_once(source, e);
+                for (row, &slot) in (pair.base + pair.at..).zip(&self.order_once(source)[pair.order..][..pair.rows]) {
+                    row_of[token(slot, self.top_k())] = i32::try_from(row).expect("fewer than rows received");
+                }
+            }
+            for e in self.experts_of(rank) {
+                let pair = self.pair(source, e);
+                let slots = &self.order(source)[pair.order..][..pair.rows];
+                let here = &mut rows[pair.base + pair.at..][..pair.rows];
+                for (row, &slot) in here.iter_mut().zip(slots) {
+                    *row = row_of[token(slot, self.top_k())];
+                }
+            }
+        }
+        rows
+    }
+
+    /// The sender's slot, `token * top_k + k`, of each row that a rank receives.
+    #[must_use]
+    pub fn origins(&self, rank: Rank) -> Vec<i32> {
+        let of = |e| {
+            self.ranks().into_iter().flat_map(move |source| {
+                let pair = self.pair(source, e);
+                &self.order(source)[pair.order..][..pair.rows]
+            })
+        };
+        self.experts_of(rank).flat_map(of).copied().collect()
+    }
+}
