@@ -9,8 +9,8 @@ use hpmoe_runtime::tables::ScheduleTable;
 use hpmoe_runtime::{KernelTables, StuckReport};
 use std::time::{Duration, Instant};
 
-const AIC: usize = 24;
-const AIV: usize = 48;
+const AIC: usize = 3;
+const AIV: usize = 6;
 
 /// The layer's tables with other queues: `(first, count)` of each core, matrix cores first.
 fn with_queues(change: fn(&mut [(u32, u32)])) -> KernelTables {
