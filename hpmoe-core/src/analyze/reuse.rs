@@ -5,6 +5,7 @@ use super::{Cover, dependencies};
 use crate::finding::{Errors, Finding};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, TensorId};
+use std::collections::BTreeSet;
 
 /// How the memory of one chunk becomes that of the chunk after the next.
 ///
@@ -69,9 +70,24 @@ pub(super) fn read(graph: &TaskGraph, errors: &mut Errors) {
     }
 }
 
-/// Whether no phase of the same rank waits for what this one does.
+/// Whether no phase of the same rank waits for what this one does, be it by way of the ranks that its rows went to: all that work on
+/// a row follow one another, and rows that come back were sent.
 fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
-    !dependencies.iter().any(|d| d.before == phase && !d.signal.remote)
+    // A phase, and whether its rank is the other one.
+    let mut open = vec![(phase, false)];
+    let mut seen = BTreeSet::new();
+    while let Some((phase, away)) = open.pop() {
+        for step in dependencies.iter().filter(|d| d.before == phase) {
+            let away = away != step.signal.remote;
+            if !away {
+                return false;
+            }
+            if seen.insert((step.after, away)) {
+                open.push((step.after, away));
+            }
+        }
+    }
+    true
 }
 
 /// A tensor of the chunk that a phase touches on its own rank.

@@ -4,7 +4,7 @@ use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
 use crate::analyze::{Amount, Grid, Index, Need, Signal, Wait, Whose};
 use crate::graph::{CHUNK_BUFFERS, Extent, Phase, SpaceKind};
-use crate::ids::{CounterId, PhaseId};
+use crate::ids::{CounterId, Id as _, PhaseId};
 use crate::schedule::Unit;
 use hpmoe_kernels::op::Core;
 
@@ -25,14 +25,11 @@ fn or_leave(wait: Expr) -> Stmt {
 /// now go back, has started it.
 pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
-    let mut all = Vec::new();
-    let sends = context.graph.spaces[phase.space].kind.sends();
-    if (sends || !context.needs_a_send(id)) && phase.accesses.iter().any(|access| access.remote) {
-        all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
-    }
-    if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {
-        let rank = if whose == Whose::Peer { tile("peer") } else { name("core").dot("launch").dot("rank") };
-        all.push(or_leave(core("AwaitFreed", vec![rank, tile("chunk")])));
+    let mut all = words(context, id);
+    // Of phases that are walked together, the first has waited with the same tile.
+    if let Some(first) = id.index().checked_sub(1).map(PhaseId::new).filter(|_| context.schedule.joins[id]) {
+        let awaited = words(context, first);
+        all.retain(|wait| !awaited.contains(wait));
     }
     all.extend(context.schedule.waits[id].iter().map(|wait| {
         let counter = counter(context, wait.counter);
@@ -47,6 +44,21 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
+/// Words of other ranks that a tile waits for.
+fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let phase = &context.graph.phases[id];
+    let mut all = Vec::new();
+    let sends = context.graph.spaces[phase.space].kind.sends();
+    if (sends || !context.needs_a_send(id)) && phase.accesses.iter().any(|access| access.remote) {
+        all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
+    }
+    if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {
+        let rank = if whose == Whose::Peer { tile("peer") } else { name("core").dot("launch").dot("rank") };
+        all.push(or_leave(core("AwaitFreed", vec![rank, tile("chunk")])));
+    }
+    all
+}
+
 /// What a tile signals, behind one fence. A put has its fence even if nobody waits for it: its buffers rely on that.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
@@ -55,8 +67,13 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     if signals.is_empty() && !put {
         return Vec::new();
     }
+    // That a tile is through with what it read is no promise of what it wrote.
+    let promises = signals.iter().any(|signal| !context.counters[signal.counter].through);
     let fence = if put { "FencePeer" } else { "Fence" };
-    let mut all = vec![Stmt::Expr(core(fence, Vec::new()))];
+    let mut all = Vec::new();
+    if put || promises {
+        all.push(Stmt::Expr(core(fence, Vec::new())));
+    }
     all.extend(signals.iter().map(|of| signal(context, id, phase, of)));
     all
 }

@@ -54,9 +54,19 @@ fn over(checked: &CheckedGraph, reuse: &Reuse, phase: PhaseId, tensor: TensorId,
     let mut next = checked.dependencies().iter().filter(|d| d.before == phase && d.signal.remote == remote);
     match remote {
         // The rank that it writes to has a reader of what it writes.
-        true => next.any(|d| d.tensor == tensor && over(checked, reuse, d.after, tensor, false)),
-        false => next.any(|d| d.after == reuse.frees || over(checked, reuse, d.after, tensor, false)),
+        true => next.any(|d| d.tensor == tensor && leads_to_word(checked, reuse, d.after, false)),
+        false => leads_to_word(checked, reuse, phase, false),
     }
+}
+
+/// Whether dependencies lead from a phase to the word of its rank; `away`: of the other rank of its rows. A row's phases on both ranks
+/// follow one another, so that a way there and back is one.
+fn leads_to_word(checked: &CheckedGraph, reuse: &Reuse, phase: PhaseId, away: bool) -> bool {
+    let mut next = checked.dependencies().iter().filter(|d| d.before == phase);
+    next.any(|d| match (d.signal.remote != away, d.after == reuse.frees) {
+        (away, true) => !away,
+        (away, false) => leads_to_word(checked, reuse, d.after, away),
+    })
 }
 
 /// Whether tiles of the phase begin after the word of their own rank.

@@ -3,6 +3,9 @@
 #[path = "../../kernels/bytes.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod bytes_file;
+#[path = "../../kernels/chunks.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod chunks_file;
 #[path = "../../kernels/coarse.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod coarse_file;
@@ -25,6 +28,7 @@ mod rows_file;
 use crate::random::{Case, bytes, experts, numbers, weights};
 use crate::rows::{Launch, Row, rows};
 use bytes_file::bytes as octets;
+use chunks_file::chunks;
 use coarse_file::coarse;
 use deep_file::deep;
 use echo_file::echo;
@@ -87,11 +91,11 @@ macro_rules! kernel {
 }
 
 /// Numbers for the slots of each rank.
-fn slots<const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<bf16, C>> {
+fn slots<T: Float, const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<T, C>> {
     let mut slots = PerRank::slots(case.ep(), route);
     for rank in case.ep() {
         let count = slots[rank].row_count() * C;
-        slots[rank].copy_from(&(0..count).map(|i| bf16::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect::<Vec<_>>());
+        slots[rank].copy_from(&(0..count).map(|i| T::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect::<Vec<_>>());
     }
     slots
 }
@@ -108,7 +112,7 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 7] = [
+pub static ALL: [Kernel; 8] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -172,6 +176,14 @@ pub static ALL: [Kernel; 7] = [
         w = |case, _| weights(case);
         y = |case: &Case, _| case.zeros(),
         same = |case: &Case, _| case.zeros()
+    ),
+    kernel!(
+        chunks,
+        x = |case, _| numbers(case),
+        weights = slots,
+        gate = |case, _| experts(case, chunks::EXPERTS, 1),
+        down = |case, _| experts(case, chunks::EXPERTS, 2);
+        y = |case: &Case, _| case.zeros()
     ),
 ];
 
