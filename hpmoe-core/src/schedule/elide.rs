@@ -1,9 +1,10 @@
 //! Drops counters that the order of queues makes needless.
 
 use super::groups::Groups;
+use super::tiling::Tiling;
 use super::{Elision, Implied, Order};
 use crate::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
-use crate::ids::{Arena, CounterId, Id, PartId, PhaseId, RoleId};
+use crate::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use hpmoe_kernels::op::Core;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +17,7 @@ pub(super) struct Kept {
 
 /// What the schedule has fixed so far.
 pub(super) struct Placed<'a> {
-    pub(super) role_of: &'a Arena<PhaseId, RoleId>,
-    pub(super) band_of: &'a Arena<PhaseId, u32>,
+    pub(super) tiling: Tiling<'a>,
     pub(super) orders: &'a [Order],
 }
 
@@ -170,14 +170,7 @@ struct Before {
 impl Before {
     fn new(checked: &CheckedGraph, placed: &Placed<'_>) -> Self {
         let graph = checked.graph();
-        let alike = |first: PhaseId, second: PhaseId| {
-            let (a, b) = (&graph.phases[first], &graph.phases[second]);
-            first != second
-                && a.space == b.space
-                && a.ranges == b.ranges
-                && placed.role_of[first] == placed.role_of[second]
-                && placed.band_of[first] == placed.band_of[second]
-        };
+        let alike = |first: PhaseId, second: PhaseId| first != second && placed.tiling.alike(graph, first, second);
         let pairs = graph.phases.ids().flat_map(|a| graph.phases.ids().map(move |b| (a, b)));
         let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| alike(a, b)).collect();
         for order in placed.orders {

@@ -8,6 +8,7 @@ use crate::syntax::Overrides;
 use hpmoe_kernels::op::Core;
 
 const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
+const BACKWARD: &str = include_str!("../../../examples/moe_backward.rs");
 
 /// Constants of the forward layer.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +86,11 @@ impl Layer {
 /// The forward layer of the example.
 pub(crate) fn moe_ffn(layer: &Layer) -> CheckedGraph {
     read(EXAMPLE, layer)
+}
+
+/// The backward pass of the example that keeps the activation.
+pub(crate) fn moe_backward(layer: &Layer) -> CheckedGraph {
+    flow(BACKWARD, layer, "backward")
 }
 
 /// The same with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
@@ -202,8 +208,12 @@ pub(crate) fn circular(layer: &Layer) -> CheckedGraph {
 }
 
 fn read(source: &str, layer: &Layer) -> CheckedGraph {
+    flow(source, layer, "forward")
+}
+
+fn flow(source: &str, layer: &Layer, name: &str) -> CheckedGraph {
     let module = &modules(source).unwrap()[0];
     let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
-    let mut front = front(module, &layer.overrides()).map_err(words).unwrap();
-    front.flows.remove(0)
+    let front = front(module, &layer.overrides()).map_err(words).unwrap();
+    front.flows.into_iter().find(|flow| flow.graph().taskflow == name).expect("the example has the taskflow")
 }

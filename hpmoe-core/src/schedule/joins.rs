@@ -1,8 +1,9 @@
 //! Which phases are walked together with the one before, tile by tile.
 
+use super::tiling::Tiling;
 use super::{Entry, Order};
 use crate::analyze::CheckedGraph;
-use crate::ids::{Arena, Id, PhaseId, RoleId};
+use crate::ids::{Arena, Id, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A phase joins the one before it where both cut the same space into the same tiles for the same cores, it needs nothing
@@ -11,18 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
 /// of them alone: what comes from other ranks has twice the time.
-pub(super) fn joins(
-    checked: &CheckedGraph,
-    (role_of, band_of): (&Arena<PhaseId, RoleId>, &Arena<PhaseId, u32>),
-    orders: &mut [Order],
-) -> Arena<PhaseId, bool> {
+pub(super) fn joins(checked: &CheckedGraph, tiling: &Tiling<'_>, orders: &mut [Order]) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let join = |second: PhaseId| {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { return false };
-        let (a, b) = (&graph.phases[first], &graph.phases[second]);
-        let alike = (a.space, &a.ranges, role_of[first], band_of[first])
-            == (b.space, &b.ranges, role_of[second], band_of[second]);
-        alike
+        tiling.alike(graph, first, second)
             && needs(checked, second).is_subset(&needs(checked, first))
             && !depends(checked, first, second)
             && !depends(checked, second, first)

@@ -21,6 +21,7 @@ mod roles;
 mod schedule;
 mod starts;
 mod swizzle;
+mod tiling;
 mod timeline;
 
 pub use choices::{CHOICES, Choice, Choices};

@@ -7,6 +7,7 @@ use super::joins::joins;
 use super::list::list;
 use super::roles::roles;
 use super::starts::starts;
+use super::tiling::Tiling;
 use super::{Choices, Cores, Schedule};
 use crate::analyze::CheckedGraph;
 use crate::target::Target;
@@ -42,8 +43,9 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
         .collect();
     let starts = starts(checked.graph(), &role_of);
     let none = || band_of.iter().map(|_| false).collect();
-    let joins = if choices.join > 0 { joins(checked, (&role_of, &band_of), &mut orders) } else { none() };
-    let placed = Placed { role_of: &role_of, band_of: &band_of, orders: &orders };
+    let tiling = Tiling { role_of: &role_of, band_of: &band_of, starts: &starts };
+    let joins = if choices.join > 0 { joins(checked, &tiling, &mut orders) } else { none() };
+    let placed = Placed { tiling, orders: &orders };
     let Kept { waits, signals, elided } = elide(checked, &placed);
     Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, starts, joins, waits, signals, elided, orders }
 }
