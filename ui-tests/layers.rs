@@ -9,6 +9,8 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
     ("qwen3_balanced", [128, 64, 8, 2, 256]),
     ("qwen3_ragged", [96, 48, 12, 3, 200]),
 ];
+/// The first again, as a kernel that may get many more tokens: cores that send serve peers alone then.
+const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
 const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
 /// Writes the modules, one file each, and names the files.
@@ -55,7 +57,7 @@ pub fn write_training() -> Vec<PathBuf> {
         let name = format!("train_{name}");
         write_file(&name, &with_sizes(&format!("{kernel}\n{}", &rest[start..end]), sizes).replace("moe_train", &name))
     };
-    LAYERS.iter().map(write).collect()
+    LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }
 
 fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {

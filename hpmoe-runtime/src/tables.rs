@@ -27,6 +27,8 @@ pub struct KernelTables {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
+    /// Queues begin with a rank's least loaded expert and go on from the most loaded one; else by number.
+    pub by_load: bool,
     /// Tensors by number.
     pub tensors: &'static [TensorTable],
     /// Iteration spaces by number.

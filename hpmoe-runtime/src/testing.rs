@@ -31,6 +31,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     origins: false,
     aic: 2,
     aiv: 4,
+    by_load: true,
     tensors: &[
         argument("x", Extent::Token, 0, false),
         argument("gate", Extent::Expert(32), 1, false),

@@ -48,6 +48,7 @@ const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> Ker
         origins: false,
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
+        by_load: true,
         tensors: TENSORS,
         spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
         counters: &[CounterTable { name: "recv", grid: Grid::RowTiles { space: 0, columns: 1 } }],
@@ -104,6 +105,9 @@ unsafe extern "C" fn checking(launch: *mut u8) {
         let spaces = array::<HpmoeSpace>(launch.spaces, 2);
         assert_eq!(array::<i32>(spaces[0].first_items, 3), [[0, 2, 3], [0, 1, 2]][rank]);
         assert_eq!(array::<i32>(spaces[0].peer_items, 4), [0, 2, 0, 1]);
+        // The second tile has one row of rank 1, the first two of rank 0.
+        assert_eq!(array::<i32>(spaces[0].coming, 2), [[1, 0], [0, 0]][rank]);
+        assert_eq!(array::<u32>(launch.expert_order, 4), [1, 0, 0, 1], "the least loaded expert of each rank first");
         assert_eq!((spaces[1].peer_items, array::<i32>(spaces[1].first_items, 2)), (0, [0, 1].as_slice()));
         // Room for 2 ranks * 8 tokens * 2 experts: 16 full row tiles and one short one for each expert.
         assert_eq!(launch.counter_count, 18);

@@ -86,4 +86,14 @@ layers! {
     skewed: "train_deepseek_skewed" of "deepseek_skewed";
     balanced: "train_qwen3_balanced" of "qwen3_balanced";
     ragged: "train_qwen3_ragged" of "qwen3_ragged";
+    // The first layer in a kernel that may get more tokens than it has.
+    many_tokens: "train_many_tokens" of "deepseek_skewed";
+}
+
+#[test]
+fn rows_come_from_all_ranks_alike_where_many_are_sent() {
+    let alike = |schedule: &str| schedule.contains("8 ranks") && schedule.contains("rows come from all ranks alike");
+    assert!(alike(many_tokens::train_many_tokens::backward::SCHEDULE));
+    assert!(!alike(many_tokens::train_many_tokens::forward::SCHEDULE));
+    assert!(!alike(skewed::train_deepseek_skewed::backward::SCHEDULE));
 }

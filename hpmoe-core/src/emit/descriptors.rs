@@ -24,7 +24,7 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         let before = bytes.len();
         for entries in walks(queue, &schedule.joins) {
-            bytes.extend(descriptor(graph, schedule, (order.ranks, role), entries));
+            bytes.extend(descriptor(graph, schedule, (order.ranks, order.alike), role, entries));
         }
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
         let offset = match role.unit {
@@ -56,7 +56,8 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
 fn descriptor(
     graph: &TaskGraph,
     schedule: &Schedule,
-    (ranks, role): (u32, &Role),
+    (ranks, alike): (u32, bool),
+    role: &Role,
     entries: &[Entry],
 ) -> [u8; DESCRIPTOR_BYTES] {
     let entry = entries[0];
@@ -80,6 +81,7 @@ fn descriptor(
     put(&graph.column_rows(entry.phase).to_le_bytes());
     put(&(entries.len() as u32 - 1).to_le_bytes());
     put(&chunk.to_le_bytes());
+    put(&u32::from(alike && schedule.coming[entry.phase]).to_le_bytes());
     bytes
 }
 
@@ -109,16 +111,19 @@ mod tests {
     #[test]
     fn fields_lie_where_the_abi_has_them() {
         let checked = moe_ffn(&Layer::SMALL);
-        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
         let role = Role { name: "vector", unit: Unit::Aiv, first: 16, count: 32 };
         let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
         let entry = Entry { phase, expert: 5, peer_offset: 2 };
-        let bytes = descriptor(checked.graph(), &schedule, (1, &role), &[entry, entry]);
+        let bytes = descriptor(checked.graph(), &schedule, (1, true), &role, &[entry, entry]);
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         assert_eq!((short(0), short(4)), (3, 0));
         assert_eq!((word(8), word(12), word(16)), (2, 5, 2));
         assert_eq!((short(20), short(22), word(24), word(28)), (16, 32, 1, 1));
         assert!(bytes[32..].iter().all(|&byte| byte == 0));
+        schedule.coming = schedule.coming.iter().map(|_| true).collect();
+        let coming = |alike| descriptor(checked.graph(), &schedule, (1, alike), &role, &[entry])[36];
+        assert_eq!((coming(false), coming(true)), (0, 1));
     }
 }

@@ -83,7 +83,7 @@ fn kernel(
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file, entry) = (paths.fingerprint, names.file, format_ident!("{}", names.symbol));
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
-    let (aic, aiv) = (schedule.aic, schedule.aiv);
+    let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
         arrives && graph.tasks[phase.task].core == Core::Comm && phase.origins.is_none()
@@ -126,6 +126,7 @@ fn kernel(
                 origins: #origins,
                 aic: #aic,
                 aiv: #aiv,
+                by_load: #by_load,
                 tensors: &[#(#tensors),*],
                 spaces: &[#(#spaces),*],
                 counters: &[#(#counters),*],

@@ -13,8 +13,12 @@ const WIDTH: usize = 118;
 pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();
     let mut text = format!(
-        "schedule of {}::{} for {} matrix and {} vector cores\n\nroles\n",
-        graph.kernel, graph.taskflow, schedule.aic, schedule.aiv
+        "schedule of {}::{} for {} matrix and {} vector cores{}\n\nroles\n",
+        graph.kernel,
+        graph.taskflow,
+        schedule.aic,
+        schedule.aiv,
+        if schedule.by_load { ", experts by load" } else { "" }
     );
     let width = schedule.roles.iter().map(|(_, role)| role.name.len()).max().unwrap_or(0);
     for (_, role) in schedule.roles.iter() {
@@ -30,7 +34,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let role = &schedule.roles[schedule.role_of[phase]];
         let name = names::phase(graph, phase);
         let joins = if schedule.joins[phase] { ", tile by tile with the phase before" } else { "" };
-        let _ = writeln!(text, "  {name}: {}, band {}{joins}", role.name, schedule.band_of[phase]);
+        let coming = if schedule.coming[phase] { ", as rows come" } else { "" };
+        let _ = writeln!(text, "  {name}: {}, band {}{coming}{joins}", role.name, schedule.band_of[phase]);
         for wait in &schedule.waits[phase] {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }
@@ -41,7 +46,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
-        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries", order.ranks);
+        let alike = if order.alike { ", rows come from all ranks alike" } else { "" };
+        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}", order.ranks);
         for (part, queue) in order.queues.iter() {
             queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));
         }

@@ -14,12 +14,7 @@ const MIN_COLUMNS: u32 = 4;
 /// its tiles done in the order in which it asks for them.
 pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId, u32> {
     let graph = checked.graph();
-    let mut alike = UnionFind::<usize>::new(graph.phases.len());
-    for dependency in checked.dependencies() {
-        if dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile {
-            alike.union(dependency.before.index(), dependency.after.index());
-        }
-    }
+    let alike = walked_alike(checked);
     let mut widest = vec![1; graph.phases.len()];
     for phase in graph.phases.ids() {
         let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].core == Core::Comm;
@@ -29,6 +24,17 @@ pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId,
             (*band).max(own_band(graph, phase, choices).min(if put { choices.put_band } else { choices.matrix_band }));
     }
     graph.phases.ids().map(|phase| widest[alike.find(phase.index())]).collect()
+}
+
+/// Phases that feed one another tile by tile.
+pub(super) fn walked_alike(checked: &CheckedGraph) -> UnionFind<usize> {
+    let mut alike = UnionFind::new(checked.graph().phases.len());
+    for dependency in checked.dependencies() {
+        if dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile {
+            alike.union(dependency.before.index(), dependency.after.index());
+        }
+    }
+    alike
 }
 
 fn own_band(graph: &TaskGraph, phase: PhaseId, choices: &Choices) -> u32 {

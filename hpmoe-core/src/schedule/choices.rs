@@ -15,12 +15,19 @@ pub struct Choices {
     /// serves some peers alone, the i-th peer gets its share by 1/i + spread/100.
     pub spread: u32,
     /// From how many rows of a rank for an expert on, in percent of a row tile, cores serve peers alone: a row tile with rows
-    /// of several ranks needs them all at once. Never where a phase needs all rows of an expert at once.
+    /// of several ranks needs them all at once.
     pub spread_from: u32,
+    /// Where cores serve peers alone: 0: row tiles are walked rank after rank, and all cores serve one peer after another where
+    /// a phase needs all rows of an expert at once; 1: there, peers get even shares, and tiles are walked as rows come; 2:
+    /// everywhere.
+    pub coming: u32,
     /// 1: vector cores that compute also put results back, where those that send serve peers alone; 0: those that send do.
     pub returns: u32,
     /// 1: phases with the same tiles that follow one another are walked together, tile by tile; 0: one after the other.
     pub join: u32,
+    /// 1: a rank works on its experts by their rows at run time, the least loaded one first and then from the most loaded on; 0:
+    /// by number.
+    pub by_load: u32,
     /// How many experts a role begins with before it goes on with what another role has made of the first.
     pub ahead: u32,
 }
@@ -37,7 +44,7 @@ pub struct Choice {
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 8] = [
+pub const CHOICES: [Choice; 10] = [
     Choice {
         key: "put_cores",
         tried: &[0, 8, 12, 16, 20, 24, 28, 32, 40],
@@ -74,6 +81,13 @@ pub const CHOICES: [Choice; 8] = [
         set: |choices, value| choices.spread_from = value,
     },
     Choice {
+        key: "coming",
+        tried: &[0, 1, 2],
+        most: 2,
+        get: |choices| choices.coming,
+        set: |choices, value| choices.coming = value,
+    },
+    Choice {
         key: "returns",
         tried: &[0, 1],
         most: 1,
@@ -86,6 +100,13 @@ pub const CHOICES: [Choice; 8] = [
         most: 1,
         get: |choices| choices.join,
         set: |choices, value| choices.join = value,
+    },
+    Choice {
+        key: "by_load",
+        tried: &[0, 1],
+        most: 1,
+        get: |choices| choices.by_load,
+        set: |choices, value| choices.by_load = value,
     },
     Choice {
         key: "ahead",
@@ -101,7 +122,18 @@ impl Default for Choices {
     /// keeps the links evenly busy and leaves few rows for the very end; with 24 cores on 2x12 tiles products still need
     /// less than HBM gives.
     fn default() -> Self {
-        Self { put_cores: 0, matrix_band: 2, put_band: 1, spread: 20, spread_from: 100, returns: 1, join: 1, ahead: 1 }
+        Self {
+            put_cores: 0,
+            matrix_band: 2,
+            put_band: 1,
+            spread: 20,
+            spread_from: 100,
+            coming: 1,
+            returns: 1,
+            join: 1,
+            by_load: 1,
+            ahead: 1,
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn list(
             queues[parts.of(entry)].push(entry);
         }
     }
-    Order { ranks, parts: parts.parts, queues }
+    Order { ranks, parts: parts.parts, queues, alike: parts.alike }
 }
 
 /// What comes first: the highest.
@@ -96,8 +96,13 @@ impl Kind {
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
-        // When work comes back to its role it lets the next experts' pass: nobody waits for the other role meanwhile.
-        let round = if let Self::Computes(changes) = self { expert + changes / 2 * ahead } else { 0 };
+        let round = match self {
+            // When work comes back to its role it lets the next experts' pass: nobody waits for the other role meanwhile.
+            Self::Computes(changes) => expert + changes / 2 * ahead,
+            // What goes with the rows of an expert is needed as soon as they are.
+            Self::Sends => expert,
+            Self::PutsBack => 0,
+        };
         (Reverse(round), priority, Reverse((expert, far, phase)))
     }
 }

@@ -2,6 +2,7 @@
 
 mod bands;
 mod choices;
+mod coming;
 mod cores;
 mod cost;
 mod elide;

@@ -11,25 +11,33 @@ const CORES_A_RANK: u32 = 3;
 /// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it idle.
 const PIECES_A_CORE: usize = 16;
 
-/// Whether cores that send are to serve peers alone where there are enough of them: not where a phase needs all rows of an
-/// expert at once, from whichever rank, and not where so little is sent that some would have nothing to do.
+/// Whether cores that send are to serve peers alone where there are enough of them: not where so little is sent that some
+/// would have nothing to do.
 pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
-    let height = |kind: SpaceKind| {
+    let heights = |kind: SpaceKind| {
         let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind);
-        spaces.map(|(_, space)| space.height as usize).max().unwrap_or(0)
+        spaces.map(|(_, space)| space.height as usize)
     };
+    let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
+    let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
     let rows = sent / graph.sizes.experts.max(1);
-    let at_once = graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
     choices.spread > 0
-        && !at_once
-        && rows * 100 >= height(SpaceKind::RowTiles) * choices.spread_from as usize
-        && sent >= PIECES_A_CORE * aiv as usize * height(SpaceKind::Sends).max(height(SpaceKind::SendsOnce))
+        && (choices.coming > 0 || !at_once(graph))
+        && rows * 100 >= tile * choices.spread_from as usize
+        && sent >= PIECES_A_CORE * aiv as usize * piece
+}
+
+/// Whether a phase needs all rows of an expert at once, from whichever rank.
+fn at_once(graph: &TaskGraph) -> bool {
+    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts)
 }
 
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
+    /// Whether cores that send serve peers alone, as many each.
+    pub(super) alike: bool,
     /// By phase, then by distance of the peer where the phase has one.
     of: Arena<PhaseId, Vec<PartId>>,
 }
@@ -50,20 +58,25 @@ impl Parts {
         };
         let aiv = roles.iter().filter(|(_, role)| role.unit == Unit::Aiv).map(|(_, role)| role.count).sum();
         let apart = ranks > 1 && apart(graph, aiv, choices);
+        // What needs all rows of an expert waits for those that come last: none are to come later than others.
+        let evenly = choices.coming > u32::from(!at_once(graph));
+        let shares = if evenly { Shares::Even } else { Shares::Near(choices.spread) };
         let mut parts = Arena::new();
+        let mut alike = false;
         let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
             let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
             let enough = role.count >= CORES_A_RANK * ranks;
             let split = apart && enough && phases.peek().is_some() && phases.all(sends);
+            alike |= split && evenly;
             of_role.push(if split {
-                by_distance((ranks, choices.spread), role, &mut parts)
+                by_distance((ranks, shares), role, &mut parts)
             } else {
                 let whole = parts.push(role.clone());
                 vec![whole; ranks as usize]
             });
         }
-        Self { of: role_of.iter().map(|(_, &role)| of_role[role].clone()).collect(), parts }
+        Self { of: role_of.iter().map(|(_, &role)| of_role[role].clone()).collect(), parts, alike }
     }
 
     /// The part that runs an entry.
@@ -72,14 +85,26 @@ impl Parts {
     }
 }
 
+/// How many cores serve a peer.
+#[derive(Clone, Copy)]
+enum Shares {
+    /// As many as any other.
+    Even,
+    /// The nearer, the more, and that much in percent evenly.
+    Near(u32),
+}
+
 /// The part for each distance.
 ///
-/// A matrix core walks the rows of an expert from its rank's own on, then those of the next rank, and so on: it needs the
+/// Where shares aren't even, a matrix core walks the rows of an expert from its rank's own on, then those of the next rank, and so on: it needs the
 /// rows of the rank that is i-th after its own when it is done with i others. All come in time, and none sooner than
 /// needed, when the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others
 /// are put.
-fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
-    let weight = |i: u32| 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0;
+fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
+    let weight = |i: u32| match shares {
+        Shares::Even => 1.0,
+        Shares::Near(evenly) => 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0,
+    };
     let all: f64 = (0..ranks).map(weight).sum();
     let mut of = vec![PartId(0); ranks as usize];
     let (mut used, mut share, mut from) = (0, 0.0, 0);
@@ -103,12 +128,15 @@ fn by_distance((ranks, evenly): (u32, u32), role: &Role, parts: &mut Arena<PartI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::fixture::{Layer, moe_ffn};
+    use crate::analyze::CheckedGraph;
+    use crate::schedule::fixture::{Layer, moe_backward, moe_ffn};
+    use crate::schedule::schedule_with;
+    use crate::target::Target;
 
-    fn split(ranks: u32, count: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
+    fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
         let role = Role { name: "communication", unit: Unit::Aiv, first: 0, count };
         let mut parts = Arena::new();
-        let of = by_distance((ranks, 20), &role, &mut parts);
+        let of = by_distance((ranks, shares), &role, &mut parts);
         (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())
     }
 
@@ -121,16 +149,33 @@ mod tests {
 
     #[test]
     fn the_next_rank_gets_most_cores() {
-        let (parts, of) = split(8, 24);
+        let (parts, of) = split(8, 24, Shares::Near(20));
         assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
         assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn where_all_rows_are_needed_at_once_all_ranks_get_as_many_cores() {
+        let (parts, of) = split(8, 24, Shares::Even);
+        assert!(parts.iter().all(|&(_, count)| count == 3));
+        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+        let alike = |checked: &CheckedGraph, choices: &str| {
+            let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+            schedule.orders.iter().filter(|order| order.alike).map(|order| order.ranks).collect::<Vec<_>>()
+        };
+        let layer = Layer { put: 8, ..Layer::DEEPSEEK };
+        let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
+        assert_eq!(alike(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
+        assert_eq!(alike(&backward, "coming=0"), []);
+        assert_eq!(alike(&forward, ""), []);
+        assert_eq!(alike(&forward, "coming=2"), [2, 4, 8]);
     }
 
     #[test]
     fn all_cores_serve_and_all_peers_are_served() {
         for ranks in 2..=64 {
             for count in 1..=48 {
-                let (parts, of) = split(ranks, count);
+                let (parts, of) = split(ranks, count, Shares::Near(20));
                 assert_eq!(
                     parts.iter().fold(0, |end, &(first, count)| if first == end { end + count } else { 99 }),
                     count

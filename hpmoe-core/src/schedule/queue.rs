@@ -30,7 +30,8 @@ pub struct Role {
 pub struct Entry {
     /// Which phase.
     pub phase: PhaseId,
-    /// Local expert (row tiles, arrivals), the peer's local expert (sends), 0 (blocks).
+    /// Local expert (row tiles, arrivals), the peer's local expert (sends), by its place in the order in which that rank
+    /// works on them; 0 (blocks).
     pub expert: u32,
     /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`; else 0.
     pub peer_offset: u32,
@@ -45,6 +46,8 @@ pub struct Order {
     pub parts: Arena<PartId, Role>,
     /// The queue of each part.
     pub queues: Arena<PartId, Vec<Entry>>,
+    /// Whether all ranks send to one at once and at the same rate: `coming` phases are walked as rows come.
+    pub alike: bool,
 }
 
 /// Why a dependency needs no counter.
@@ -90,12 +93,17 @@ pub struct Schedule {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
+    /// Whether each rank works on its experts by their rows at run time, see [`by_load`](hpmoe_kernels::route::by_load); else by
+    /// number.
+    pub by_load: bool,
     /// Sets of cores with one kind of work; together all cores, each once.
     pub roles: Arena<RoleId, Role>,
     /// Which role runs a phase.
     pub role_of: Arena<PhaseId, RoleId>,
     /// Swizzle of a phase: rows of tiles that are walked together, column by column.
     pub band_of: Arena<PhaseId, u32>,
+    /// Whether row tiles of a phase are walked as their rows come, where an order is `alike`; else from the rank's own rows on.
+    pub coming: Arena<PhaseId, bool>,
     /// Where the count of a phase's tiles begins, so that phases of few tiles don't all fall on the first cores: behind all
     /// tiles of the row, `(space, columns)` each.
     pub starts: Arena<PhaseId, Vec<(SpaceId, u32)>>,

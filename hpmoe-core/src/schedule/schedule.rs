@@ -1,6 +1,7 @@
 //! From a checked graph to a schedule.
 
 use super::bands::bands;
+use super::coming::coming;
 use super::cost::Costs;
 use super::elide::{Kept, Placed, elide};
 use super::joins::joins;
@@ -10,6 +11,7 @@ use super::starts::starts;
 use super::tiling::Tiling;
 use super::{Choices, Cores, Schedule};
 use crate::analyze::CheckedGraph;
+use crate::graph::SpaceKind;
 use crate::target::Target;
 
 /// Most ranks that schedules are made for.
@@ -42,12 +44,32 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
         .map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks))
         .collect();
     let starts = starts(checked.graph(), &role_of);
+    // What is sent for the first of a rank's experts, others wait for: the first by number.
+    let sends_once = checked.graph().spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
     let none = || band_of.iter().map(|_| false).collect();
-    let tiling = Tiling { role_of: &role_of, band_of: &band_of, starts: &starts };
+    let mut coming = coming(checked);
+    if !orders.iter().any(|order| order.alike) {
+        coming = none();
+    }
+    let tiling = Tiling { role_of: &role_of, band_of: &band_of, coming: &coming, starts: &starts };
     let joins = if choices.join > 0 { joins(checked, &tiling, &mut orders) } else { none() };
     let placed = Placed { tiling, orders: &orders };
     let Kept { waits, signals, elided } = elide(checked, &placed);
-    Schedule { aic: cores.aic, aiv: cores.aiv, roles, role_of, band_of, starts, joins, waits, signals, elided, orders }
+    Schedule {
+        aic: cores.aic,
+        aiv: cores.aiv,
+        by_load: choices.by_load > 0 && !sends_once,
+        roles,
+        role_of,
+        band_of,
+        coming,
+        starts,
+        joins,
+        waits,
+        signals,
+        elided,
+        orders,
+    }
 }
 
 /// Numbers of ranks that share the experts evenly.

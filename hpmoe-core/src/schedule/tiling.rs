@@ -8,6 +8,7 @@ use crate::ids::{Arena, PhaseId, RoleId, SpaceId};
 pub(super) struct Tiling<'a> {
     pub(super) role_of: &'a Arena<PhaseId, RoleId>,
     pub(super) band_of: &'a Arena<PhaseId, u32>,
+    pub(super) coming: &'a Arena<PhaseId, bool>,
     pub(super) starts: &'a Arena<PhaseId, Vec<(SpaceId, u32)>>,
 }
 
@@ -18,6 +19,7 @@ impl Tiling<'_> {
         of(a) == of(b)
             && self.role_of[a] == self.role_of[b]
             && self.band_of[a] == self.band_of[b]
+            && self.coming[a] == self.coming[b]
             && self.starts[a] == self.starts[b]
     }
 }

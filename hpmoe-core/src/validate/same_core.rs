@@ -52,5 +52,6 @@ pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Pha
         && a.1.ranges == b.1.ranges
         && schedule.role_of[a.0] == schedule.role_of[b.0]
         && schedule.band_of[a.0] == schedule.band_of[b.0]
+        && schedule.coming[a.0] == schedule.coming[b.0]
         && schedule.starts[a.0] == schedule.starts[b.0]
 }

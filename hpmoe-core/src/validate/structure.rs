@@ -46,6 +46,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let tables = [
         ("role_of", schedule.role_of.len()),
         ("band_of", schedule.band_of.len()),
+        ("coming", schedule.coming.len()),
         ("starts", schedule.starts.len()),
         ("joins", schedule.joins.len()),
         ("waits", schedule.waits.len()),

@@ -16,7 +16,9 @@ const EACH_RANK: usize = 1 << 14;
 /// wholes, and a counter is taken with all others of its expert, or of its array where it counts tokens. When such an
 /// order exists, the first unfinished tile in it can always run: all it waits for lies before it, and its core has
 /// finished what its queue has before it. Inside an entry a core goes from lower to higher tile numbers and waits for
-/// none of them. Entries that are walked together count as one.
+/// none of them. Entries that are walked together count as one. Experts are places in the order in which their rank works on
+/// them, which is known at run time: all ranks know it, so that a place means the same expert to whoever sends, computes or
+/// counts.
 pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let links = Links::new(checked, schedule);
     for order in &schedule.orders {

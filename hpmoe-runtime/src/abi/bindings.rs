@@ -26,7 +26,8 @@ pub struct HpmoeDescriptor {
     pub column_rows: u32,
     pub more: u32,
     pub chunk: u32,
-    pub reserved: [u32; 7usize],
+    pub coming: u32,
+    pub reserved: [u32; 6usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -71,8 +72,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::chunk",
     ][::core::mem::offset_of!(HpmoeDescriptor, chunk) - 32usize];
     [
+        "Offset of field: HpmoeDescriptor::coming",
+    ][::core::mem::offset_of!(HpmoeDescriptor, coming) - 36usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 36usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 40usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -137,12 +141,13 @@ pub struct HpmoeSpace {
     pub first_items: u64,
     pub peer_items: u64,
     pub counted: u64,
+    pub coming: u64,
     pub kind: u32,
     pub height: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 32usize];
+    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 40usize];
     ["Alignment of HpmoeSpace"][::core::mem::align_of::<HpmoeSpace>() - 8usize];
     [
         "Offset of field: HpmoeSpace::first_items",
@@ -154,11 +159,14 @@ const _: () = {
         "Offset of field: HpmoeSpace::counted",
     ][::core::mem::offset_of!(HpmoeSpace, counted) - 16usize];
     [
+        "Offset of field: HpmoeSpace::coming",
+    ][::core::mem::offset_of!(HpmoeSpace, coming) - 24usize];
+    [
         "Offset of field: HpmoeSpace::kind",
-    ][::core::mem::offset_of!(HpmoeSpace, kind) - 24usize];
+    ][::core::mem::offset_of!(HpmoeSpace, kind) - 32usize];
     [
         "Offset of field: HpmoeSpace::height",
-    ][::core::mem::offset_of!(HpmoeSpace, height) - 28usize];
+    ][::core::mem::offset_of!(HpmoeSpace, height) - 36usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -177,6 +185,7 @@ pub struct HpmoeLaunch {
     pub counters: u64,
     pub ready: u64,
     pub freed: u64,
+    pub expert_order: u64,
     pub abort: u64,
     pub records: u64,
     pub time_limit: u64,
@@ -193,7 +202,7 @@ pub struct HpmoeLaunch {
     pub chunks: u32,
     pub chunk_tokens: u32,
     pub chunk_experts: u32,
-    pub reserved: [u32; 15usize],
+    pub reserved: [u32; 13usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -242,56 +251,59 @@ const _: () = {
         "Offset of field: HpmoeLaunch::freed",
     ][::core::mem::offset_of!(HpmoeLaunch, freed) - 104usize];
     [
+        "Offset of field: HpmoeLaunch::expert_order",
+    ][::core::mem::offset_of!(HpmoeLaunch, expert_order) - 112usize];
+    [
         "Offset of field: HpmoeLaunch::abort",
-    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 112usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 120usize];
     [
         "Offset of field: HpmoeLaunch::records",
-    ][::core::mem::offset_of!(HpmoeLaunch, records) - 120usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, records) - 128usize];
     [
         "Offset of field: HpmoeLaunch::time_limit",
-    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 128usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 136usize];
     [
         "Offset of field: HpmoeLaunch::rows_once",
-    ][::core::mem::offset_of!(HpmoeLaunch, rows_once) - 136usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rows_once) - 144usize];
     [
         "Offset of field: HpmoeLaunch::origins",
-    ][::core::mem::offset_of!(HpmoeLaunch, origins) - 144usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, origins) - 152usize];
     [
         "Offset of field: HpmoeLaunch::counter_count",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 152usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 160usize];
     [
         "Offset of field: HpmoeLaunch::launch",
-    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 156usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 164usize];
     [
         "Offset of field: HpmoeLaunch::rank",
-    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 160usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 168usize];
     [
         "Offset of field: HpmoeLaunch::ranks",
-    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 164usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 172usize];
     [
         "Offset of field: HpmoeLaunch::local_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 168usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 176usize];
     [
         "Offset of field: HpmoeLaunch::tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 172usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 180usize];
     [
         "Offset of field: HpmoeLaunch::aic",
-    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 176usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 184usize];
     [
         "Offset of field: HpmoeLaunch::aiv",
-    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 180usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 188usize];
     [
         "Offset of field: HpmoeLaunch::chunks",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 184usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 192usize];
     [
         "Offset of field: HpmoeLaunch::chunk_tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 188usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 196usize];
     [
         "Offset of field: HpmoeLaunch::chunk_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 192usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 200usize];
     [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 196usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 204usize];
 };
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

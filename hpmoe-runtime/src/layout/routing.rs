@@ -1,5 +1,6 @@
 //! A route as one rank's kernel reads it.
 
+use hpmoe_kernels::route::by_load;
 use hpmoe_kernels::{Expert, Rank, Route};
 
 use super::CHUNK_BUFFERS;
@@ -41,6 +42,16 @@ pub(crate) fn experts(chunks: &Chunks, rank: Rank) -> Vec<HpmoeExpert> {
         route.experts_of(rank).map(expert).collect()
     };
     chunks.halves().flat_map(of_chunk).collect()
+}
+
+/// By rank: its experts in the order in which queues have them, chunk by chunk.
+pub(crate) fn expert_orders(chunks: &[Route], loads: bool) -> Vec<Vec<usize>> {
+    let of_rank = |rank| {
+        let of_chunk = |route: &Route| route.experts_of(rank).map(|e| route.expert_rows(e)).collect::<Vec<_>>();
+        let rows: Vec<usize> = chunks.iter().flat_map(of_chunk).collect();
+        if loads { by_load(&rows, chunks.len()) } else { (0..rows.len()).collect() }
+    };
+    chunks[0].ranks().into_iter().map(of_rank).collect()
 }
 
 /// What the rank sends, by owner, chunk and expert of the owner.

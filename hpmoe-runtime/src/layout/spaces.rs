@@ -1,7 +1,7 @@
 //! How many items each group of an iteration space has.
 
-use hpmoe_kernels::route::Pair;
-use hpmoe_kernels::{Rank, Ranks, Route};
+use hpmoe_kernels::route::{Pair, as_rows_come};
+use hpmoe_kernels::{Expert, Rank, Ranks, Route};
 
 use super::CHUNK_BUFFERS;
 use crate::abi::{
@@ -17,12 +17,14 @@ pub(crate) struct Extents {
     pub(crate) first_items: Vec<i32>,
     /// For row tiles: of each pair (owner, its expert), items before that group at that owner. Otherwise empty.
     pub(crate) peer_items: Vec<i32>,
-    /// Items before each group, when pairs are counted expert by expert.
+    /// Items before each group, when groups are counted as queues have the experts, and for each from peer to peer.
     pub(crate) counted: Vec<i32>,
+    /// For row tiles: items of each group in the order in which their rows come. Otherwise empty.
+    pub(crate) coming: Vec<i32>,
 }
 
-/// The extents of a space on `rank`, for the chunks of a route.
-pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Extents {
+/// The extents of a space on `rank`, for the chunks of a route; `orders`: each rank's experts as queues have them.
+pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> Extents {
     let height = space.height as usize;
     let row_tiles = |owner| {
         let of_chunk = move |route: &Route| route.experts_of(owner).map(|e| route.expert_rows(e)).collect::<Vec<_>>();
@@ -36,15 +38,25 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Exten
     let ranks = || route.ranks().into_iter();
     let groups = route.local_experts() * chunks.len();
     match space.kind {
-        HPMOE_ROW_TILES => tiles(route.ranks(), rank, row_tiles),
+        HPMOE_ROW_TILES => {
+            let of_chunk =
+                |route: &Route| route.experts_of(rank).flat_map(|e| coming(route, rank, e, height)).collect::<Vec<_>>();
+            Extents {
+                coming: chunks.iter().flat_map(of_chunk).collect(),
+                ..tiles(route.ranks(), rank, row_tiles).counted(&orders[rank.id()])
+            }
+        }
         // Chunks send each (token, k).
         HPMOE_ONCE_TILES => tiles(route.ranks(), rank, |owner| {
             route.experts_of(owner).map(|e| route.expert_rows_once(e).div_ceil(height)).collect()
-        }),
-        HPMOE_SENDS_ONCE => pairs(groups, route.experts().map(|e| self::pieces(route.pair_once(rank, e), height))),
-        HPMOE_SENDS => pairs(groups, ranks().flat_map(|owner| pieces(rank, owner))),
-        HPMOE_ARRIVALS => pairs(groups, ranks().flat_map(|source| pieces(source, rank))),
-        HPMOE_EXPERTS => plain((0..groups).map(|_| 1)),
+        })
+        .counted(&orders[rank.id()]),
+        HPMOE_SENDS_ONCE => plain(route.experts().map(|e| self::pieces(route.pair_once(rank, e), height)))
+            .counted(&by_expert(orders.iter())),
+        HPMOE_SENDS => plain(ranks().flat_map(|owner| pieces(rank, owner))).counted(&by_expert(orders.iter())),
+        HPMOE_ARRIVALS => plain(ranks().flat_map(|source| pieces(source, rank)))
+            .counted(&by_expert(ranks().map(|_| &orders[rank.id()]))),
+        HPMOE_EXPERTS => plain((0..groups).map(|_| 1)).counted(&orders[rank.id()]),
         HPMOE_BLOCKS => plain(chunks.iter().map(|route| route.tokens(rank).div_ceil(height))),
         HPMOE_CHUNKS => {
             let items = (0..chunks.len()).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks.len()));
@@ -68,20 +80,34 @@ fn tiles(ranks: Ranks, rank: Rank, of: impl Fn(Rank) -> Vec<usize>) -> Extents {
 fn plain(items: impl Iterator<Item = usize>) -> Extents {
     let first_items = firsts(items);
     let counted = first_items[..first_items.len() - 1].to_vec();
-    Extents { first_items, peer_items: Vec::new(), counted }
+    Extents { first_items, peer_items: Vec::new(), counted, coming: Vec::new() }
 }
 
-/// Groups are pairs of a peer and one of its, or the own, `local` experts.
-fn pairs(local: usize, items: impl Iterator<Item = usize>) -> Extents {
-    let extents = plain(items);
-    let groups = extents.counted.len();
-    let mut counted = vec![0; groups];
-    let mut sum = 0;
-    for group in (0..local).flat_map(|expert| (expert..groups).step_by(local)) {
-        counted[group] = sum;
-        sum += extents.first_items[group + 1] - extents.first_items[group];
+impl Extents {
+    /// Counts the groups in another order.
+    fn counted(mut self, groups: &[usize]) -> Self {
+        let mut sum = 0;
+        for &group in groups {
+            self.counted[group] = sum;
+            sum += self.first_items[group + 1] - self.first_items[group];
+        }
+        self
     }
-    Extents { counted, ..extents }
+}
+
+/// Pairs of a peer and an expert: for each place in the orders, from peer to peer.
+fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
+    let orders: Vec<_> = orders.collect();
+    let local = orders.first().map_or(0, |order| order.len());
+    let peers = |place: usize| orders.iter().enumerate().map(move |(peer, order)| peer * local + order[place]);
+    (0..local).flat_map(peers).collect()
+}
+
+/// Row tiles of an own expert as their rows come.
+fn coming(route: &Route, rank: Rank, e: Expert, height: usize) -> impl Iterator<Item = i32> + use<> {
+    let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
+    let tiles = as_rows_come(&rows, rank.id(), height);
+    tiles.into_iter().map(|tile| i32::try_from(tile).expect("there are no more items than rows"))
 }
 
 /// The sums before each item, then the sum of all.
@@ -103,10 +129,12 @@ fn pieces(pair: Pair, height: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::routing::expert_orders;
     use crate::testing::route;
 
     fn on_rank_0(kind: u32, route: &Route) -> Extents {
-        extents(&SpaceTable { kind, height: 2 }, std::slice::from_ref(route), Rank::new(0))
+        let chunks = std::slice::from_ref(route);
+        extents(&SpaceTable { kind, height: 2 }, chunks, Rank::new(0), &expert_orders(chunks, false))
     }
 
     #[test]
@@ -114,6 +142,8 @@ mod tests {
         let route = route(&[&[0, 1, 1, 3, 1, 2], &[2, 1, 3, 1]], 4);
         let tiles = on_rank_0(HPMOE_ROW_TILES, &route);
         assert_eq!((tiles.first_items, tiles.peer_items), (vec![0, 1, 4], vec![0, 1, 0, 1]));
+        // Expert 0 has one tile. Expert 1 has three rows of rank 0, then two of rank 1.
+        assert_eq!(tiles.coming, [0, 0, 2, 1]);
         let from_loops = |pieces: Vec<usize>| firsts(pieces.into_iter());
         assert_eq!(
             on_rank_0(HPMOE_SENDS, &route).first_items,
@@ -141,5 +171,18 @@ mod tests {
         let items: Vec<i32> = first_items.windows(2).map(|pair| pair[1] - pair[0]).collect();
         // Pairs are numbered from peer to peer, and each peer has two experts.
         assert_eq!(counted, [0, items[0] + items[2], items[0], items[0] + items[2] + items[1]]);
+    }
+
+    #[test]
+    fn groups_are_counted_as_queues_have_the_experts() {
+        let route = route(&[&[0, 1, 1, 2], &[1, 2, 1, 2]], 4);
+        let orders = vec![vec![1, 0], vec![0, 1]];
+        let counted = |kind| {
+            extents(&SpaceTable { kind, height: 8 }, std::slice::from_ref(&route), Rank::new(0), &orders).counted
+        };
+        assert_eq!(counted(HPMOE_ROW_TILES), [1, 0]);
+        // Rank 0 has rows for experts 0, 1 and 2; rank 1 for 1 and 2.
+        assert_eq!(counted(HPMOE_SENDS), [2, 0, 1, 3]);
+        assert_eq!(counted(HPMOE_ARRIVALS), [2, 0, 3, 1]);
     }
 }

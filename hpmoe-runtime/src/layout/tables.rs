@@ -56,8 +56,10 @@ impl RankTables {
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let chunks = Chunks::new(route, tables.chunks, plan.capacity);
+        let orders = routing::expert_orders(chunks.routes(), tables.by_load);
         let spaces: Vec<HpmoeSpace> =
-            tables.spaces.iter().map(|space| arenas.space(space, chunks.routes(), rank)).collect();
+            tables.spaces.iter().map(|space| arenas.space(space, chunks.routes(), rank, &orders)).collect();
+        let expert_order: Vec<u32> = orders.concat().into_iter().map(small).collect();
         let (mut experts, mut sends) = (routing::experts(&chunks, rank), routing::sends(&chunks, rank));
         let mut order = routing::order(&chunks, rank);
         let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == Extent::Once);
@@ -74,11 +76,12 @@ impl RankTables {
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
-            starts: arenas.add("starts", &starts(tables, chunks.routes(), rank)),
+            starts: arenas.add("starts", &starts(tables, chunks.routes(), rank, &orders)),
             experts: arenas.add("experts", &experts),
             sends: arenas.add("sends", &sends),
             arrivals: arenas.add("arrivals", &routing::arrivals(&chunks, rank)),
             order: arenas.add("order", &order),
+            expert_order: arenas.add("order of experts", &expert_order),
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
             counters: plan.counters_at as u64,
             ready: plan.ready_at as u64,
@@ -135,16 +138,16 @@ impl Arenas {
         address
     }
 
-    fn space(&mut self, space: &SpaceTable, chunks: &[Route], rank: Rank) -> HpmoeSpace {
-        let extents = spaces::extents(space, chunks, rank);
-        let peer_items = match &extents.peer_items[..] {
-            [] => 0,
-            items => self.add("items of peers", items),
-        };
+    fn space(&mut self, space: &SpaceTable, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> HpmoeSpace {
+        let extents = spaces::extents(space, chunks, rank, orders);
+        let mut tiles_only = |name, items: &[i32]| if items.is_empty() { 0 } else { self.add(name, items) };
+        let peer_items = tiles_only("items of peers", &extents.peer_items);
+        let coming = tiles_only("items as rows come", &extents.coming);
         HpmoeSpace {
             first_items: self.add("items", &extents.first_items),
             peer_items,
             counted: self.add("items expert by expert", &extents.counted),
+            coming,
             kind: space.kind,
             height: space.height,
         }
@@ -152,9 +155,9 @@ impl Arenas {
 }
 
 /// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
-fn starts(tables: &KernelTables, chunks: &[Route], rank: Rank) -> Vec<u32> {
+fn starts(tables: &KernelTables, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> Vec<u32> {
     let items = |space: u32| {
-        let extents = spaces::extents(&tables.spaces[space as usize], chunks, rank);
+        let extents = spaces::extents(&tables.spaces[space as usize], chunks, rank, orders);
         extents.first_items.last().map_or(0, |&all| all.unsigned_abs())
     };
     let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);

@@ -41,14 +41,15 @@ struct HpmoeDescriptor {
     uint16_t kind;        /* HpmoeSpaceKind of that space                                                          */
     uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1         */
     uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call                 */
-    uint32_t expert;      /* local expert, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS                         */
+    uint32_t expert;      /* place in HpmoeLaunch.expert_order, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS    */
     uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks                           */
     uint16_t core_first;  /* first core of its kind that shares this queue                                         */
     uint16_t core_count;  /* how many do                                                                           */
     uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1      */
     uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile                  */
     uint32_t chunk;
-    uint32_t reserved[7];
+    uint32_t coming;      /* ROW_TILES: items are walked 0: from the rank's own rows on, 1: as HpmoeSpace.coming says  */
+    uint32_t reserved[6];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */
@@ -76,8 +77,9 @@ struct HpmoeExpert {
 struct HpmoeSpace {
     uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
     uint64_t peer_items;  /* .._TILES:  GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
-    uint64_t counted;     /* GM int32[groups]: items before each group, expert by expert and then from peer to peer;
+    uint64_t counted;     /* GM int32[groups]: items before each group, in expert_order and then from peer to peer;
                              CHUNKS: zeros, so that one core has them all                                            */
+    uint64_t coming;      /* ROW_TILES: GM int32[items]: items of each group in the order in which rows come, else zero */
     uint32_t kind;        /* HpmoeSpaceKind                                                                          */
     uint32_t height;      /* most rows of an item                                                                    */
 };
@@ -103,6 +105,8 @@ struct HpmoeLaunch {
     uint64_t ready;        /* byte offset in the heap: int32 of the last launch each peer is ready for, HPMOE_LINE apart */
     uint64_t freed;        /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: launch * chunks + the number
                               of chunks of that launch, from the first on, that the peer reads no more              */
+    uint64_t expert_order; /* GM int32[ranks * local_experts]: local experts of each rank as queues have them, chunk by
+                              chunk                                                                                 */
     uint64_t abort;        /* byte offset in the heap: int32, the number of a launch that is given up                 */
     uint64_t records;      /* GM HpmoeRecord[aic + aiv]                                                               */
     uint64_t time_limit;   /* cycles of the system counter that one wait may take                                     */
@@ -119,7 +123,7 @@ struct HpmoeLaunch {
     uint32_t chunks;       /* at least 1                                                                              */
     uint32_t chunk_tokens; /* of each chunk of this rank; of the last ones fewer, or none                             */
     uint32_t chunk_experts; /* experts of this rank                                                                   */
-    uint32_t reserved[15];
+    uint32_t reserved[13];
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */

@@ -7,7 +7,7 @@
 namespace hpmoe {
 
 __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
-                               uint32_t first_item, const Place &place) {
+                               uint32_t expert, uint32_t first_item, const Place &place) {
     Tile tile = {};
     tile.phase = entry.phase;
     tile.group = group;
@@ -24,16 +24,16 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
         tile.rows = core.BlockTokens(entry.chunk, place.item, space.height);
         return tile;
     }
-    tile.expert = entry.expert;
+    tile.expert = expert;
     if (entry.kind == HPMOE_EXPERTS) {
-        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * entry.expert));
-        tile.rows = core.ExpertRows(entry.expert);
+        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * expert));
+        tile.rows = core.ExpertRows(expert);
         return tile;
     }
     if (entry.kind == HPMOE_ROW_TILES) {
         tile.at = place.item * space.height;
-        tile.rows = core.TileRows(entry.expert, tile.at, space.height);
-        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * entry.expert)) + tile.at;
+        tile.rows = core.TileRows(expert, tile.at, space.height);
+        tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * expert)) + tile.at;
         return tile;
     }
     tile.peer = group / core.launch.local_experts;
@@ -47,14 +47,15 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
 template <class Program, class AnyCore>
 __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
-    uint32_t group = 0;
-    if (entry.kind == HPMOE_ROW_TILES || entry.kind == HPMOE_EXPERTS) {
-        group = entry.expert;
-    } else if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
-        group = entry.chunk;
-    } else {
+    uint32_t group = entry.chunk;
+    uint32_t expert = 0;
+    if (entry.kind != HPMOE_BLOCKS && entry.kind != HPMOE_CHUNKS) {
+        const uint32_t local = core.launch.local_experts;
         const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
-        group = peer * core.launch.local_experts + entry.expert;
+        const bool sends = entry.kind == HPMOE_SENDS || entry.kind == HPMOE_SENDS_ONCE;
+        const uint32_t owner = sends ? peer : core.launch.rank;
+        expert = static_cast<uint32_t>(Word<int32_t>(core.launch.expert_order, owner * local + entry.expert));
+        group = sends || entry.kind == HPMOE_ARRIVALS ? peer * local + expert : expert;
     }
     const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
     const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
@@ -70,10 +71,11 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     }
     core.record.entries += 1;
     // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another. A tile
-    // that begins with rows of the rank before, which come last, comes last.
+    // that begins with rows of the rank before, which come last, comes last. Or they are walked as rows come from all ranks.
     uint32_t turn = 0;
-    if (entry.kind == HPMOE_ROW_TILES) {
-        const uint32_t pair = core.launch.rank * core.launch.local_experts + entry.expert;
+    const bool coming = entry.kind == HPMOE_ROW_TILES && entry.coming != 0;
+    if (entry.kind == HPMOE_ROW_TILES && !coming) {
+        const uint32_t pair = core.launch.rank * core.launch.local_experts + expert;
         const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
         turn = (at + space.height - 1) / space.height % items;
     }
@@ -82,7 +84,10 @@ __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
         Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
         place.column += place.item % entry.column_rows * wide;
         place.item = (place.item / entry.column_rows + turn) % items;
-        Tile tile = Resolve(core, entry, space, group, first, place);
+        if (coming) {
+            place.item = static_cast<uint32_t>(Word<int32_t>(space.coming, first + place.item));
+        }
+        Tile tile = Resolve(core, entry, space, group, expert, first, place);
         for (const uint32_t last = tile.phase + entry.more; tile.phase <= last; ++tile.phase) {
             core.Enter(tile);
             if (!Program::Run(core, tile)) {

@@ -11,12 +11,16 @@
 //! - A route can be cut into [`chunks`](Route::chunks), each a route of its own for some tokens of each rank. Tokens keep
 //!   their numbers.
 
+mod coming;
 mod error;
+mod load;
 mod once;
 mod order;
 mod pieces;
 
+pub use coming::as_rows_come;
 pub use error::RouteError;
+pub use load::by_load;
 pub use pieces::{Piece, RowTile, TokenBlock};
 
 use crate::{Expert, PerRank, Rank, Ranks, Tensor};

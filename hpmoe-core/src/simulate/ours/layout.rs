@@ -5,6 +5,7 @@ use super::once::{self, Once};
 use crate::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, SpaceId};
 use crate::simulate::Routing;
+use hpmoe_kernels::route::{as_rows_come, by_load};
 
 /// Rows of a routing laid out on their owners, and the items of every space on every rank.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Layout {
     /// Experts of one rank, once for each chunk.
     pub(super) local: u32,
     pub(super) chunks: u32,
+    /// By rank: its experts as queues have them.
+    orders: Vec<Vec<u32>>,
     /// By rank and chunk.
     tokens: Vec<Vec<u32>>,
     /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
@@ -22,8 +25,10 @@ pub(super) struct Layout {
     spaces: Arena<SpaceId, Space>,
     /// By space and rank: items before each group, then all.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space, rank and group: items before it, expert by expert.
+    /// By space, rank and group: items before it, as queues have the experts.
     counted: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space of row tiles, rank and expert: its items as their rows come.
+    coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
 }
 
 /// The rows, or tokens, of an item.
@@ -45,7 +50,7 @@ pub(super) struct Item {
 }
 
 impl Layout {
-    pub(super) fn new(graph: &TaskGraph, routing: &Routing) -> Self {
+    pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
         let local = routing.local_experts() * chunked.count;
@@ -55,40 +60,67 @@ impl Layout {
             ranks,
             local,
             chunks: chunked.count,
+            orders: Vec::new(),
             tokens: (0..ranks).map(tokens).collect(),
             at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
             once: sends_once.then(|| Once::new(routing)),
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
             counted: Arena::new(),
+            coming: Arena::new(),
         };
+        let order = |rank| {
+            let rows: Vec<usize> = (0..local).map(|expert| layout.expert_rows(rank, expert) as usize).collect();
+            let order = if loads { by_load(&rows, layout.chunks as usize) } else { (0..rows.len()).collect() };
+            order.into_iter().map(|expert| expert as u32).collect()
+        };
+        layout.orders = (0..ranks).map(order).collect();
         layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
         let counted = layout.first.iter().map(|(space, first)| {
-            let pairs = layout.by_pair(space);
-            let counted = |first: &Vec<u32>| match layout.kind(space) {
-                // One core has all words of a rank.
-                SpaceKind::Chunks => vec![0; first.len()],
-                _ if pairs => layout.by_expert(first),
-                _ => first.clone(),
-            };
-            first.iter().map(counted).collect()
+            let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(layout.kind(space), rank as u32, first);
+            first.iter().enumerate().map(of_rank).collect()
         });
         layout.counted = counted.collect();
+        let tiles =
+            |rank: u32, height: u32| (0..local).map(|expert| layout.as_rows_come(rank, expert, height)).collect();
+        let coming = graph.spaces.iter().map(|(_, space)| match space.kind {
+            SpaceKind::RowTiles => (0..ranks).map(|rank| tiles(rank, space.height)).collect(),
+            _ => Vec::new(),
+        });
+        layout.coming = coming.collect();
         layout
     }
 
-    /// Items before each pair when they are counted expert by expert.
-    fn by_expert(&self, first: &[u32]) -> Vec<u32> {
+    /// Items before each group when groups are counted as queues have the experts, and for each from peer to peer.
+    fn in_order(&self, kind: SpaceKind, rank: u32, first: &[u32]) -> Vec<u32> {
         let mut counted = vec![0; first.len() - 1];
         let mut sum = 0;
-        for expert in 0..self.local {
-            for peer in 0..self.ranks {
-                let group = (peer * self.local + expert) as usize;
+        let (experts, peers) = match kind {
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (self.local, self.ranks),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (self.local, 1),
+            SpaceKind::Blocks => (self.chunks, 1),
+            // One core has all words of a rank.
+            SpaceKind::Chunks => return counted,
+        };
+        for place in 0..experts {
+            for peer in 0..peers {
+                let group = self.group_at(kind, (rank, peer), place) as usize;
                 counted[group] = sum;
                 sum += first[group + 1] - first[group];
             }
         }
         counted
+    }
+
+    /// The group of the expert at a place in the order of its owner; with the peer where groups are pairs.
+    pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
+        let expert = |owner: u32| self.orders[owner as usize][place as usize];
+        match kind {
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => expert(rank),
+            SpaceKind::Sends | SpaceKind::SendsOnce => peer * self.local + expert(peer),
+            SpaceKind::Arrivals => peer * self.local + expert(rank),
+            SpaceKind::Blocks | SpaceKind::Chunks => place,
+        }
     }
 
     fn first_items(&self, space: &Space) -> Vec<Vec<u32>> {
@@ -186,11 +218,23 @@ impl Layout {
         first[first.len() - 1]
     }
 
-    /// Which item of a group a place in the swizzle means: row tiles are walked from the first on that begins with own
-    /// rows, which are there first. One that begins with rows of the rank before, which come last, comes last.
-    pub(super) fn turned(&self, space: SpaceId, rank: u32, group: u32, place: u32) -> u32 {
+    fn as_rows_come(&self, rank: u32, expert: u32, height: u32) -> Vec<u32> {
+        let rows = (0..self.ranks).map(|source| {
+            let (start, end) = self.pair(source, rank, expert);
+            (end - start) as usize
+        });
+        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize);
+        tiles.into_iter().map(|tile| tile as u32).collect()
+    }
+
+    /// Which item of a group a place in the swizzle means: row tiles are walked as their rows come, or from the first on that
+    /// begins with own rows, which are there first. One that begins with rows of the rank before, which come last, comes last.
+    pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;
+        }
+        if coming {
+            return self.coming[space][rank as usize][group as usize][place as usize];
         }
         let items = self.expert_rows(rank, group).div_ceil(self.height(space));
         let own = self.pair(rank, rank, group).0.div_ceil(self.height(space));
@@ -234,11 +278,6 @@ impl Layout {
     /// Most rows of an item of a space.
     pub(super) fn height(&self, space: SpaceId) -> u32 {
         self.spaces[space].height
-    }
-
-    /// Whether a space has a group for each pair of a peer and an expert.
-    fn by_pair(&self, space: SpaceId) -> bool {
-        self.kind(space).sends() || self.kind(space) == SpaceKind::Arrivals
     }
 
     /// What the items of a space are.

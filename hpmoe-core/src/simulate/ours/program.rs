@@ -4,7 +4,7 @@ use super::layout::{Item, Layout};
 use super::places::Places;
 use super::works::Works;
 use crate::analyze::{CheckedGraph, Reuse, Whose};
-use crate::graph::{CHUNK_BUFFERS, Rows, SpaceKind};
+use crate::graph::{CHUNK_BUFFERS, Rows};
 use crate::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
@@ -59,7 +59,7 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting(checked, schedule, routing)?;
-        let layout = Layout::new(graph, routing);
+        let layout = Layout::new(graph, routing, schedule.by_load);
         let places = Places::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.starts[phase].iter();
@@ -116,14 +116,9 @@ impl<'a> Ours<'a> {
     }
 
     fn group(&self, rank: u32, entry: Entry) -> u32 {
-        match self.layout.kind(self.checked.graph().phases[entry.phase].space) {
-            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
-                entry.expert
-            }
-            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {
-                (rank + entry.peer_offset) % self.layout.ranks * self.layout.local + entry.expert
-            }
-        }
+        let kind = self.layout.kind(self.checked.graph().phases[entry.phase].space);
+        let peer = (rank + entry.peer_offset) % self.layout.ranks;
+        self.layout.group_at(kind, (rank, peer), entry.expert)
     }
 
     fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut Task) {
@@ -135,7 +130,8 @@ impl<'a> Ours<'a> {
         let (place, column) = swizzle.place(tile);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
-        let place = self.layout.turned(phase.space, rank, group, place as u32);
+        let coming = self.order.alike && self.schedule.coming[entry.phase];
+        let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
         task.op = entry.phase.index() as u32;

@@ -5,6 +5,7 @@ use crate::analyze::CheckedGraph;
 use crate::graph::{CHUNK_BUFFERS, SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
 use crate::schedule::{Entry, Schedule, Swizzle};
+use hpmoe_kernels::route::{as_rows_come, by_load};
 use std::ops::Range;
 
 /// Consecutive rows or tokens.
@@ -51,8 +52,9 @@ pub(super) fn tiles_of_core(
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
     let all = groups(graph, routing, entry.phase, rank);
-    let number = number(graph, routing, entry, rank);
-    let before = counted_before(&all, number, graph.spaces[phase.space].kind, routing.local);
+    let orders = orders(schedule, routing);
+    let number = number(graph, &orders, entry, rank);
+    let before = counted_before(&all, number, graph.spaces[phase.space].kind, (rank, &orders));
     let items = &all[number];
     let outer = graph.column_rows(entry.phase) as usize;
     let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
@@ -66,17 +68,10 @@ pub(super) fn tiles_of_core(
         })
         .sum();
     let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
-    // Row tiles are walked from the first on that begins with the rank's own rows.
-    let turn = match graph.spaces[phase.space].kind {
-        SpaceKind::RowTiles => {
-            let own = routing.at(rank, rank * routing.local + entry.expert as usize);
-            own.div_ceil(graph.spaces[phase.space].height as usize)
-        }
-        _ => 0,
-    };
+    let walk = walk(graph, schedule, routing, (rank, &orders), entry);
     let tile = |tile| {
         let (place, column) = swizzle.place(tile);
-        let item = (place as usize / outer + turn) % items.len();
+        let item = walk(place as usize / outer, items.len());
         Tile {
             phase: entry.phase,
             item: items[item].clone(),
@@ -86,11 +81,54 @@ pub(super) fn tiles_of_core(
     mine.map(tile).collect()
 }
 
-/// Items before a group. Pairs are counted expert by expert, and for each from peer to peer.
-fn counted_before(groups: &[Vec<Item>], number: usize, kind: SpaceKind, local: usize) -> usize {
+/// The item at each place among so many: row tiles are walked from the first on that begins with the rank's own rows, or as
+/// rows come from all ranks.
+fn walk(
+    graph: &TaskGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    (rank, orders): (usize, &[Vec<usize>]),
+    entry: Entry,
+) -> Box<dyn Fn(usize, usize) -> usize> {
+    let space = graph.spaces[graph.phases[entry.phase].space];
+    if space.kind != SpaceKind::RowTiles {
+        return Box::new(|place, _| place);
+    }
+    let expert = rank * routing.local + orders[rank][entry.expert as usize];
+    let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.alike);
+    if alike && schedule.coming[entry.phase] {
+        let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
+        let tiles = as_rows_come(&rows, rank, space.height as usize);
+        return Box::new(move |place, _| tiles[place]);
+    }
+    let own = routing.at(rank, expert).div_ceil(space.height as usize);
+    Box::new(move |place, items| (place + own) % items)
+}
+
+/// By rank: its experts as queues have them.
+fn orders(schedule: &Schedule, routing: &Routing) -> Vec<Vec<usize>> {
+    let of_rank = |rank: usize| {
+        let experts = rank * routing.local..(rank + 1) * routing.local;
+        let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
+        if schedule.by_load { by_load(&rows, routing.chunks) } else { (0..rows.len()).collect() }
+    };
+    (0..routing.ranks).map(of_rank).collect()
+}
+
+/// Items before a group. Experts are counted as queues have them, and for each from peer to peer.
+fn counted_before(
+    groups: &[Vec<Item>],
+    number: usize,
+    kind: SpaceKind,
+    (rank, orders): (usize, &[Vec<usize>]),
+) -> usize {
+    let local = orders[rank].len();
+    let at = |owner: usize, expert: usize| orders[owner].iter().position(|&other| other == expert);
     let place = |group: usize| match kind {
-        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (group % local, group / local),
-        _ => (group, 0),
+        SpaceKind::Sends | SpaceKind::SendsOnce => (at(group / local, group % local), group / local),
+        SpaceKind::Arrivals => (at(rank, group % local), group / local),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (at(rank, group), 0),
+        SpaceKind::Blocks | SpaceKind::Chunks => (Some(group), 0),
     };
     // One core has all words of a rank.
     let counts = kind != SpaceKind::Chunks;
@@ -132,15 +170,14 @@ fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> 
     }
 }
 
-fn number(graph: &TaskGraph, routing: &Routing, entry: Entry, rank: usize) -> usize {
-    let expert = entry.expert as usize;
+fn number(graph: &TaskGraph, orders: &[Vec<usize>], entry: Entry, rank: usize) -> usize {
+    let (ranks, place) = (orders.len(), entry.expert as usize);
+    let peer = (rank + entry.peer_offset as usize) % ranks;
     match graph.spaces[graph.phases[entry.phase].space].kind {
-        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
-            expert
-        }
-        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {
-            (rank + entry.peer_offset as usize) % routing.ranks * routing.local + expert
-        }
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => orders[rank][place],
+        SpaceKind::Sends | SpaceKind::SendsOnce => peer * orders[peer].len() + orders[peer][place],
+        SpaceKind::Arrivals => peer * orders[rank].len() + orders[rank][place],
+        SpaceKind::Blocks | SpaceKind::Chunks => place,
     }
 }
 

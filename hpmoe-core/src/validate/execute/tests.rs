@@ -3,7 +3,7 @@
 use super::*;
 use crate::analyze::CheckedGraph;
 use crate::ids::Id;
-use crate::schedule::fixture::{Layer, chunked, gated, moe_ffn, once, prepared};
+use crate::schedule::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared};
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
@@ -94,6 +94,42 @@ proptest! {
             prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
         }
     }
+}
+
+/// Enough is sent that cores serve peers alone, and tiles are walked as rows come.
+#[test]
+fn cores_that_serve_peers_alone_run() {
+    let layer = Layer { tokens: 64, experts: 4, put: 1, ..Layer::TINY };
+    for (checked, choices, alike) in [
+        (moe_ffn(&layer), "put_cores=6", false),
+        (moe_ffn(&layer), "put_cores=6 coming=2", true),
+        (moe_backward(&layer), "put_cores=6", true),
+    ] {
+        let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
+        let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
+        let valid = validate(&checked, schedule).unwrap();
+        let order = valid.schedule().orders.iter().find(|order| order.ranks == 2).unwrap();
+        assert_eq!((order.parts.len(), order.alike), (4, alike), "{choices}");
+        assert_eq!(valid.schedule().coming.iter().any(|(_, &coming)| coming), alike);
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let routing = Routing::random(&checked.graph().sizes, 2, &mut random);
+            assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
+        }
+    }
+}
+
+#[test]
+fn another_walk_makes_other_cores() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "gate's tiles as rows come, up's rank after rank", |schedule| {
+        schedule.coming[crate::ids::PhaseId(1)] = true;
+        schedule.joins[crate::ids::PhaseId(2)] = false;
+        for order in &mut schedule.orders {
+            order.alike = true;
+        }
+    });
 }
 
 /// Breaks the schedule in one way; both validation and some run must see it.

@@ -1,0 +1,55 @@
+//! In which order a rank's experts are worked on.
+
+/// The places of a rank's experts, with so many rows each, in the order in which work on them begins: first the one with the fewest
+/// rows, if it has any, which can begin while rows of the others come; then from the most rows to the fewest, so that what
+/// begins last is soon over. The experts of each of `chunks` chunks stay together.
+///
+/// ```
+/// use hpmoe_kernels::route::by_load;
+///
+/// assert_eq!(by_load(&[3, 0, 9, 4], 1), [0, 2, 3, 1]);
+/// assert_eq!(by_load(&[3, 0, 9, 4], 2), [0, 1, 3, 2]);
+/// ```
+#[must_use]
+pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
+    let experts = (rows.len() / chunks.max(1)).max(1);
+    let of_chunk =
+        |(chunk, rows): (usize, &[usize])| in_chunk(rows).into_iter().map(move |place| chunk * experts + place);
+    rows.chunks(experts).enumerate().flat_map(of_chunk).collect()
+}
+
+fn in_chunk(rows: &[usize]) -> Vec<usize> {
+    let mut experts: Vec<usize> = (0..rows.len()).collect();
+    experts.sort_by_key(|&expert| std::cmp::Reverse(rows[expert]));
+    // Where all have as many, the order is that of their numbers.
+    let some = experts.iter().rposition(|&expert| rows[expert] > 0);
+    if let Some(least) = some.filter(|&place| rows[experts[place]] < rows[experts[0]]) {
+        experts[..=least].rotate_right(1);
+    }
+    experts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn without_differences_nothing_moves() {
+        assert_eq!(by_load(&[5, 5, 5], 1), [0, 1, 2]);
+        assert_eq!(by_load(&[0, 0], 1), [0, 1]);
+        assert_eq!(by_load(&[0, 7, 0], 1), [1, 0, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_expert_comes_once_in_its_chunk(rows in prop::collection::vec(0usize..5, 12), chunks in 1usize..5) {
+            let mut experts = by_load(&rows, chunks);
+            for (chunk, experts) in experts.chunks(12 / chunks).enumerate() {
+                prop_assert!(experts.iter().all(|expert| expert / (12 / chunks) == chunk));
+            }
+            experts.sort_unstable();
+            prop_assert!(experts.into_iter().eq(0..rows.len()));
+        }
+    }
+}
