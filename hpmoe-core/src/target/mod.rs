@@ -56,3 +56,20 @@ impl Target {
         a / self.link.dies_per_package == b / self.link.dies_per_package
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+
+    /// The constants of the machine are taken over byte for byte, comments with their sources included; only what is fitted is
+    /// this project's own. Whoever corrects a constant by a new source renews the fingerprint with it.
+    #[test]
+    fn nothing_but_the_fit_differs_from_the_description_of_the_machine() {
+        let (described, fitted) = ASCEND_A3.split_once("[fitted]").unwrap();
+        let fingerprint = Fingerprint::default().text(described).hex();
+        assert_eq!((described.len(), fingerprint.as_str()), (2222, "db6a1098536f795f"));
+        let keys: Vec<&str> = fitted.lines().skip(1).filter_map(|line| line.split(" = ").next()).collect();
+        assert_eq!(keys, ["gemm_fused_efficiency", "gemm_operator_efficiency", "collective_efficiency"]);
+    }
+}
