@@ -113,6 +113,8 @@ fn what_was_tuned_is_simulated_unless_refused() {
     // Three cores that put are too few.
     assert!(number(&tuned, "simulated_us") > number(&untuned, "simulated_us"));
     assert_eq!(of(&["--set", "TOKENS=128"])["schedule"], "default");
+    let given = of(&["--choices", "put_cores=3"]);
+    assert_eq!((&given["schedule"], &given["simulated_us"]), (&Value::from("given"), &tuned["simulated_us"]));
 }
 
 #[test]
@@ -122,6 +124,7 @@ fn bad_input_is_told_in_a_line() {
         (["--constant", "cores.aic=0.5"], "`cores.aic` is a whole number from 1 on, not `0.5`"),
         (["--target", "nowhere.toml"], "neither built in"),
         (["--routing", "zipf:-1"], "an exponent, zero or above"),
+        (["--choices", "by_laod=0"], "there is no choice `by_laod`"),
         (["--set", "HIDEN=4"], "HIDDEN"),
     ] {
         let refused = refuses(&with(&more));

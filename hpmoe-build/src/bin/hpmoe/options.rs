@@ -168,6 +168,9 @@ pub(crate) struct Simulate {
     /// Leaves alone what `tune` has kept, and simulates the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
+    /// Simulates the schedule with these choices, as `tune` keeps them, instead: `by_load=0 put_cores=32`.
+    #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
+    pub(crate) choices: Option<String>,
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,

@@ -41,7 +41,7 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
         "assumed": super::assumed(scenario, &[run.policy]),
     });
     if run.policy == Policy::Ours {
-        value["schedule"] = json!(if scenario.tuned { "tuned" } else { "default" });
+        value["schedule"] = json!(scenario.schedule);
     }
     if let Some(extras) = run.extras {
         value["extras_us"] = json!(extras.us());

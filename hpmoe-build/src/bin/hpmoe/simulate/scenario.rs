@@ -7,6 +7,7 @@ use crate::routing::{Sizes, routing};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::baseline::{self, Original, Replay, Serial, Shape};
 use hpmoe_core::graph::TaskGraph;
+use hpmoe_core::schedule::Choices;
 use hpmoe_core::simulate::{Ours, Program, Routing};
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::ValidSchedule;
@@ -21,8 +22,8 @@ pub(crate) struct Scenario {
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
-    /// Whether the schedule of `ours` was tuned for this shape and target.
-    pub(crate) tuned: bool,
+    /// The schedule of `ours`: `default`, `tuned` for this shape and target, or with `given` choices.
+    pub(crate) schedule: &'static str,
     kernel: TaskGraph,
     ours: Option<(CheckedGraph, ValidSchedule)>,
 }
@@ -39,16 +40,22 @@ impl Scenario {
             Direction::Forward => baseline::Direction::Forward,
             Direction::Backward => baseline::Direction::Backward,
         };
-        let plans = plans(&options.file, &options.settings, &target, !options.untuned)?;
+        let given = options.choices.as_deref().map(Choices::read).transpose();
+        let given = given.map_err(|problem| format!("--choices: {problem}"))?;
+        let plans = plans(&options.file, &options.settings, &target, !options.untuned && given.is_none())?;
         let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
-        let mut tuned = false;
+        let mut schedule = "default";
         let ours = if policies.contains(&Policy::Ours) {
             let name = options.taskflow.as_deref().unwrap_or(direction.name());
             let others = "or --policy hyperparallel or serial";
             let plan = chosen(plans, |plan| plan.checked.graph(), Some(name))
                 .map_err(|problem| format!("{problem}, {others}"))?;
-            let valid = scheduled_with(&plan.checked, &target, &plan.choices)?;
-            tuned = plan.tuned;
+            schedule = match (&given, plan.tuned) {
+                (Some(_), _) => "given",
+                (None, true) => "tuned",
+                (None, false) => "default",
+            };
+            let valid = scheduled_with(&plan.checked, &target, given.as_ref().unwrap_or(&plan.choices))?;
             Some((plan.checked, valid))
         } else {
             None
@@ -67,7 +74,7 @@ impl Scenario {
             Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
             None => kernel.kernel.clone(),
         };
-        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, tuned, kernel, ours })
+        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, schedule, kernel, ours })
     }
 
     /// The layer as the baselines know it, from the constants `HIDDEN` and `INTER`.

@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 
 /// Everything about the runs, and what it rests on.
 pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
-    let schedule = match (options.policy, scenario.tuned) {
+    let schedule = match (options.policy, scenario.schedule) {
         (Some(Policy::Hyperparallel | Policy::Serial), _) => "",
-        (_, true) => "ours with its tuned schedule\n",
-        (_, false) => "ours with the default schedule\n",
+        (_, "tuned") => "ours with its tuned schedule\n",
+        (_, "given") => "ours with the given choices\n",
+        _ => "ours with the default schedule\n",
     };
     let mut text = format!("{}\n{schedule}\n", about(options, scenario));
     text.push_str(&latencies(scenario, runs));
