@@ -23,7 +23,7 @@ HPMOE = TARGET / "release" / "hpmoe"
 FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
-GRADIENT_TILES = ",GRAD_M=128,GRAD_N=256"
+GRADIENT_TILES = ",GRAD_M=256,GRAD_N=256"
 DEEPSEEK = "HIDDEN=7168,INTER=2048,TOP_K=8"
 QWEN = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8"
 # Other seeds than those that schedules are tuned on.
@@ -123,6 +123,29 @@ def both(forward, backward):
     return "### DeepSeek-V3, EP8, 4,096 tokens, both passes\n\nSums of the two tables above.\n\n" + table(HEADER[:7], rows) + "\n"
 
 
+# Layers and choices of which is told what they are worth.
+WORTH = [("4,096 tokens, forward", 4096, "forward"), ("4,096 tokens, backward", 4096, "backward"),
+         ("512 tokens, forward", 512, "forward")]
+OFF = ["", "spread=0", "coming=0", "by_load=0"]
+
+
+def choices():
+    rows = []
+    for name, tokens, direction in WORTH:
+        row = [name]
+        for off in OFF:
+            ratios = []
+            for seed in SEEDS:
+                line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS={tokens}", 8, direction, f"zipf:1.2:{seed}")
+                ours = run([*line, "--choices", off], "ours", 200, "on")
+                ratios.append(ours["simulated_us"] / ours["bound_us"])
+            row.append(f"{sum(ratios) / len(ratios):.3f} ({max(ratios):.3f})")
+        rows.append(row)
+    header = ["DeepSeek-V3, EP8", "all", *(f"`{off}`" for off in OFF[1:])]
+    line = " ".join(arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=512", 8, routing="zipf:1.2:SEED"))
+    return f"```sh\nhpmoe {line} --choices by_load=0\n```\n\n{table(header, rows)}\n"
+
+
 def skewed(direction):
     sizes = f"{DEEPSEEK},EXPERTS=64,TOKENS=4096"
     rows = []
@@ -188,7 +211,8 @@ def tables():
     for tokens in (4096, 512, 64):
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8)[1])
     behind = "\n".join(CLOSE) if CLOSE else "Nowhere in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": behind + "\n", "scheduling": scheduling()}
+    return {"calibration": calibration(), "layers": "\n".join(layers), "close": behind + "\n", "choices": choices(),
+            "scheduling": scheduling()}
 
 
 def filled(page, name, text):
