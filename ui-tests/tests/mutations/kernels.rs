@@ -18,6 +18,9 @@ mod echo_file;
 #[path = "../../kernels/ffn.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod ffn_file;
+#[path = "../../kernels/once.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod once_file;
 #[path = "../../kernels/products.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod products_file;
@@ -35,6 +38,7 @@ use echo_file::echo;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, KernelTables};
+use once_file::once;
 use products_file::products;
 use rows_file::rows as operations;
 
@@ -112,7 +116,7 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 8] = [
+pub static ALL: [Kernel; 9] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -184,6 +188,15 @@ pub static ALL: [Kernel; 8] = [
         gate = |case, _| experts(case, chunks::EXPERTS, 1),
         down = |case, _| experts(case, chunks::EXPERTS, 2);
         y = |case: &Case, _| case.zeros()
+    ),
+    kernel!(
+        once,
+        x = |case, _| numbers(case),
+        z = |case, _| numbers(case),
+        weights = |case, _| weights(case);
+        kept = |case: &Case, route| PerRank::once(case.ep(), route),
+        y = |case: &Case, _| case.zeros(),
+        v = |case: &Case, _| case.zeros()
     ),
 ];
 
