@@ -85,7 +85,7 @@ struct VectorCore : Core {
     // Tells every rank that this one reads no more what lies in its memory for a chunk. One core tells of all chunks, and a word
     // that tells more is not overtaken by one that tells less.
     __aicore__ inline void FreeChunk(uint32_t chunk) {
-        Fence();
+        FencePeer();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
             Store(Heap(rank) + launch.freed + launch.rank * HPMOE_LINE, FreedWord(chunk + 1));
         }
