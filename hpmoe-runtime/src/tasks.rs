@@ -16,4 +16,12 @@
 #![doc = include_str!("../../kernels/tasks/give_back.rs")]
 #![doc = include_str!("../../kernels/tasks/combine.rs")]
 #![doc = include_str!("../../kernels/tasks/sum_over_k.rs")]
+#![doc = include_str!("../../kernels/tasks/project_back.rs")]
+#![doc = include_str!("../../kernels/tasks/swiglu_grad.rs")]
+#![doc = include_str!("../../kernels/tasks/swiglu_grad_of.rs")]
+#![doc = include_str!("../../kernels/tasks/input_grad.rs")]
+#![doc = include_str!("../../kernels/tasks/weight_grad.rs")]
+#![doc = include_str!("../../kernels/tasks/weight_grad_onto.rs")]
+#![doc = include_str!("../../kernels/tasks/give_back_parts.rs")]
+#![doc = include_str!("../../kernels/tasks/router_grad.rs")]
 //! ```

@@ -13,5 +13,6 @@ macro_rules! library {
 }
 
 library! {
-    combine, dispatch, give_back, project, scale_by_column, send_weights, shift, sum_over_k, swiglu, widen,
+    combine, dispatch, give_back, give_back_parts, input_grad, project, project_back, router_grad, scale_by_column,
+    send_weights, shift, sum_over_k, swiglu, swiglu_grad, swiglu_grad_of, weight_grad, weight_grad_onto, widen,
 }

@@ -37,6 +37,6 @@ mod tests {
     #[test]
     fn what_is_put_back_is_walked_rank_after_rank() {
         assert_eq!(names(&moe_ffn(&Layer::SMALL)), ["project", "project", "swiglu"]);
-        assert_eq!(names(&moe_backward(&Layer::SMALL)), ["activation_grad", "swiglu_grad_of"]);
+        assert_eq!(names(&moe_backward(&Layer::SMALL)), ["project_back", "swiglu_grad_of"]);
     }
 }

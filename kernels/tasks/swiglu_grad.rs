@@ -1,0 +1,27 @@
+/// Back through `silu(gate) · up` and the router's weight of each row, from `dh`, the gradient before that weight: the gradients
+/// of both projections, the activation times the weight, and this tile's part of the gradient of the weight. The activation is
+/// computed again.
+#[aiv_task]
+pub fn swiglu_grad<const N: usize, const M: usize>(
+    dh: &Tile<bf16, M, N>,
+    gate: &Tile<bf16, M, N>,
+    up: &Tile<bf16, M, N>,
+    weights: &Tile<f32, M, 1>,
+    dgate: &mut Tile<bf16, M, N>,
+    dup: &mut Tile<bf16, M, N>,
+    weighted: &mut Tile<bf16, M, N>,
+    part: &mut Tile<f32, M, 1>,
+) {
+    let gate = gate.load();
+    let up = up.load();
+    let dh = dh.load();
+    let weight = weights.load();
+    let sigmoid = gate.sigmoid();
+    let silu = &gate * &sigmoid;
+    let h = &silu * &up;
+    part.store((&dh * &h).row_sum());
+    weighted.store(h.scale_rows(&weight));
+    let dh = dh.scale_rows(&weight);
+    dup.store(&dh * &silu);
+    dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
+}
