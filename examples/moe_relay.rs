@@ -13,6 +13,7 @@ use support::tensors::{Tensors, numbers};
 #[megakernel]
 pub mod moe_relay {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{combine, dispatch, dispatch as copy, give_back, project, swiglu};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 128;
@@ -39,55 +40,6 @@ pub mod moe_relay {
     pub const COLUMNS: usize = 64;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
-
-    /// Sends routed tokens to the ranks that own their experts.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// Copies tokens that have arrived to the rows of one of their experts.
-    #[comm_put]
-    pub fn copy(tokens: &Tile<bf16, COPY, HIDDEN>, rows: &mut Tile<bf16, COPY, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// One tile of `x · wᵀ`.
-    #[aic_task]
-    pub fn project<const K: usize>(
-        x: &Tile<bf16, TILE_M, K>,
-        w: &Tile<bf16, TILE_N, K>,
-        y: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        y.store(x.matmul_t(w));
-    }
-
-    /// The gated activation: `silu(gate) · up`.
-    #[aiv_task]
-    pub fn swiglu(
-        gate: &Tile<bf16, TILE_M, TILE_N>,
-        up: &Tile<bf16, TILE_M, TILE_N>,
-        h: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        let gate = gate.load();
-        h.store(gate.silu() * up.load());
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
-    }
-
-    /// The sum over k with the router's weights, in the order of k.
-    #[aiv_task]
-    pub fn combine(
-        slots: &Tile<bf16, SLOTS, COLUMNS>,
-        weights: &Tile<f32, BLOCK, TOP_K>,
-        y: &mut Tile<bf16, BLOCK, COLUMNS>,
-    ) {
-        y.store(slots.load().weighted_sum(&weights.load()));
-    }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
     #[taskflow]
@@ -127,12 +79,28 @@ pub mod moe_relay {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
-                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
-                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &gate[r].expert(e).tile(n),
+                            &mut g[r].group(e, m).cols(n),
+                        );
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &up[r].expert(e).tile(n),
+                            &mut u[r].group(e, m).cols(n),
+                        );
+                        swiglu::<TILE_N, _>(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                        project::<TILE_N, _, _>(
+                            &h[r].group(e, m),
+                            &down[r].expert(e).tile(n),
+                            &mut out[r].group(e, m).cols(n),
+                        );
                     }
                 }
             }
@@ -147,7 +115,11 @@ pub mod moe_relay {
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
                 }
             }
         }

@@ -15,6 +15,10 @@ use trained::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
 #[megakernel]
 pub mod trained {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{
+        combine, dispatch, give_back, give_back_parts, input_grad, project, project_back, router_grad, send_weights,
+        sum_over_k, swiglu, swiglu_grad, weight_grad,
+    };
 
     /// Columns of a token.
     pub const HIDDEN: usize = 32;
@@ -48,132 +52,6 @@ pub mod trained {
     /// Column tiles of the activation, each with a part of the gradient of the router's weights.
     pub const PARTS: usize = INTER.div_ceil(TILE_N);
 
-    /// Sends rows of tokens to the rank that owns their expert.
-    #[comm_put]
-    pub fn dispatch(tokens: &Tile<bf16, PUT, HIDDEN>, rows: &mut Tile<bf16, PUT, HIDDEN>) {
-        rows.put(tokens);
-    }
-
-    /// Sends the router's weight of each (token, k) after its row.
-    #[comm_put]
-    pub fn send_weights(slots: &Tile<f32, PUT_NUMBERS, 1>, rows: &mut Tile<f32, PUT_NUMBERS, 1>) {
-        rows.put(slots);
-    }
-
-    /// One tile of `x · wᵀ`.
-    #[aic_task]
-    pub fn project<const K: usize>(
-        x: &Tile<bf16, TILE_M, K>,
-        w: &Tile<bf16, TILE_N, K>,
-        y: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        y.store(x.matmul_t(w));
-    }
-
-    /// The gated activation: `silu(gate) · up`.
-    #[aiv_task]
-    pub fn swiglu(
-        gate: &Tile<bf16, TILE_M, TILE_N>,
-        up: &Tile<bf16, TILE_M, TILE_N>,
-        h: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        let gate = gate.load();
-        h.store(gate.silu() * up.load());
-    }
-
-    /// Puts results back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back(results: &Tile<bf16, PUT, HIDDEN>, slots: &mut Tile<bf16, PUT, HIDDEN>) {
-        slots.put(results);
-    }
-
-    /// The sum over k with the router's weights, in the order of k.
-    #[aiv_task]
-    pub fn combine(
-        slots: &Tile<bf16, SLOTS, COLUMNS>,
-        weights: &Tile<f32, BLOCK, TOP_K>,
-        y: &mut Tile<bf16, BLOCK, COLUMNS>,
-    ) {
-        y.store(slots.load().weighted_sum(&weights.load()));
-    }
-
-    /// One tile of the activation's gradient, `dy · down`, before the router's weight.
-    #[aic_task]
-    pub fn activation_grad(
-        dy: &Tile<bf16, TILE_M, HIDDEN>,
-        down: &Tile<bf16, HIDDEN, TILE_N>,
-        dh: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        dh.store(dy.matmul(down));
-    }
-
-    /// The gradients of both projections from that of the activation, the activation times the router's weight, and this
-    /// tile's part of the gradient of that weight. The activation is computed again.
-    #[aiv_task]
-    pub fn swiglu_grad(
-        dh: &Tile<bf16, TILE_M, TILE_N>,
-        gate: &Tile<bf16, TILE_M, TILE_N>,
-        up: &Tile<bf16, TILE_M, TILE_N>,
-        weights: &Tile<f32, TILE_M, 1>,
-        dgate: &mut Tile<bf16, TILE_M, TILE_N>,
-        dup: &mut Tile<bf16, TILE_M, TILE_N>,
-        weighted: &mut Tile<bf16, TILE_M, TILE_N>,
-        part: &mut Tile<f32, TILE_M, 1>,
-    ) {
-        let gate = gate.load();
-        let up = up.load();
-        let dh = dh.load();
-        let weight = weights.load();
-        let sigmoid = gate.sigmoid();
-        let silu = &gate * &sigmoid;
-        let h = &silu * &up;
-        part.store((&dh * &h).row_sum());
-        weighted.store(h.scale_rows(&weight));
-        let dh = dh.scale_rows(&weight);
-        dup.store(&dh * &silu);
-        dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
-    }
-
-    /// One tile of a weight gradient, `dyᵀ · x`: the sum runs over all rows of the expert, and is zero where it has none.
-    #[aic_task]
-    pub fn weight_grad(
-        dy: &Tile<bf16, RAGGED, GRAD_M>,
-        x: &Tile<bf16, RAGGED, GRAD_N>,
-        dw: &mut Tile<f32, GRAD_M, GRAD_N>,
-    ) {
-        dw.store(dy.t_matmul(x));
-    }
-
-    /// One tile of the gradient of the rows that came in, through both projections.
-    #[aic_task]
-    pub fn input_grad(
-        dgate: &Tile<bf16, TILE_M, INTER>,
-        gate: &Tile<bf16, INTER, TILE_N>,
-        dup: &Tile<bf16, TILE_M, INTER>,
-        up: &Tile<bf16, INTER, TILE_N>,
-        dx: &mut Tile<bf16, TILE_M, TILE_N>,
-    ) {
-        dx.store(dgate.matmul(gate).add_matmul(dup, up));
-    }
-
-    /// Puts the parts of the router's gradient back to the slot of their (token, k).
-    #[comm_put]
-    pub fn give_back_parts(parts: &Tile<f32, PUT_NUMBERS, PARTS>, slots: &mut Tile<f32, PUT_NUMBERS, PARTS>) {
-        slots.put(parts);
-    }
-
-    /// The sum over k, in the order of k: the router's weights are in the rows already.
-    #[aiv_task]
-    pub fn sum_over_k(slots: &Tile<bf16, SLOTS, COLUMNS>, y: &mut Tile<bf16, BLOCK, COLUMNS>) {
-        y.store(slots.load().fold_rows::<BLOCK>());
-    }
-
-    /// The gradient of each router's weight: the sum of its parts.
-    #[aiv_task]
-    pub fn router_grad(parts: &Tile<f32, SLOTS, PARTS>, dweights: &mut Tile<f32, SLOTS, 1>) {
-        dweights.store(parts.load().row_sum());
-    }
-
     /// The forward pass; keeps the rows received and both projections.
     #[taskflow]
     pub fn forward(
@@ -203,12 +81,28 @@ pub mod trained {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
-                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
-                        swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &gate[r].expert(e).tile(n),
+                            &mut g[r].group(e, m).cols(n),
+                        );
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &up[r].expert(e).tile(n),
+                            &mut u[r].group(e, m).cols(n),
+                        );
+                        swiglu::<TILE_N, _>(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                        project::<TILE_N, _, _>(
+                            &h[r].group(e, m),
+                            &down[r].expert(e).tile(n),
+                            &mut out[r].group(e, m).cols(n),
+                        );
                     }
                 }
             }
@@ -223,7 +117,11 @@ pub mod trained {
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n));
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
                 }
             }
         }
@@ -272,12 +170,12 @@ pub mod trained {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        activation_grad(
+                        project_back::<TILE_N, _, _>(
                             &dout[r].group(e, m),
                             &down[r].expert(e).cols(n),
                             &mut dh[r].group(e, m).cols(n),
                         );
-                        swiglu_grad(
+                        swiglu_grad::<TILE_N, _>(
                             &dh[r].group(e, m).cols(n),
                             &g[r].group(e, m).cols(n),
                             &u[r].group(e, m).cols(n),
@@ -289,7 +187,7 @@ pub mod trained {
                         );
                     }
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        input_grad(
+                        input_grad::<TILE_N, _, _>(
                             &dg[r].group(e, m),
                             &gate[r].expert(e).cols(n),
                             &du[r].group(e, m),
@@ -300,7 +198,7 @@ pub mod trained {
                 }
                 for m in 0..HIDDEN.div_ceil(GRAD_M) {
                     for n in 0..INTER.div_ceil(GRAD_N) {
-                        weight_grad(
+                        weight_grad::<GRAD_M, GRAD_N>(
                             &dout[r].expert(e).cols(m),
                             &weighted[r].expert(e).cols(n),
                             &mut ddown[r].expert(e).tile(m).cols(n),
@@ -309,12 +207,12 @@ pub mod trained {
                 }
                 for m in 0..INTER.div_ceil(GRAD_M) {
                     for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                        weight_grad(
+                        weight_grad::<GRAD_M, GRAD_N>(
                             &dg[r].expert(e).cols(m),
                             &recv[r].expert(e).cols(n),
                             &mut dgate[r].expert(e).tile(m).cols(n),
                         );
-                        weight_grad(
+                        weight_grad::<GRAD_M, GRAD_N>(
                             &du[r].expert(e).cols(m),
                             &recv[r].expert(e).cols(n),
                             &mut dup[r].expert(e).tile(m).cols(n),
@@ -335,9 +233,9 @@ pub mod trained {
         }
         for r in ep {
             for t in route.token_blocks::<BLOCK>(r) {
-                router_grad(&parts_back[r].slots(t), &mut dweights[r].slots(t));
+                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
                 for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    sum_over_k(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
+                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
                 }
             }
         }

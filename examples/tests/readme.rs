@@ -68,13 +68,24 @@ fn against_the_plain_one(name: &str) -> Lines {
     lines
 }
 
-/// A kernel module without comments, empty lines, indentation and its own name.
+/// A kernel module without comments, empty lines, indentation and its own name, each call in one line.
 fn kernel(name: &str) -> String {
     let source = read(&example(name));
     let (_, module) = source.split_once(&format!("pub mod {name} {{\n")).expect("an example's kernel has its name");
     let (module, _) = module.split_once("\n}\n").expect("the kernel ends");
-    let code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    module.lines().filter(code).map(|line| format!("{}\n", line.trim())).collect()
+    let code = |line: &&str| !line.is_empty() && !line.starts_with("//");
+    let (mut text, mut in_call) = (String::new(), false);
+    for line in module.lines().map(str::trim).filter(code) {
+        // How a call is broken says nothing of what differs: a size that it tells makes five lines of one.
+        in_call = (in_call || line.ends_with('(') && !line.starts_with("pub fn ")) && line != ");";
+        text.push_str(line);
+        match in_call {
+            true if line.ends_with('(') => {}
+            true => text.push(' '),
+            false => text.push('\n'),
+        }
+    }
+    text.replace(", );", ");")
 }
 
 /// Examples that differ from the plain layer.
