@@ -170,6 +170,17 @@ proptest! {
 }
 
 #[test]
+fn routes_do_not_differ_by_what_they_were_asked() {
+    let ids = [vec![0, 1, 2], vec![3, 1, 0]];
+    let (asked, unasked) = (route(2, 4, &ids).unwrap(), route(2, 4, &ids).unwrap());
+    assert_eq!(asked.order_once(hpmoe_kernels::Rank::new(0)), [0, 2]);
+    assert_eq!(asked, unasked);
+    assert_eq!(format!("{asked:?}"), format!("{unasked:?}"));
+    assert_eq!(asked.clone().order_once(hpmoe_kernels::Rank::new(1)), [2, 0]);
+    assert_ne!(asked, route(2, 4, &[vec![0, 1, 2], vec![3, 2, 0]]).unwrap());
+}
+
+#[test]
 fn ranks_must_divide_the_experts() {
     let error = route(3, 4, &[vec![], vec![], vec![]]).unwrap_err();
     assert_eq!(error.to_string(), "4 experts can't be shared by 3 ranks: use a number of ranks that divides 4");

@@ -17,6 +17,7 @@ mod load;
 mod once;
 mod order;
 mod pieces;
+mod placed;
 
 pub use coming::as_rows_come;
 pub use error::RouteError;
@@ -26,6 +27,7 @@ pub use pieces::{Piece, RowTile, TokenBlock};
 use crate::{Expert, PerRank, Rank, Ranks, Tensor};
 use once::Once;
 use order::SourceOrder;
+use placed::Placed;
 use std::ops::Range;
 
 /// What one rank sends to one expert, or got from one rank for one own expert.
@@ -49,12 +51,9 @@ pub struct Route {
     local_experts: usize,
     /// The first token of each rank.
     first_tokens: Vec<usize>,
-    sources: Vec<SourceOrder>,
-    /// Of source `s` and expert `e` at `s * experts + e`.
-    pairs: Vec<Pair>,
-    /// Rows of each expert.
-    expert_rows: Vec<usize>,
-    /// The same for tokens that are sent once to each rank.
+    /// Rows of every (token, k).
+    each: Placed,
+    /// Rows of tokens that are sent once to each rank.
     once: Once,
 }
 
@@ -88,20 +87,14 @@ impl Route {
             .into_iter()
             .map(|rank| SourceOrder::new::<K>(rank, experts, &ids[rank].to_vec()))
             .collect::<Result<Vec<_>, _>>()?;
-        let route = Self::place((ep, experts, K), vec![0; ranks], sources);
-        for (rank, rows) in route.expert_rows.chunks(route.local_experts).enumerate() {
-            order::fits(Rank::new(rank), "receive", rows.iter().sum())?;
+        let local_experts = experts / ranks;
+        let each = Placed::new(sources, local_experts);
+        let first_tokens = vec![0; ranks];
+        let route = Self { ranks: ep, top_k: K, local_experts, first_tokens, each, once: Once::default() };
+        for rank in ep {
+            order::fits(rank, "receive", route.received(rank))?;
         }
         Ok(route)
-    }
-
-    /// Gives each row its place at the receiver.
-    fn place((ep, experts, top_k): (Ranks, usize, usize), first_tokens: Vec<usize>, sources: Vec<SourceOrder>) -> Self {
-        let local_experts = experts / ep.count();
-        let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
-        let pairs = pairs(&sources, &expert_rows, local_experts);
-        let once = Once::new(&sources, top_k, local_experts);
-        Self { ranks: ep, top_k, local_experts, first_tokens, sources, pairs, expert_rows, once }
     }
 
     /// The route of each of `C` chunks: `⌈tokens / C⌉` tokens of each rank at a time, in order; the last chunks have
@@ -126,18 +119,22 @@ impl Route {
     /// One of `chunks` chunks.
     #[must_use]
     pub fn chunk(&self, chunk: usize, chunks: usize) -> Self {
-        let shape = (self.ranks, self.expert_count(), self.top_k);
         let tokens = |rank: Rank| {
             let (first, all) = (self.first_token(rank), self.tokens(rank));
             let most = all.div_ceil(chunks);
             first + all.min(chunk * most)..first + all.min((chunk + 1) * most)
         };
-        let ranks = || self.ranks.into_iter();
-        let of = |rank: Rank| {
+        let of = |(rank, source): (Rank, &SourceOrder)| {
             let Range { start, end } = tokens(rank);
-            self.sources[rank.id()].only(start * self.top_k..end * self.top_k)
+            source.only(start * self.top_k..end * self.top_k)
         };
-        Self::place(shape, ranks().map(|rank| tokens(rank).start).collect(), ranks().map(of).collect())
+        let sources = self.ranks.into_iter().zip(self.each.sources()).map(of).collect();
+        Self {
+            first_tokens: self.ranks.into_iter().map(|rank| tokens(rank).start).collect(),
+            each: Placed::new(sources, self.local_experts),
+            once: Once::default(),
+            ..*self
+        }
     }
 
     /// The ranks of the group.
@@ -149,7 +146,7 @@ impl Route {
     /// Number of experts of the whole group.
     #[must_use]
     pub const fn expert_count(&self) -> usize {
-        self.expert_rows.len()
+        self.each.experts()
     }
 
     /// Number of experts of each rank.
@@ -179,7 +176,7 @@ impl Route {
     /// The slots of a rank, `token * top_k + k`, sorted by expert; those of one expert stay in order.
     #[must_use]
     pub fn order(&self, rank: Rank) -> &[i32] {
-        self.sources[rank.id()].slots()
+        self.each.order(rank)
     }
 
     /// Rows that a rank receives.
@@ -191,13 +188,13 @@ impl Route {
     /// Rows of an expert, from all ranks.
     #[must_use]
     pub fn expert_rows(&self, expert: Expert) -> usize {
-        self.expert_rows[expert.id()]
+        self.each.rows(expert)
     }
 
     /// What `source` sends to `expert`.
     #[must_use]
     pub fn pair(&self, source: Rank, expert: Expert) -> Pair {
-        self.pairs[source.id() * self.expert_count() + expert.id()]
+        self.each.pair(source, expert)
     }
 
     /// All experts of the group.
@@ -231,24 +228,4 @@ impl Route {
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
         pieces::token_blocks(self.first_token(rank), self.tokens(rank))
     }
-}
-
-/// Where the rows of each source lie at the owner of each expert: by expert, then source, then in the source's order.
-fn pairs(sources: &[SourceOrder], expert_rows: &[usize], local_experts: usize) -> Vec<Pair> {
-    let experts = expert_rows.len();
-    let mut pairs = Vec::with_capacity(sources.len() * experts);
-    let mut at = vec![0; experts];
-    for source in sources {
-        let mut base = 0;
-        for e in 0..experts {
-            if e % local_experts == 0 {
-                base = 0;
-            }
-            let rows = source.rows(e);
-            pairs.push(Pair { rows, at: at[e], base, order: source.first(e) });
-            at[e] += rows;
-            base += expert_rows[e];
-        }
-    }
-    pairs
 }

@@ -5,36 +5,42 @@
 //! expert needs comes first, and what a later one needs came before or with it.
 
 use super::order::{SourceOrder, token};
-use super::{Pair, Piece, Route, pairs, pieces};
+use super::placed::Placed;
+use super::{Pair, Piece, Route, pieces};
 use crate::{Expert, Rank};
+use std::fmt;
+use std::sync::OnceLock;
 
-/// Which token of each rank is sent for which expert, and where it lies there.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Once {
-    sources: Vec<SourceOrder>,
-    /// Of source `s` and expert `e` at `s * experts + e`.
-    pairs: Vec<Pair>,
-    /// Rows of each expert.
-    expert_rows: Vec<usize>,
+/// Which token of each rank is sent for which expert, and where it lies there: laid out when it is first asked for, since few
+/// kernels do. It follows from the rest of the route, so that routes don't differ by it.
+#[derive(Clone, Default)]
+pub(super) struct Once(OnceLock<Placed>);
+
+impl PartialEq for Once {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
-impl Once {
-    /// Of what is sent for each (token, k).
-    pub(super) fn new(sources: &[SourceOrder], top_k: usize, local_experts: usize) -> Self {
-        let sources: Vec<SourceOrder> = sources.iter().map(|source| source.once(top_k, local_experts)).collect();
-        let experts = sources.first().map_or(0, SourceOrder::experts);
-        let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
-        let pairs = pairs(&sources, &expert_rows, local_experts);
-        Self { sources, pairs, expert_rows }
+impl Eq for Once {}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").finish_non_exhaustive()
     }
 }
 
 impl Route {
+    fn once(&self) -> &Placed {
+        let of = |source: &SourceOrder| source.once(self.top_k, self.local_experts);
+        self.once.0.get_or_init(|| Placed::new(self.each.sources().iter().map(of).collect(), self.local_experts))
+    }
+
     /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;
     /// those of one expert stay in order.
     #[must_use]
     pub fn order_once(&self, rank: Rank) -> &[i32] {
-        self.once.sources[rank.id()].slots()
+        self.once().order(rank)
     }
 
     /// Rows that a rank receives when each token is sent once to it.
@@ -47,14 +53,14 @@ impl Route {
     /// goes to.
     #[must_use]
     pub fn expert_rows_once(&self, expert: Expert) -> usize {
-        self.once.expert_rows[expert.id()]
+        self.once().rows(expert)
     }
 
     /// What `source` sends for `expert` when each token is sent once to its owner; `order` counts in
     /// [`order_once`](Self::order_once).
     #[must_use]
     pub fn pair_once(&self, source: Rank, expert: Expert) -> Pair {
-        self.once.pairs[source.id() * self.expert_count() + expert.id()]
+        self.once().pair(source, expert)
     }
 
     /// The tokens of `source` for which `expert` is the first of its owner's: sent once, they are there for the owner's other
