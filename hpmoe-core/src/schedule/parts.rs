@@ -8,11 +8,12 @@ use hpmoe_kernels::op::Core;
 /// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
 const CORES_A_RANK: u32 = 3;
 
-/// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it idle.
+/// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it
+/// idle.
 const PIECES_A_CORE: usize = 16;
 
-/// Whether cores that send are to serve peers alone where there are enough of them: not where so little is sent that some
-/// would have nothing to do.
+/// Whether cores that send are to serve peers alone where there are enough of them: not where so little is sent that
+/// some would have nothing to do.
 pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
     let heights = |kind: SpaceKind| {
         let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind);
@@ -43,8 +44,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Every role as a whole; but of those that only send, if so chosen, each core serves some peers alone. Where routing is
-    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    /// Every role as a whole; but of those that only send, if so chosen, each core serves some peers alone. Where
+    /// routing is uneven, a core that waits for the link to a peer that gets much then holds up no other.
     pub(super) fn new(
         graph: &TaskGraph,
         roles: &Arena<RoleId, Role>,
@@ -96,10 +97,9 @@ enum Shares {
 
 /// The part for each distance.
 ///
-/// Where shares aren't even, a matrix core walks the rows of an expert from its rank's own on, then those of the next rank, and so on: it needs the
-/// rows of the rank that is i-th after its own when it is done with i others. All come in time, and none sooner than
-/// needed, when the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others
-/// are put.
+/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs
+/// those of the i-th rank after its own when it is done with i others. They all come in time, and none too soon, when
+/// the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others are put.
 fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
     let weight = |i: u32| match shares {
         Shares::Even => 1.0,

@@ -10,8 +10,12 @@ use crate::schedule::Schedule;
 use hpmoe_kernels::op::Core;
 use std::collections::BTreeSet;
 
-/// Each dependency has a signal and a wait of its own; or another producer, whose tiles the same cores make later, has;
-/// or the core that makes a tile has made what it touches in a task before; or a path of such dependencies leads from the one phase to the other for the same rows and columns.
+/// Each dependency is kept in one of four ways:
+///
+/// - it has a signal and a wait of its own;
+/// - another producer has them, whose tiles the same cores make later;
+/// - the core that makes a tile has made what it touches itself, in a task before;
+/// - dependencies so kept lead from the one phase to the other, for the same rows and columns.
 ///
 /// That a wait is for all that is signalled is for [`thresholds`](super::thresholds::thresholds) to see.
 pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
@@ -52,8 +56,8 @@ fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, 
         && (other.signal.index, other.signal.remote) == (wanted.signal.index, wanted.signal.remote)
 }
 
-/// A core touches what it has made itself in the same place, and another task has been given UB since: it has waited for all
-/// pipes, as vector cores do then.
+/// A core touches what it has made itself in the same place, and another task has been given UB since: it has waited
+/// for all pipes, as vector cores do then.
 fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
     let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
     let vector = |phase: &Phase| graph.tasks[phase.task].core == Core::Vector;
@@ -68,8 +72,8 @@ fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
 }
 
 /// Every phase covers all rows that it shares with another, so a row that both ends touch is touched by a tile of each
-/// phase between them, and those tiles follow one another: each step relates tiles that share a row. A step from tile to
-/// tile keeps to one column; any other waits for all columns, and so one such step joins them.
+/// phase between them, and those tiles follow one another: each step relates tiles that share a row. A step from tile
+/// to tile keeps to one column; any other waits for all columns, and so one such step joins them.
 fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
     let graph = checked.graph();
     if !row_by_row(graph, wanted) {

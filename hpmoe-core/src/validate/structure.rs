@@ -7,8 +7,8 @@ use crate::ids::PhaseId;
 use crate::schedule::{Entry, MAX_RANKS, Order, Role, Schedule, Unit};
 use hpmoe_kernels::op::Core;
 
-/// Roles share the cores among them, and so do the parts of every order, each inside of a role; each phase has a role that can run it; each group of each phase is in the queue of
-/// that role once, for every number of ranks.
+/// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
+/// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
 pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let graph = checked.graph();
     roles(schedule, found);

@@ -77,16 +77,18 @@ impl Group {
         self
     }
 
-    /// The longest that a core may wait for anything, which includes the time that others need for what it waits for: large
-    /// layers take their time on a CPU. Default: 60 seconds.
+    /// The longest that a core may wait for anything, which includes the time that others need for what it waits for:
+    /// large layers take their time on a CPU. Default: 60 seconds.
     #[must_use]
     pub const fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
         self
     }
 
-    /// Room for `rows` received rows on each rank; of a kernel that cuts tokens into chunks, of each chunk. Default: as many as any routing can need, which is ranks · `TOKENS` ·
-    /// min(`TOP_K`, experts of a rank), with ⌈`TOKENS` / chunks⌉ where there are chunks.
+    /// Room for `rows` received rows on each rank: of each chunk, where a kernel cuts tokens into chunks.
+    ///
+    /// Default: as many as any routing can need. These are ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
+    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` where there are chunks.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);

@@ -34,8 +34,8 @@ impl Counters {
     }
 }
 
-/// Counters of an array: each chunk has its own. Row tiles of all experts of a rank are at most `capacity / height` full ones and one short one
-/// for each expert.
+/// Counters of an array; each chunk has its own. Row tiles of a rank are at most `capacity / height` full ones, and a short
+/// one for each expert.
 fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
     let length = match grid {
         Grid::RowTiles { space, columns } => {
