@@ -140,7 +140,7 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
 }
 
 /// The chunk of a tile.
-pub(super) fn chunk(context: &Context<'_>) -> Expr {
+fn chunk(context: &Context<'_>) -> Expr {
     if context.graph.sizes.chunks > 1 { tile("chunk") } else { int(0u64) }
 }
 
