@@ -75,7 +75,8 @@ impl Layout {
             order.into_iter().map(|expert| expert as u32).collect()
         };
         layout.orders = (0..ranks).map(order).collect();
-        layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space)).collect();
+        let groups = |space: &Space| space.groups(&graph.sizes, ranks as usize) as u32;
+        layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space, groups(space))).collect();
         let counted = layout.first.iter().map(|(space, first)| {
             let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(layout.kind(space), rank as u32, first);
             first.iter().enumerate().map(of_rank).collect()
@@ -123,9 +124,8 @@ impl Layout {
         }
     }
 
-    fn first_items(&self, space: &Space) -> Vec<Vec<u32>> {
+    fn first_items(&self, space: &Space, groups: u32) -> Vec<Vec<u32>> {
         let of_rank = |rank| {
-            let groups = self.groups(space);
             let mut first = Vec::with_capacity(groups as usize + 1);
             let mut sum = 0;
             first.push(0);
@@ -151,14 +151,6 @@ impl Layout {
             SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
             SpaceKind::Blocks => self.tokens(rank, group).div_ceil(space.height),
             SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
-        }
-    }
-
-    fn groups(&self, space: &Space) -> u32 {
-        match space.kind {
-            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => self.local,
-            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => self.local * self.ranks,
-            SpaceKind::Blocks | SpaceKind::Chunks => self.chunks,
         }
     }
 

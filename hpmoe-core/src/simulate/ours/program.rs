@@ -10,6 +10,7 @@ use crate::report::names;
 use crate::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
 use crate::simulate::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work};
 use crate::target::Target;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A schedule with the extents of a routing.
@@ -28,6 +29,8 @@ pub struct Ours<'a> {
     policy: Policy,
     /// Leaves out what the original leaves to kernels of its own.
     core_only: bool,
+    /// Counters that nobody adds to then.
+    left_out: BTreeSet<CounterId>,
 }
 
 /// What one task works on, at the extents of the routing.
@@ -84,6 +87,7 @@ impl<'a> Ours<'a> {
             starts,
             policy: policy(target),
             core_only: false,
+            left_out: BTreeSet::new(),
         })
     }
 
@@ -91,6 +95,10 @@ impl<'a> Ours<'a> {
     #[must_use]
     pub fn without_extras(mut self) -> Self {
         self.core_only = true;
+        let stays = |(phase, _): &(PhaseId, _)| !self.ops[phase.index()].extra;
+        let added: BTreeSet<CounterId> =
+            self.schedule.signals.iter().filter(stays).flat_map(|(_, signals)| signals).map(|s| s.counter).collect();
+        self.left_out = self.checked.counters().ids().filter(|counter| !added.contains(counter)).collect();
         self
     }
 
@@ -140,7 +148,7 @@ impl<'a> Ours<'a> {
         task.column = column;
         task.work = self.works[entry.phase].work(self.target, &item, column, (items, band));
         task.waits.clear();
-        for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out(wait.counter)) {
+        for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out.contains(&wait.counter)) {
             self.places.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
         }
         task.signals.clear();
@@ -154,13 +162,6 @@ impl<'a> Ours<'a> {
 }
 
 impl Ours<'_> {
-    /// Whether nobody adds to a counter, since the phases that would are left out.
-    fn left_out(&self, counter: CounterId) -> bool {
-        let adds = |phase: &PhaseId| self.schedule.signals[*phase].iter().any(|signal| signal.counter == counter);
-        let mut adding = self.schedule.signals.ids().filter(adds);
-        self.core_only && adding.all(|phase| self.ops[phase.index()].extra)
-    }
-
     /// Words of peers: that they read rows of a chunk no more.
     fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut Task) {
         if phase == reuse.frees {
