@@ -27,23 +27,13 @@ pub fn write_again(name: &str) -> PathBuf {
 pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
     let ragged = &LAYERS[2];
     assert_eq!(ragged.0, "qwen3_ragged");
-    variants.map(|name| {
-        let example = format!("../examples/{name}.rs");
-        println!("cargo::rerun-if-changed={example}");
-        let source = std::fs::read_to_string(example).expect("the example is there");
-        let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
-        write_file(name, &with_sizes(text, &ragged.1))
-    })
+    variants.map(|name| write_file(name, &with_sizes(&whole(name), &ragged.1)))
 }
 
 /// The layer in chunks, for other numbers of them.
 pub fn write_chunks() -> [PathBuf; 4] {
     [("in_1_chunk", 1), ("in_2_chunks", 2), ("in_3_chunks", 3), ("in_7_chunks", 7)].map(|(name, chunks)| {
-        let example = "../examples/moe_chunked.rs";
-        println!("cargo::rerun-if-changed={example}");
-        let source = std::fs::read_to_string(example).expect("the example is there");
-        let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
-        let text = set(&with_sizes(text, &LAYERS[2].1), "CHUNKS", chunks);
+        let text = set(&with_sizes(&whole("moe_chunked"), &LAYERS[2].1), "CHUNKS", chunks);
         write_file(name, &text.replace("moe_chunked", &format!("moe_{name}")))
     })
 }
@@ -67,12 +57,23 @@ fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
 
 /// The kernel of an example, and what follows.
 fn example(path: &str) -> (String, String) {
-    println!("cargo::rerun-if-changed={path}");
-    println!("cargo::rerun-if-changed=layers.rs");
-    let source = std::fs::read_to_string(path).expect("the example is there");
+    let source = read(path);
     let start = source.find("#[megakernel]").expect("the example has a kernel");
     let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
     (source[start..end].to_owned(), source[end..].to_owned())
+}
+
+/// All of an example that stands behind what it shares with others.
+fn whole(name: &str) -> String {
+    let source = read(&format!("../examples/{name}.rs"));
+    let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
+    text.to_owned()
+}
+
+fn read(path: &str) -> String {
+    println!("cargo::rerun-if-changed={path}");
+    println!("cargo::rerun-if-changed=layers.rs");
+    std::fs::read_to_string(path).expect("the example is there")
 }
 
 fn with_sizes(text: &str, sizes: &[usize; 5]) -> String {

@@ -10,7 +10,7 @@ mod support;
 use chunks_file::chunks;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
-use random::{Case, cases, experts, ids, numbers};
+use random::{Case, cases, experts, ids, numbers, slots};
 
 macro_rules! counts {
     ($($name:ident),*) => {$(
@@ -32,7 +32,7 @@ proptest! {
     fn chunks_are_their_reference(case in cases(chunks::EXPERTS, chunks::TOKENS)) {
         let ep = case.ep();
         let route = Route::new(ep, chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
-        let (x, weights) = (numbers(&case), weights(&case, &route));
+        let (x, weights) = (numbers(&case), slots(&case, &route));
         let (gate, down) = (experts(&case, chunks::EXPERTS, 1), experts(&case, chunks::EXPERTS, 2));
         let mut expected = case.zeros();
         chunks::forward(ep, &route, &x, &weights, &gate, &down, &mut expected);
@@ -44,21 +44,12 @@ proptest! {
     }
 }
 
-fn weights(case: &Case, route: &Route) -> PerRank<Slots<f32, 1>> {
-    let mut weights = PerRank::slots::<f32, 1>(case.ep(), route);
-    for rank in case.ep() {
-        let values: Vec<f32> = (0..weights[rank].row_count()).map(|slot| (slot % 13) as f32 / 8.0 - 0.5).collect();
-        weights[rank].copy_from(&values);
-    }
-    weights
-}
-
 /// As many rows as a chunk has are room enough, and one less is not.
 #[test]
 fn there_is_room_for_two_chunks() {
     let case = Case { tokens: vec![41, 17], routing: random::Routing::Few, seed: 3, late: None };
     let route = Route::new(case.ep(), chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
-    let (x, weights) = (numbers(&case), weights(&case, &route));
+    let (x, weights) = (numbers(&case), slots(&case, &route));
     let (gate, down) = (experts(&case, chunks::EXPERTS, 1), experts(&case, chunks::EXPERTS, 2));
     let rows = |route: Route| case.ep().into_iter().map(|rank| route.received(rank)).max().unwrap();
     let most = route.chunks::<{ chunks::CHUNKS }>().map(rows).max().unwrap();

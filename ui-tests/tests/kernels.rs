@@ -35,7 +35,7 @@ use odd_file::odd;
 use once_file::once;
 use products_file::products;
 use proptest::prelude::*;
-use random::{Case, bytes, cases, experts, ids, numbers, weights};
+use random::{Case, bytes, cases, experts, ids, numbers, slots, weights};
 use rows_file::rows;
 
 /// `mixed.tuned.toml` lies beside the source.
@@ -128,12 +128,7 @@ proptest! {
         let ep = case.ep();
         let route = Route::new(ep, products::EXPERTS, &ids::<{ products::TOP_K }>(&case, products::EXPERTS)).unwrap();
         let (w, v, u) = (experts(&case, products::EXPERTS, 1), experts(&case, products::EXPERTS, 2), experts(&case, products::EXPERTS, 3));
-        let x = numbers(&case);
-        let mut z = PerRank::slots::<bf16, { products::INTER }>(ep, &route);
-        for rank in ep {
-            let values: Vec<bf16> = (0..z[rank].row_count() * products::INTER).map(|i| bf16::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect();
-            z[rank].copy_from(&values);
-        }
+        let (x, z) = (numbers(&case), slots(&case, &route));
         let mut outputs = [products_outputs(&case, &route), products_outputs(&case, &route)];
         let [expected, found] = &mut outputs;
         // The group launches twice, and what is added is added twice.

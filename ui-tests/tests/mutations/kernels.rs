@@ -28,7 +28,7 @@ mod products_file;
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod rows_file;
 
-use crate::random::{Case, bytes, experts, numbers, weights};
+use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use bytes_file::bytes as octets;
 use chunks_file::chunks;
@@ -92,16 +92,6 @@ macro_rules! kernel {
             launch,
         }
     }};
-}
-
-/// Numbers for the slots of each rank.
-fn slots<T: Float, const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<T, C>> {
-    let mut slots = PerRank::slots(case.ep(), route);
-    for rank in case.ep() {
-        let count = slots[rank].row_count() * C;
-        slots[rank].copy_from(&(0..count).map(|i| T::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect::<Vec<_>>());
-    }
-    slots
 }
 
 /// Matrices of whole numbers.

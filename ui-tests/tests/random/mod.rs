@@ -130,6 +130,16 @@ pub fn weights<const K: usize>(case: &Case) -> PerRank<Tensor<f32, K>> {
     })
 }
 
+/// Numbers for the slots of each rank.
+pub fn slots<T: Float, const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<T, C>> {
+    let mut slots = PerRank::slots(case.ep(), route);
+    for rank in case.ep() {
+        let count = slots[rank].row_count() * C;
+        slots[rank].copy_from(&(0..count).map(|i| T::from_f32((i % 61) as f32 / 16.0 - 1.5)).collect::<Vec<_>>());
+    }
+    slots
+}
+
 pub fn experts<T: Float, const N: usize, const K: usize>(
     case: &Case,
     experts: usize,
