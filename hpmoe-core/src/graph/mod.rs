@@ -29,7 +29,7 @@ pub struct Sizes {
     pub chunks: usize,
 }
 
-/// Rows of so many chunks have memory at a time.
+/// Rows of so many chunks have memory at a time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
 pub const CHUNK_BUFFERS: usize = 2;
 
 impl Sizes {
@@ -137,4 +137,13 @@ pub struct TaskGraph {
     pub phases: Arena<PhaseId, Phase>,
     /// Where the taskflow's name stands.
     pub span: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn kernels_have_memory_for_as_many_chunks() {
+        let header = include_str!("../../../kernels/include/hpmoe/abi.h");
+        assert!(header.contains(&format!("#define HPMOE_CHUNK_BUFFERS {}\n", super::CHUNK_BUFFERS)));
+    }
 }

@@ -1,5 +1,6 @@
 pub const HPMOE_ABI: u32 = 1;
 pub const HPMOE_LINE: u32 = 512;
+pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
 pub const HPMOE_READY_WORD: u32 = 65535;
 pub const HPMOE_FREED_WORD: u32 = 65534;
 pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;

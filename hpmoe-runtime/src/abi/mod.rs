@@ -9,3 +9,6 @@ pub use bindings::*;
 
 /// Counters, ready words and rows of symmetric and workspace buffers lie this many bytes apart.
 pub(crate) const LINE: usize = HPMOE_LINE as usize;
+
+/// Rows of so many chunks have memory at a time.
+pub(crate) const CHUNK_BUFFERS: usize = HPMOE_CHUNK_BUFFERS as usize;

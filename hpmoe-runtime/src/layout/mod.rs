@@ -16,6 +16,7 @@ pub(crate) use plan::Plan;
 use hpmoe_kernels::{Rank, Route};
 
 use crate::KernelTables;
+use crate::abi::CHUNK_BUFFERS;
 use crate::tables::Extent;
 
 /// Most rows of each kind on any rank.
@@ -34,9 +35,6 @@ pub(crate) struct Sizes {
     /// Rows of a chunk received by a rank.
     pub(crate) capacity: usize,
 }
-
-/// Rows of so many chunks have memory at a time.
-pub(crate) const CHUNK_BUFFERS: usize = 2;
 
 impl Sizes {
     /// For a kernel on a number of ranks that divides its experts. Without a given capacity, no load exceeds it: every

@@ -3,8 +3,7 @@
 use hpmoe_kernels::route::by_load;
 use hpmoe_kernels::{Expert, Rank, Route};
 
-use super::CHUNK_BUFFERS;
-use crate::abi::{HpmoeExpert, HpmoePair};
+use crate::abi::{CHUNK_BUFFERS, HpmoeExpert, HpmoePair};
 
 /// The chunks of a route.
 pub(crate) struct Chunks {

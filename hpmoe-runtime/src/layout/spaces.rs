@@ -3,10 +3,9 @@
 use hpmoe_kernels::route::{Pair, as_rows_come};
 use hpmoe_kernels::{Expert, Rank, Ranks, Route};
 
-use super::CHUNK_BUFFERS;
 use crate::abi::{
-    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS,
-    HPMOE_SENDS_ONCE,
+    CHUNK_BUFFERS, HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES,
+    HPMOE_SENDS, HPMOE_SENDS_ONCE,
 };
 use crate::tables::SpaceTable;
 

@@ -15,6 +15,9 @@
  * aligned range of this size are served one after another. */
 #define HPMOE_LINE 512
 
+/* Rows of so many chunks have memory at a time; each later chunk takes that of the one so many before it. */
+#define HPMOE_CHUNK_BUFFERS 2
+
 /* Which tiles an entry runs over. A kernel may cut the tokens of each rank into chunks. "Local expert" counts the experts of
  * one rank once for each chunk, chunk * chunk_experts + expert of the rank; "pair" is peer * local_experts + local expert. */
 enum HpmoeSpaceKind {

@@ -9,9 +9,6 @@ namespace hpmoe {
 // Of KERNEL_TYPE_MIX_AIC_1_2. A matrix core can't ask for it.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
-// Rows of so many chunks have memory at a time.
-constexpr uint32_t CHUNK_BUFFERS = 2;
-
 struct Core {
     HpmoeLaunch launch;
     HpmoeRecord record;
@@ -138,7 +135,7 @@ struct Core {
     // Waits until a rank reads no more what lies where rows of this chunk are to lie: those of the chunk before the last.
     // False: leave at once.
     __aicore__ inline bool AwaitFreed(uint32_t rank, uint32_t chunk) {
-        if (chunk < CHUNK_BUFFERS) {
+        if (chunk < HPMOE_CHUNK_BUFFERS) {
             return true;
         }
         if (freed_chunk != chunk) {
@@ -149,7 +146,7 @@ struct Core {
             return true;
         }
         const uint64_t word = Heap(launch.rank) + launch.freed + rank * HPMOE_LINE;
-        if (!Await(word, HPMOE_FREED_WORD, rank, FreedWord(chunk - CHUNK_BUFFERS + 1))) {
+        if (!Await(word, HPMOE_FREED_WORD, rank, FreedWord(chunk - HPMOE_CHUNK_BUFFERS + 1))) {
             return false;
         }
         freed |= 1ull << rank;
