@@ -3,15 +3,14 @@
 use hpmoe_kernels::{Rank, Route};
 
 use crate::argument::RowKind;
-use crate::layout;
+use crate::layout::Chunks;
 use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError};
 
-/// Whether the route, the arguments and the capacity fit the kernel on all ranks.
+/// Whether the route and the arguments fit the kernel on all ranks.
 pub(crate) fn launch(
     tables: &KernelTables,
     ranks: usize,
-    capacity: usize,
     route: &Route,
     arguments: &[Argument<'_>],
 ) -> Result<(), LaunchError> {
@@ -24,8 +23,14 @@ pub(crate) fn launch(
     for (tensor, number) in tensors() {
         fits_tensor(tensor, &arguments[number], route)?;
     }
-    for rank in route.ranks() {
-        let rows = layout::received(tables, route, rank);
+    Ok(())
+}
+
+/// Whether each rank has room for the rows that it receives.
+pub(crate) fn capacity(chunks: &Chunks<'_>) -> Result<(), LaunchError> {
+    let capacity = chunks.capacity();
+    for rank in chunks.whole().ranks() {
+        let rows = chunks.received(rank);
         if rows > capacity {
             return Err(LaunchError::Capacity { rank: rank.id(), rows, capacity });
         }
@@ -194,7 +199,9 @@ mod tests {
     }
 
     fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
-        let found = schedule(&TABLES, ranks).and_then(|_| launch(&TABLES, ranks, capacity, route, arguments));
+        let found = schedule(&TABLES, ranks)
+            .and_then(|_| launch(&TABLES, ranks, route, arguments))
+            .and_then(|()| super::capacity(&Chunks::new(&TABLES, route, capacity)));
         found.map_err(|error| error.to_string())
     }
 

@@ -23,8 +23,16 @@ const fn tensor(name: &'static str, extent: Extent, memory: Memory, pitch: u32, 
 }
 
 const fn schedule(ranks: u32) -> ScheduleTable {
-    ScheduleTable { ranks, queues: &[(0, 1), (0, 1), (1, 0), (1, 0), (1, 0), (1, 0)], descriptors: &[7; 64] }
+    ScheduleTable { ranks, queues: &[(0, 1), (0, 1), (1, 0), (1, 0), (1, 0), (1, 0)], descriptors: &DESCRIPTOR }
 }
+
+/// Of phase 7, which walks the items of space 0 as their rows come.
+const DESCRIPTOR: [u8; 64] = {
+    let mut bytes = [0; 64];
+    bytes[std::mem::offset_of!(HpmoeDescriptor, phase)] = 7;
+    bytes[std::mem::offset_of!(HpmoeDescriptor, coming)] = 1;
+    bytes
+};
 
 const TENSORS: &[TensorTable] = &[
     tensor("x", Extent::Token, Memory::Argument(0), 16, false),
@@ -98,7 +106,7 @@ unsafe extern "C" fn checking(launch: *mut u8) {
         assert_eq!(array::<u16>(tensors[0], 16)[0], 0x3f80, "x is full of ones");
         assert_eq!(array::<u16>(heap + tensors[2], 1)[0], 0xffff, "memory starts poisoned");
         assert_eq!(array::<u16>(tensors[3], 1)[0], 0xffff, "memory starts poisoned");
-        assert_eq!(array::<HpmoeDescriptor>(launch.descriptors, 1)[0].phase, 0x0707);
+        assert_eq!(array::<HpmoeDescriptor>(launch.descriptors, 1)[0].phase, 7);
         assert_eq!(array::<i32>(launch.order, 2), [[0, 5].as_slice(), [0, 1].as_slice()][rank]);
         let experts: Vec<_> = array::<HpmoeExpert>(launch.experts, 2).iter().map(|e| (e.first, e.rows)).collect();
         assert_eq!(experts, [[(0, 3), (3, 2)], [(0, 1), (1, 2)]][rank]);
@@ -108,7 +116,10 @@ unsafe extern "C" fn checking(launch: *mut u8) {
         // The second tile has one row of rank 1, the first two of rank 0.
         assert_eq!(array::<i32>(spaces[0].coming, 2), [[1, 0], [0, 0]][rank]);
         assert_eq!(array::<u32>(launch.expert_order, 4), [1, 0, 0, 1], "the least loaded expert of each rank first");
-        assert_eq!((spaces[1].peer_items, array::<i32>(spaces[1].first_items, 2)), (0, [0, 1].as_slice()));
+        assert_eq!(
+            (spaces[1].peer_items, spaces[1].coming, array::<i32>(spaces[1].first_items, 2)),
+            (0, 0, &[0, 1][..])
+        );
         // Room for 2 ranks * 8 tokens * 2 experts: 16 full row tiles and one short one for each expert.
         assert_eq!(launch.counter_count, 18);
         assert_eq!(array::<i32>(heap + launch.counters, 2 * 18 * 128)[..4], [0; 4]);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable as _;
-use hpmoe_kernels::{Rank, Route};
+use hpmoe_kernels::Rank;
 
 use super::Options;
 use super::rank::{RankEnd, RankLaunch};
@@ -14,15 +14,18 @@ use super::session::Session;
 use crate::abi::{HPMOE_DONE, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome, Region};
 use crate::layout::plan::row_bytes;
-use crate::layout::tables::{Addresses, Place, RankTables, record_bytes};
-use crate::layout::{Plan, rows_of};
+use crate::layout::tables::{Addresses, Common, Place, RankTables, record_bytes};
+use crate::layout::{Chunks, Plan, rows_of};
 use crate::memory::Arena;
 use crate::report::{self, Site, StuckReport};
 use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
 use crate::{Argument, KernelTables, LaunchError, Report};
 
 /// Route and tensors of one launch.
-pub(super) type Step<'a> = (&'a Route, &'a [Argument<'a>]);
+pub(super) struct Step<'a> {
+    pub(super) chunks: Chunks<'a>,
+    pub(super) arguments: &'a [Argument<'a>],
+}
 
 /// What all ranks of a launch share.
 pub(super) struct Shared<'a> {
@@ -46,7 +49,7 @@ impl<'a> Shared<'a> {
 
     /// Ranks of the group.
     pub(super) fn ranks(&self) -> usize {
-        self.row.first().map_or(0, |(route, _)| route.ranks().count())
+        self.row.first().map_or(0, |step| step.chunks.whole().ranks().count())
     }
 
     /// Which step of the row the launch with that number is.
@@ -91,9 +94,9 @@ pub(super) fn launch(
 fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session) -> Vec<RankLaunch> {
     let Shared { tables, row, options, .. } = *shared;
     let plan = &session.plan;
+    let common = Common::new(tables, schedule, plan, options.time_limit_cycles());
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
-    let limit = options.time_limit_cycles();
-    let step = |rank: Rank, workspace: u64, records: u64, &(route, arguments): &Step<'_>| {
+    let step = |rank: Rank, workspace: u64, records: u64, Step { chunks, arguments }: &Step<'_>| {
         let address = |(tensor, at): (&TensorTable, &usize)| match tensor.memory {
             Memory::Argument(number) => Place::At(arguments[number].parts[rank.id()].address),
             Memory::Shared(number) => Place::OnEach(arguments[number].parts.iter().map(|part| part.address).collect()),
@@ -102,7 +105,7 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
         };
         let tensors: Vec<Place> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
         let addresses = Addresses { peers: &peers, tensors: &tensors, records };
-        RankTables::new(tables, schedule, plan, route, rank, &addresses, limit)
+        RankTables::new(&common, chunks, rank, &addresses)
     };
     let one = |(rank, workspace): (usize, u64)| {
         let rank = Rank::new(rank);
@@ -115,7 +118,8 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
 }
 
 fn memory(shared: &Shared<'_>, session: &Session) -> report::Memory {
-    let Some((route, _)) = shared.row.last() else { return report::Memory::default() };
+    let Some(step) = shared.row.last() else { return report::Memory::default() };
+    let route = step.chunks.whole();
     let of = |tensor: &TensorTable| {
         let bytes = |rank| rows_of(tensor.extent, route, rank) * row_bytes(tensor);
         route.ranks().into_iter().map(bytes).max().unwrap_or(0)

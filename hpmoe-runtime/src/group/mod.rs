@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use hpmoe_kernels::{Ranks, Route};
+use hpmoe_kernels::{Rank, Ranks, Route};
 
-use crate::layout::{Sizes, received};
+use crate::layout::{Chunks, Sizes};
 use crate::{Argument, KernelTables, LaunchError, Report, check};
 use launch::Step;
 use session::Session;
@@ -154,18 +154,22 @@ impl Group {
         let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
         let schedule = check::schedule(tables, self.ranks)?;
         let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
-        for (route, arguments) in row {
-            check::launch(tables, self.ranks, sizes.capacity, route, arguments)?;
+        let mut steps = Vec::with_capacity(row.len());
+        for &(route, arguments) in row {
+            check::launch(tables, self.ranks, route, arguments)?;
+            let chunks = Chunks::new(tables, route, sizes.capacity);
+            check::capacity(&chunks)?;
+            steps.push(Step { chunks, arguments });
         }
         let key = (tables.name, tables.fingerprint);
         // Another capacity needs other memory.
         let mut session = match sessions.remove(&key).filter(|session| session.sizes == sizes) {
             Some(session) => session,
-            None => Session::new(tables, &sizes).map_err(|bytes| no_room(tables, &sizes, bytes, row))?,
+            None => Session::new(tables, &sizes).map_err(|bytes| no_room(tables, &sizes, bytes, &steps))?,
         };
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
-        let report = launch::launch(tables, schedule, row, &self.options, &mut session)?;
+        let report = launch::launch(tables, schedule, &steps, &self.options, &mut session)?;
         sessions.insert(key, session);
         *state = State::Sound(sessions);
         Ok(report)
@@ -173,8 +177,8 @@ impl Group {
 }
 
 fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>]) -> LaunchError {
-    let of = |route: &Route| route.ranks().into_iter().map(|rank| received(tables, route, rank)).max();
-    let received = row.iter().filter_map(|(route, _)| of(route));
+    let ranks = || (0..sizes.ranks).map(Rank::new);
+    let received = row.iter().flat_map(|step| ranks().map(|rank| step.chunks.received(rank)));
     LaunchError::Memory {
         kernel: tables.name,
         bytes,

@@ -26,7 +26,7 @@ pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut R
 }
 
 fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: Rank) -> Vec<Region> {
-    let (route, arguments) = *step;
+    let Step { chunks, arguments } = step;
     let memory = &mut session.ranks[rank.id()];
     let (heap, workspace) = (memory.heap.address(), memory.workspace.address());
     let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
@@ -39,7 +39,7 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
         bytes: row_bytes(tensor)
             * match tensor.memory {
                 Memory::Workspace | Memory::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.extent),
-                _ => rows_of(tensor.extent, route, rank),
+                _ => rows_of(tensor.extent, chunks.whole(), rank),
             },
         rank: number(rank),
         symmetric: matches!(tensor.memory, Memory::Symmetric | Memory::Shared(_)),

@@ -3,6 +3,7 @@
 //! [`Plan`] is the part that stays from launch to launch and is the same on all ranks; [`tables`] makes the part of one
 //! rank and one route.
 
+pub(crate) mod chunks;
 pub(crate) mod counters;
 pub(crate) mod once;
 pub(crate) mod plan;
@@ -10,6 +11,7 @@ pub(crate) mod routing;
 pub(crate) mod spaces;
 pub(crate) mod tables;
 
+pub(crate) use chunks::Chunks;
 pub(crate) use counters::Counters;
 pub(crate) use plan::Plan;
 
@@ -74,14 +76,6 @@ impl Sizes {
             Extent::Expert(height) => self.local_experts * height as usize,
             Extent::Matrix(height) => height as usize,
         }
-    }
-}
-
-/// Most rows of a chunk that a rank receives.
-pub(crate) fn received(tables: &KernelTables, route: &Route, rank: Rank) -> usize {
-    match tables.chunks {
-        1 => route.received(rank),
-        chunks => (0..chunks).map(|chunk| route.chunk(chunk, chunks).received(rank)).max().unwrap_or(0),
     }
 }
 

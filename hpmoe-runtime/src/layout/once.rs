@@ -2,23 +2,19 @@
 
 use hpmoe_kernels::{Rank, Route};
 
-use super::routing::word;
+use super::routing::{expert, pair};
 use crate::abi::{HpmoeExpert, HpmoePair};
 
 /// Rows of each of the rank's experts.
 pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
-    let first = |e| word(route.pair_once(Rank::new(0), e).base);
-    route.experts_of(rank).map(|e| HpmoeExpert { first: first(e), rows: word(route.expert_rows_once(e)) }).collect()
+    let of = |e| expert(route.pair_once(Rank::new(0), e), 0, route.expert_rows_once(e));
+    route.experts_of(rank).map(of).collect()
 }
 
 /// What the rank sends, by owner and its expert. The list of its slots stands behind that of all.
 pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
     let behind = route.order(rank).len();
-    let pair = |e| {
-        let pair = route.pair_once(rank, e);
-        HpmoePair { rows: word(pair.rows), at: word(pair.at), base: word(pair.base), order: word(behind + pair.order) }
-    };
-    route.experts().map(pair).collect()
+    route.experts().map(|e| pair(route.pair_once(rank, e), 0, behind)).collect()
 }
 
 #[cfg(test)]

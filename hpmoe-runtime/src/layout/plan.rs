@@ -11,8 +11,6 @@ use crate::tables::{Memory, TensorTable};
 pub(crate) struct Plan {
     /// Of each tensor, in the workspace or the heap; zero for arguments.
     pub(crate) tensors: Vec<usize>,
-    /// Most rows of a chunk that a rank receives.
-    pub(crate) capacity: usize,
     /// Counters of a set.
     pub(crate) counters: Counters,
     /// Two sets of counters, in the heap.
@@ -47,10 +45,8 @@ impl Plan {
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
         let abort_at = heap.take(LINE);
-        let capacity = sizes.capacity;
         Self {
             tensors,
-            capacity,
             counters,
             counters_at,
             ready_at,

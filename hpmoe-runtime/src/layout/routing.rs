@@ -1,115 +1,89 @@
 //! A route as one rank's kernel reads it.
 
-use hpmoe_kernels::route::by_load;
-use hpmoe_kernels::{Expert, Rank, Route};
+use hpmoe_kernels::route::Pair;
+use hpmoe_kernels::{Rank, Route};
 
-use crate::abi::{CHUNK_BUFFERS, HpmoeExpert, HpmoePair};
-
-/// The chunks of a route.
-pub(crate) struct Chunks {
-    routes: Vec<Route>,
-    /// Most rows of a chunk that a rank receives.
-    capacity: usize,
-}
-
-impl Chunks {
-    pub(crate) fn new(route: &Route, count: usize, capacity: usize) -> Self {
-        let routes = match count {
-            1 => vec![route.clone()],
-            _ => (0..count).map(|chunk| route.chunk(chunk, count)).collect(),
-        };
-        Self { routes, capacity }
-    }
-
-    /// In order.
-    pub(crate) fn routes(&self) -> &[Route] {
-        &self.routes
-    }
-
-    /// Each chunk with the row where its memory begins.
-    fn halves(&self) -> impl Iterator<Item = (usize, &Route)> {
-        let half = |(chunk, route)| (chunk % CHUNK_BUFFERS * self.capacity, route);
-        self.routes.iter().enumerate().map(half)
-    }
-}
+use super::Chunks;
+use crate::abi::{HpmoeExpert, HpmoePair};
 
 /// Rows of each of the rank's experts, chunk by chunk.
-pub(crate) fn experts(chunks: &Chunks, rank: Rank) -> Vec<HpmoeExpert> {
+pub(crate) fn experts(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
     let of_chunk = |(half, route): (usize, &Route)| -> Vec<HpmoeExpert> {
-        let first = |e| half + route.pair(Rank::new(0), e).base;
-        let expert = |e| HpmoeExpert { first: word(first(e)), rows: word(route.expert_rows(e)) };
-        route.experts_of(rank).map(expert).collect()
+        let of = |e| expert(route.pair(Rank::new(0), e), half, route.expert_rows(e));
+        route.experts_of(rank).map(of).collect()
     };
     chunks.halves().flat_map(of_chunk).collect()
 }
 
-/// By rank: its experts in the order in which queues have them, chunk by chunk.
-pub(crate) fn expert_orders(chunks: &[Route], loads: bool) -> Vec<Vec<usize>> {
-    let of_rank = |rank| {
-        let of_chunk = |route: &Route| route.experts_of(rank).map(|e| route.expert_rows(e)).collect::<Vec<_>>();
-        let rows: Vec<usize> = chunks.iter().flat_map(of_chunk).collect();
-        if loads { by_load(&rows, chunks.len()) } else { (0..rows.len()).collect() }
-    };
-    chunks[0].ranks().into_iter().map(of_rank).collect()
-}
-
 /// What the rank sends, by owner, chunk and expert of the owner.
-pub(crate) fn sends(chunks: &Chunks, rank: Rank) -> Vec<HpmoePair> {
+pub(crate) fn sends(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let before = |before: &mut usize, route: &Route| {
         let order = *before;
         *before += route.order(rank).len();
         Some(order)
     };
-    let orders: Vec<usize> = chunks.routes.iter().scan(0, before).collect();
+    let orders: Vec<usize> = chunks.routes().iter().scan(0, before).collect();
     let to = |owner: Rank| {
-        let of_chunk = move |((half, route), order): ((usize, &Route), &usize)| -> Vec<HpmoePair> {
-            let place = |e| word(order + route.pair(rank, e).order);
-            route.experts_of(owner).map(|e| HpmoePair { order: place(e), ..pair((half, route), rank, e) }).collect()
+        let of_chunk = move |((half, route), &order): ((usize, &Route), &usize)| -> Vec<HpmoePair> {
+            route.experts_of(owner).map(|e| pair(route.pair(rank, e), half, order)).collect()
         };
         chunks.halves().zip(&orders).flat_map(of_chunk).collect::<Vec<_>>()
     };
-    chunks.routes[0].ranks().into_iter().flat_map(to).collect()
+    chunks.routes()[0].ranks().into_iter().flat_map(to).collect()
 }
 
 /// What the rank receives, by source, chunk and own expert.
-pub(crate) fn arrivals(chunks: &Chunks, rank: Rank) -> Vec<HpmoePair> {
+pub(crate) fn arrivals(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let from = |source| {
         let of_chunk = move |(half, route): (usize, &Route)| -> Vec<HpmoePair> {
-            route.experts_of(rank).map(|e| pair((half, route), source, e)).collect()
+            let of = |e| HpmoePair { order: 0, ..pair(route.pair(source, e), half, 0) };
+            route.experts_of(rank).map(of).collect()
         };
         chunks.halves().flat_map(of_chunk).collect::<Vec<_>>()
     };
-    chunks.routes[0].ranks().into_iter().flat_map(from).collect()
+    chunks.routes()[0].ranks().into_iter().flat_map(from).collect()
 }
 
 /// Slots of the rank by expert, chunk after chunk, counted from the first of the chunk.
-pub(crate) fn order(chunks: &Chunks, rank: Rank) -> Vec<i32> {
+pub(crate) fn order(chunks: &Chunks<'_>, rank: Rank) -> Vec<i32> {
     let of_chunk = |route: &Route| -> Vec<i32> {
         let first = word(route.first_token(rank) * route.top_k());
         route.order(rank).iter().map(|slot| slot - first).collect()
     };
-    chunks.routes.iter().flat_map(of_chunk).collect()
+    chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
-fn pair((half, route): (usize, &Route), source: Rank, expert: Expert) -> HpmoePair {
-    let pair = route.pair(source, expert);
-    HpmoePair { rows: word(pair.rows), at: word(pair.at), base: word(half + pair.base), order: 0 }
+/// A pair as kernels read it: `before` rows are in memory before those of its route, `sent` slots in the sender's list.
+pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
+    HpmoePair {
+        rows: word(pair.rows),
+        at: word(pair.at),
+        base: word(before + pair.base),
+        order: word(sent + pair.order),
+    }
+}
+
+/// An expert as kernels read it, by any pair of it: `before` rows are in memory before those of its route.
+pub(super) fn expert(pair: Pair, before: usize, rows: usize) -> HpmoeExpert {
+    HpmoeExpert { first: word(before + pair.base), rows: word(rows) }
 }
 
 /// A row number as kernels read it.
-pub(super) fn word(rows: usize) -> i32 {
+fn word(rows: usize) -> i32 {
     i32::try_from(rows).expect("a route numbers rows by i32")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::route;
+    use crate::KernelTables;
+    use crate::testing::{TABLES, route};
 
     #[test]
     fn pairs_lie_by_peer_and_expert() {
         // Rank 0 sends to experts 0, 1 | 1, 3; rank 1 to 2, 1.
-        let route = Chunks::new(&route(&[&[0, 1, 1, 3], &[2, 1]], 4), 1, 4);
+        let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
+        let route = Chunks::new(&TABLES, &route, 4);
         let numbers = |pairs: Vec<HpmoePair>| -> Vec<[i32; 4]> {
             pairs.iter().map(|p| [p.rows, p.at, p.base, p.order]).collect()
         };
@@ -124,8 +98,10 @@ mod tests {
     #[test]
     fn chunks_lie_in_two_halves() {
         // Of three chunks with one token of each rank; rank 1 has none in the last two.
-        let route = Chunks::new(&route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4), 3, 10);
+        let route = route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4);
+        let route = Chunks::new(&KernelTables { chunks: 3, ..TABLES }, &route, 10);
         let (zero, one) = (Rank::new(0), Rank::new(1));
+        assert_eq!([zero, one].map(|rank| route.received(rank)), [3, 1]);
         let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();
         assert_eq!(rows, [(0, 1), (1, 2), (10, 0), (10, 1), (0, 1), (1, 0)]);
         let numbers: Vec<_> = sends(&route, zero).iter().map(|p| (p.rows, p.base, p.order)).collect();

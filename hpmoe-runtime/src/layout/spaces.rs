@@ -18,8 +18,6 @@ pub(crate) struct Extents {
     pub(crate) peer_items: Vec<i32>,
     /// Items before each group, when groups are counted as queues have the experts, and for each from peer to peer.
     pub(crate) counted: Vec<i32>,
-    /// For row tiles: items of each group in the order in which their rows come. Otherwise empty.
-    pub(crate) coming: Vec<i32>,
 }
 
 /// The extents of a space on `rank`, for the chunks of a route; `orders`: each rank's experts as queues have them.
@@ -37,14 +35,7 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
     let ranks = || route.ranks().into_iter();
     let groups = route.local_experts() * chunks.len();
     match space.kind {
-        HPMOE_ROW_TILES => {
-            let of_chunk =
-                |route: &Route| route.experts_of(rank).flat_map(|e| coming(route, rank, e, height)).collect::<Vec<_>>();
-            Extents {
-                coming: chunks.iter().flat_map(of_chunk).collect(),
-                ..tiles(route.ranks(), rank, row_tiles).counted(&orders[rank.id()])
-            }
-        }
+        HPMOE_ROW_TILES => tiles(route.ranks(), rank, row_tiles).counted(&orders[rank.id()]),
         // Chunks send each (token, k).
         HPMOE_ONCE_TILES => tiles(route.ranks(), rank, |owner| {
             route.experts_of(owner).map(|e| route.expert_rows_once(e).div_ceil(height)).collect()
@@ -79,7 +70,7 @@ fn tiles(ranks: Ranks, rank: Rank, of: impl Fn(Rank) -> Vec<usize>) -> Extents {
 fn plain(items: impl Iterator<Item = usize>) -> Extents {
     let first_items = firsts(items);
     let counted = first_items[..first_items.len() - 1].to_vec();
-    Extents { first_items, peer_items: Vec::new(), counted, coming: Vec::new() }
+    Extents { first_items, peer_items: Vec::new(), counted }
 }
 
 impl Extents {
@@ -102,11 +93,15 @@ fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     (0..local).flat_map(peers).collect()
 }
 
-/// Row tiles of an own expert as their rows come.
-fn coming(route: &Route, rank: Rank, e: Expert, height: usize) -> impl Iterator<Item = i32> + use<> {
-    let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
-    let tiles = as_rows_come(&rows, rank.id(), height);
-    tiles.into_iter().map(|tile| i32::try_from(tile).expect("there are no more items than rows"))
+/// Row tiles of each of the rank's experts, chunk by chunk, as their rows come.
+pub(crate) fn coming(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Vec<i32> {
+    let of_expert = |(route, e): (&Route, Expert)| {
+        let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
+        as_rows_come(&rows, rank.id(), space.height as usize)
+    };
+    let experts = chunks.iter().flat_map(|route| route.experts_of(rank).map(move |e| (route, e)));
+    let tiles = experts.flat_map(of_expert);
+    tiles.map(|tile| i32::try_from(tile).expect("there are no more items than rows")).collect()
 }
 
 /// The sums before each item, then the sum of all.
@@ -128,7 +123,7 @@ fn pieces(pair: Pair, height: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::routing::expert_orders;
+    use crate::layout::chunks::expert_orders;
     use crate::testing::route;
 
     fn on_rank_0(kind: u32, route: &Route) -> Extents {
@@ -142,7 +137,8 @@ mod tests {
         let tiles = on_rank_0(HPMOE_ROW_TILES, &route);
         assert_eq!((tiles.first_items, tiles.peer_items), (vec![0, 1, 4], vec![0, 1, 0, 1]));
         // Expert 0 has one tile. Expert 1 has three rows of rank 0, then two of rank 1.
-        assert_eq!(tiles.coming, [0, 0, 2, 1]);
+        let space = SpaceTable { kind: HPMOE_ROW_TILES, height: 2 };
+        assert_eq!(coming(&space, std::slice::from_ref(&route), Rank::new(0)), [0, 0, 2, 1]);
         let from_loops = |pieces: Vec<usize>| firsts(pieces.into_iter());
         assert_eq!(
             on_rank_0(HPMOE_SENDS, &route).first_items,

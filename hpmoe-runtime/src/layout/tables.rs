@@ -1,12 +1,12 @@
 //! The tables that one rank's kernel reads, in memory.
 
 use bytemuck::{Pod, Zeroable};
-use hpmoe_kernels::{Rank, Route};
+use hpmoe_kernels::Rank;
 
-use super::routing::Chunks;
-use super::{Plan, once, routing, spaces};
+use super::spaces::Extents;
+use super::{Chunks, Plan, once, routing, spaces};
 use crate::KernelTables;
-use crate::abi::{HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
 use crate::memory::Arena;
 use crate::tables::{Extent, ScheduleTable, SpaceTable};
 
@@ -15,6 +15,31 @@ pub(crate) struct RankTables {
     arenas: Vec<(&'static str, Arena)>,
     launch: HpmoeLaunch,
     launch_arena: Arena,
+}
+
+/// What the tables of all ranks and launches have alike.
+pub(crate) struct Common<'a> {
+    tables: &'a KernelTables,
+    schedule: &'a ScheduleTable,
+    plan: &'a Plan,
+    /// By space: whether some entry walks its items as their rows come.
+    coming: Vec<bool>,
+    /// Cycles that a wait may take.
+    time_limit: u64,
+}
+
+impl<'a> Common<'a> {
+    /// A wait may take `time_limit` cycles.
+    pub(crate) fn new(tables: &'a KernelTables, schedule: &'a ScheduleTable, plan: &'a Plan, time_limit: u64) -> Self {
+        let mut coming = vec![false; tables.spaces.len()];
+        for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
+            let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
+            if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.coming != 0 {
+                coming[usize::from(entry.space)] = true;
+            }
+        }
+        Self { tables, schedule, plan, coming, time_limit }
+    }
 }
 
 /// Addresses that one rank's tables refer to.
@@ -36,17 +61,10 @@ pub(crate) enum Place {
 }
 
 impl RankTables {
-    /// For one rank, route and schedule. A wait may take `time_limit` cycles. The number of the launch is set by
-    /// [`number`](Self::number).
-    pub(crate) fn new(
-        tables: &KernelTables,
-        schedule: &ScheduleTable,
-        plan: &Plan,
-        route: &Route,
-        rank: Rank,
-        addresses: &Addresses<'_>,
-        time_limit: u64,
-    ) -> Self {
+    /// For one rank and route. The number of the launch is set by [`number`](Self::number).
+    pub(crate) fn new(common: &Common<'_>, chunks: &Chunks<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
+        let Common { tables, schedule, plan, time_limit, .. } = *common;
+        let route = chunks.whole();
         let mut arenas = Arenas::default();
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
         let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
@@ -55,13 +73,16 @@ impl RankTables {
             Place::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
-        let chunks = Chunks::new(route, tables.chunks, plan.capacity);
-        let orders = routing::expert_orders(chunks.routes(), tables.by_load);
-        let spaces: Vec<HpmoeSpace> =
-            tables.spaces.iter().map(|space| arenas.space(space, chunks.routes(), rank, &orders)).collect();
-        let expert_order: Vec<u32> = orders.concat().into_iter().map(small).collect();
-        let (mut experts, mut sends) = (routing::experts(&chunks, rank), routing::sends(&chunks, rank));
-        let mut order = routing::order(&chunks, rank);
+        let extents = |space| spaces::extents(space, chunks.routes(), rank, chunks.orders());
+        let extents: Vec<Extents> = tables.spaces.iter().map(extents).collect();
+        let space = |((space, extents), &coming): ((&SpaceTable, &Extents), &bool)| {
+            let coming = if coming { spaces::coming(space, chunks.routes(), rank) } else { Vec::new() };
+            arenas.space(space, extents, &coming)
+        };
+        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().zip(&extents).zip(&common.coming).map(space).collect();
+        let expert_order: Vec<u32> = chunks.orders().iter().flatten().copied().map(small).collect();
+        let (mut experts, mut sends) = (routing::experts(chunks, rank), routing::sends(chunks, rank));
+        let mut order = routing::order(chunks, rank);
         let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == Extent::Once);
         if sends_once {
             experts.extend(once::experts(route, rank));
@@ -76,10 +97,10 @@ impl RankTables {
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
-            starts: arenas.add("starts", &starts(tables, chunks.routes(), rank, &orders)),
+            starts: arenas.add("starts", &starts(tables, &extents)),
             experts: arenas.add("experts", &experts),
             sends: arenas.add("sends", &sends),
-            arrivals: arenas.add("arrivals", &routing::arrivals(&chunks, rank)),
+            arrivals: arenas.add("arrivals", &routing::arrivals(chunks, rank)),
             order: arenas.add("order", &order),
             expert_order: arenas.add("order of experts", &expert_order),
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
@@ -138,11 +159,10 @@ impl Arenas {
         address
     }
 
-    fn space(&mut self, space: &SpaceTable, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> HpmoeSpace {
-        let extents = spaces::extents(space, chunks, rank, orders);
+    fn space(&mut self, space: &SpaceTable, extents: &Extents, coming: &[i32]) -> HpmoeSpace {
         let mut tiles_only = |name, items: &[i32]| if items.is_empty() { 0 } else { self.add(name, items) };
         let peer_items = tiles_only("items of peers", &extents.peer_items);
-        let coming = tiles_only("items as rows come", &extents.coming);
+        let coming = tiles_only("items as rows come", coming);
         HpmoeSpace {
             first_items: self.add("items", &extents.first_items),
             peer_items,
@@ -155,11 +175,8 @@ impl Arenas {
 }
 
 /// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
-fn starts(tables: &KernelTables, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> Vec<u32> {
-    let items = |space: u32| {
-        let extents = spaces::extents(&tables.spaces[space as usize], chunks, rank, orders);
-        extents.first_items.last().map_or(0, |&all| all.unsigned_abs())
-    };
+fn starts(tables: &KernelTables, extents: &[Extents]) -> Vec<u32> {
+    let items = |space: u32| extents[space as usize].first_items.last().map_or(0, |&all| all.unsigned_abs());
     let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);
     tables.phases.iter().map(|phase| phase.starts.iter().map(start).fold(0, u32::wrapping_add)).collect()
 }

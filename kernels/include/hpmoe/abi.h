@@ -82,7 +82,8 @@ struct HpmoeSpace {
     uint64_t peer_items;  /* .._TILES:  GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
     uint64_t counted;     /* GM int32[groups]: items before each group, in expert_order and then from peer to peer;
                              CHUNKS: zeros, so that one core has them all                                            */
-    uint64_t coming;      /* ROW_TILES: GM int32[items]: items of each group in the order in which rows come, else zero */
+    uint64_t coming;      /* ROW_TILES: GM int32[items]: items of each group in the order in which rows come; zero
+                             where no entry walks so, and else                                                       */
     uint32_t kind;        /* HpmoeSpaceKind                                                                          */
     uint32_t height;      /* most rows of an item                                                                    */
 };
