@@ -6,6 +6,7 @@ use hpmoe_runtime::prelude::*;
 #[megakernel]
 pub mod products {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::weight_grad_onto;
 
     /// Two tiles and a half.
     pub const HIDDEN: usize = 40;
@@ -51,11 +52,6 @@ pub mod products {
         narrow.store(y.t_matmul(x));
     }
 
-    #[aic_task]
-    pub fn contract_onto(x: &Tile<bf16, RAGGED, TILE>, y: &Tile<bf16, RAGGED, TILE>, w: &mut Tile<f32, TILE, TILE>) {
-        w.accumulate(x.t_matmul(y));
-    }
-
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -86,7 +82,7 @@ pub mod products {
             for e in route.experts_of(r) {
                 for m in 0..HIDDEN.div_ceil(TILE) {
                     for n in 0..HIDDEN.div_ceil(TILE) {
-                        contract_onto(
+                        weight_grad_onto::<TILE, TILE>(
                             &recv[r].expert(e).cols(m),
                             &recv[r].expert(e).cols(n),
                             &mut sum[r].expert(e).tile(m).cols(n),
