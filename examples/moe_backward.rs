@@ -3,13 +3,15 @@
 
 mod support;
 
-use clap::Parser as _;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
-use support::compare::Comparison;
-use support::gradients::{Gradients, Named};
+use support::example::sizes;
+use support::found;
+use support::gradients::Gradients;
 use support::layer::Layer;
 use support::options::Options;
+use support::program;
+use support::tensors::{Tensors, by_slot};
 
 /// The layer with what a training step needs: a forward pass that saves, and three backward passes that differ in what
 /// was saved.
@@ -476,23 +478,13 @@ pub mod moe_train {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main(run)
 }
 
 /// Runs both passes and prints what came of them; whether they are right.
 fn run(options: &Options) -> Result<bool, String> {
-    let bytes = match &options.data {
-        Some(path) => std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))?,
-        None => include_bytes!("data/deepseek_skewed.safetensors").to_vec(),
-    };
-    let (layer, gradients) = (Layer::parse(&bytes)?, Gradients::parse(&bytes)?);
+    let file = options.data.as_deref();
+    let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
     let step = Step::of(&layer, &gradients, Ranks::new(options.ranks))?;
     println!("{}\n", moe_train::forward::summary(options.ranks).unwrap_or_default());
 
@@ -508,13 +500,13 @@ fn run(options: &Options) -> Result<bool, String> {
         let (found, report) = step.launch_backward(&group, &saved, choice).map_err(|error| error.to_string())?;
         let equal = found == expected;
         let compared = found.compare(&gradients);
-        println!("{report}\n");
-        print_gradients(&compared, equal);
-        good &= equal && compared.iter().all(|(_, comparison)| comparison.is_good());
+        println!("{report}\n\n{compared}");
+        println!("  beside the reference: {}\n", if equal { "equal bit for bit" } else { "DIFFERENT" });
+        good &= equal && compared.is_good();
         last = Some((compared, equal, report));
     }
     if let (true, Some((compared, equal, report))) = (options.json, last) {
-        println!("{}", json(&compared, equal && saved == reference_saved, &report));
+        println!("{}", compared.json(equal && saved == reference_saved, &report));
     }
     Ok(good)
 }
@@ -563,211 +555,92 @@ impl PartialEq for Saved {
 }
 
 /// What the backward pass finds.
-struct Found {
-    dx: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
-    dweights: PerRank<Slots<f32, 1>>,
-    dgate: PerRank<Experts<f32, { moe_train::INTER }, { moe_train::HIDDEN }>>,
-    dup: PerRank<Experts<f32, { moe_train::INTER }, { moe_train::HIDDEN }>>,
-    ddown: PerRank<Experts<f32, { moe_train::HIDDEN }, { moe_train::INTER }>>,
-}
-
-impl Found {
-    fn all(&self) -> [Vec<f32>; 4] {
-        let gate = self.dgate.iter().map(Experts::to_vec);
-        let size = moe_train::INTER * moe_train::HIDDEN;
-        let both = gate.zip(self.dup.iter().map(Experts::to_vec)).flat_map(|(gate, up)| {
-            let experts = gate.chunks(size).zip(up.chunks(size));
-            experts.flat_map(|(gate, up)| [gate, up].concat()).collect::<Vec<_>>()
-        });
-        [
-            self.dx.iter().flat_map(Tensor::to_f32).collect(),
-            self.dweights.iter().flat_map(Slots::to_vec).collect(),
-            both.collect(),
-            self.ddown.iter().flat_map(Experts::to_vec).collect(),
-        ]
-    }
-
-    fn compare(&self, expected: &Gradients) -> Vec<Named> {
-        let names = ["grad_hidden_states", "grad_topk_weights", "grad_gate_up_proj", "grad_down_proj"];
-        let wanted = [&expected.hidden_states, &expected.topk_weights, &expected.gate_up_proj, &expected.down_proj];
-        let found = self.all();
-        names.into_iter().zip(found.iter().zip(wanted)).map(|(name, (a, b))| (name, Comparison::of(a, b))).collect()
-    }
-}
-
-impl PartialEq for Found {
-    fn eq(&self, other: &Self) -> bool {
-        self.all() == other.all()
-    }
-}
+type Found = found::Found<{ moe_train::HIDDEN }, { moe_train::INTER }>;
 
 /// The tensors of a training step, cut for the ranks.
 struct Step {
-    ep: Ranks,
-    route: Route,
-    x: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
+    layer: Tensors<{ moe_train::HIDDEN }, { moe_train::INTER }, { moe_train::TOP_K }>,
     dy: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
-    weights: PerRank<Tensor<f32, { moe_train::TOP_K }>>,
     slot_weights: PerRank<Slots<f32, 1>>,
-    gate: PerRank<Experts<bf16, { moe_train::INTER }, { moe_train::HIDDEN }>>,
-    up: PerRank<Experts<bf16, { moe_train::INTER }, { moe_train::HIDDEN }>>,
-    down: PerRank<Experts<bf16, { moe_train::HIDDEN }, { moe_train::INTER }>>,
 }
 
 impl Step {
     fn of(layer: &Layer, gradients: &Gradients, ep: Ranks) -> Result<Self, String> {
-        use moe_train::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
-        let fits = (layer.hidden, layer.inter, layer.experts, layer.top_k) == (HIDDEN, INTER, EXPERTS, TOP_K);
-        if !fits || layer.tokens > TOKENS {
-            return Err(format!(
-                "this layer is of another size than the kernel (HIDDEN={HIDDEN},INTER={INTER},EXPERTS={EXPERTS},\
-                 TOP_K={TOP_K},TOKENS={TOKENS})\nhelp: build for it: HPMOE_SET=\"{}\" cargo run --release --example \
-                 moe_backward -- …",
-                layer.settings()
-            ));
-        }
-        if ep.count() == 0 || !EXPERTS.is_multiple_of(ep.count()) {
-            return Err(format!(
-                "{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors",
-                ep.count()
-            ));
-        }
-        let ids: PerRank<Tensor<i32, TOP_K>> = layer.by_tokens(ep, &layer.topk_ids);
-        let route = Route::new(ep, EXPERTS, &ids).map_err(|error| error.to_string())?;
-        let weights: PerRank<Tensor<f32, TOP_K>> = layer.by_tokens(ep, &layer.topk_weights);
-        let mut slot_weights = PerRank::slots(ep, &route);
-        for rank in ep {
-            slot_weights[rank].copy_from(&weights[rank].to_vec());
-        }
-        Ok(Self {
-            ep,
-            route,
-            x: layer.by_tokens(ep, &layer.hidden_states),
-            dy: layer.by_tokens(ep, &gradients.output),
-            weights,
-            slot_weights,
-            gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, 0),
-            up: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, INTER),
-            down: layer.by_experts(ep, &layer.down_proj, HIDDEN, 0),
-        })
+        let tensors = Tensors::of(layer, ep, &sizes!(moe_train))?;
+        let slot_weights = by_slot(ep, &tensors.route, &tensors.weights);
+        Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), slot_weights })
     }
 
     fn nothing_saved(&self) -> Saved {
-        let (ep, route) = (self.ep, &self.route);
+        let Tensors { ep, route, .. } = &self.layer;
         Saved {
-            recv: PerRank::symmetric(ep, route),
-            g: PerRank::ragged(ep, route),
-            u: PerRank::ragged(ep, route),
-            h: PerRank::ragged(ep, route),
-            y: PerRank::from_fn(ep, |rank| Tensor::zeros(self.x[rank].row_count())),
+            recv: PerRank::symmetric(*ep, route),
+            g: PerRank::ragged(*ep, route),
+            u: PerRank::ragged(*ep, route),
+            h: PerRank::ragged(*ep, route),
+            y: self.layer.output(),
         }
     }
 
     fn nothing_found(&self) -> Found {
-        let (ep, route) = (self.ep, &self.route);
-        Found {
-            dx: PerRank::from_fn(ep, |rank| Tensor::zeros(self.x[rank].row_count())),
-            dweights: PerRank::slots(ep, route),
-            dgate: PerRank::experts(ep, route),
-            dup: PerRank::experts(ep, route),
-            ddown: PerRank::experts(ep, route),
-        }
+        Found::nothing(self.layer.ep, &self.layer.route, &self.layer.x)
     }
 
     /// Task after task, as an ordinary function.
     fn forward(&self) -> Saved {
-        let mut s = self.nothing_saved();
-        let Self { ep, route, x, weights, gate, up, down, .. } = self;
-        moe_train::forward(*ep, route, x, weights, gate, up, down, &mut s.recv, &mut s.g, &mut s.u, &mut s.h, &mut s.y);
-        s
+        let mut saved = self.nothing_saved();
+        let Tensors { ep, route, x, weights, gate, up, down } = &self.layer;
+        let Saved { recv, g, u, h, y } = &mut saved;
+        moe_train::forward(*ep, route, x, weights, gate, up, down, recv, g, u, h, y);
+        saved
     }
 
     /// As a megakernel on every rank.
     fn launch_forward(&self, group: &Group) -> Result<(Saved, Report), LaunchError> {
-        let mut s = self.nothing_saved();
-        let Self { route, x, weights, gate, up, down, .. } = self;
-        let report = moe_train::forward::launch(
-            group,
-            route,
-            x,
-            weights,
-            gate,
-            up,
-            down,
-            &mut s.recv,
-            &mut s.g,
-            &mut s.u,
-            &mut s.h,
-            &mut s.y,
-        )?;
-        Ok((s, report))
+        let mut saved = self.nothing_saved();
+        let Tensors { route, x, weights, gate, up, down, .. } = &self.layer;
+        let Saved { recv, g, u, h, y } = &mut saved;
+        let report = moe_train::forward::launch(group, route, x, weights, gate, up, down, recv, g, u, h, y)?;
+        Ok((saved, report))
     }
 
     /// Task after task, as an ordinary function.
-    fn backward(&self, s: &Saved, choice: Choice) -> Found {
-        let mut f = self.nothing_found();
-        let Self { ep, route, x, dy, slot_weights: w, gate, up, down, .. } = self;
-        let Found { dx, dweights, dgate, dup, ddown } = &mut f;
+    fn backward(&self, saved: &Saved, choice: Choice) -> Found {
+        let mut found = self.nothing_found();
+        let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, slot_weights: w } = self;
+        let Saved { recv, g, u, h, .. } = saved;
+        let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         match choice {
-            Choice::Activation => moe_train::backward(
-                *ep, route, dy, w, gate, up, down, &s.recv, &s.g, &s.u, &s.h, dx, dweights, dgate, dup, ddown,
-            ),
+            Choice::Activation => {
+                moe_train::backward(*ep, route, dy, w, gate, up, down, recv, g, u, h, dx, dweights, dgate, dup, ddown)
+            }
             Choice::Projections => moe_train::backward_recomputing(
-                *ep, route, dy, w, gate, up, down, &s.recv, &s.g, &s.u, dx, dweights, dgate, dup, ddown,
+                *ep, route, dy, w, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown,
             ),
             Choice::Least => moe_train::backward_dispatching(
-                *ep, route, x, dy, w, gate, up, down, &s.g, &s.u, dx, dweights, dgate, dup, ddown,
+                *ep, route, x, dy, w, gate, up, down, g, u, dx, dweights, dgate, dup, ddown,
             ),
         }
-        f
+        found
     }
 
     /// As a megakernel on every rank.
-    fn launch_backward(&self, group: &Group, s: &Saved, choice: Choice) -> Result<(Found, Report), LaunchError> {
-        let mut f = self.nothing_found();
-        let Self { route, x, dy, slot_weights: w, gate, up, down, .. } = self;
-        let Found { dx, dweights, dgate, dup, ddown } = &mut f;
+    fn launch_backward(&self, group: &Group, saved: &Saved, choice: Choice) -> Result<(Found, Report), LaunchError> {
+        let mut found = self.nothing_found();
+        let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, slot_weights: w } = self;
+        let Saved { recv, g, u, h, .. } = saved;
+        let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         let report = match choice {
             Choice::Activation => moe_train::backward::launch(
-                group, route, dy, w, gate, up, down, &s.recv, &s.g, &s.u, &s.h, dx, dweights, dgate, dup, ddown,
+                group, route, dy, w, gate, up, down, recv, g, u, h, dx, dweights, dgate, dup, ddown,
             ),
             Choice::Projections => moe_train::backward_recomputing::launch(
-                group, route, dy, w, gate, up, down, &s.recv, &s.g, &s.u, dx, dweights, dgate, dup, ddown,
+                group, route, dy, w, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown,
             ),
             Choice::Least => moe_train::backward_dispatching::launch(
-                group, route, x, dy, w, gate, up, down, &s.g, &s.u, dx, dweights, dgate, dup, ddown,
+                group, route, x, dy, w, gate, up, down, g, u, dx, dweights, dgate, dup, ddown,
             ),
         }?;
-        Ok((f, report))
+        Ok((found, report))
     }
-}
-
-fn print_gradients(compared: &[Named], equal: bool) {
-    println!("gradients, beside the oracle's");
-    for (name, comparison) in compared {
-        println!(
-            "  {name:<20} relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
-            comparison.relative_l2,
-            comparison.max_error,
-            if comparison.is_good() { "good" } else { "BAD" }
-        );
-    }
-    println!("  beside the reference: {}\n", if equal { "equal bit for bit" } else { "DIFFERENT" });
-}
-
-fn json(compared: &[Named], equal: bool, report: &Report) -> serde_json::Value {
-    let gradients = compared.iter().map(|(name, comparison)| {
-        let figures = serde_json::json!({
-            "relative_l2": comparison.relative_l2,
-            "max_error": comparison.max_error,
-        });
-        ((*name).to_owned(), figures)
-    });
-    serde_json::json!({
-        "gradients": serde_json::Value::Object(gradients.collect()),
-        "bitwise_equal": equal,
-        "ranks": report.ranks,
-        "empty_tasks": report.empty_tasks,
-        "workspace_bytes": report.workspace_bytes,
-    })
 }

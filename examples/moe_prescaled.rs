@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
 use support::layer::Layer;
-use support::tensors::{Tensors, numbers};
+use support::tensors::{Tensors, by_slot, numbers};
 
 /// The layer: dispatch of rows and weights, gate and up projections, SwiGLU of weighted rows, down projection, return, sum over
 /// k.
@@ -139,10 +139,7 @@ impl Example for Prescaled {
 
     fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
         let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
-        let mut weights = PerRank::slots::<f32, 1>(ep, &routed.route);
-        for rank in ep {
-            weights[rank].copy_from(&routed.weights[rank].to_vec());
-        }
+        let weights = by_slot(ep, &routed.route, &routed.weights);
         Ok(Self { routed, weights })
     }
 

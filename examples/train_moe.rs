@@ -7,8 +7,12 @@ use clap::Parser;
 use hpmoe_runtime::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
+use support::example::sizes;
+use support::found::Found;
+use support::program;
 use support::router::Router;
 use support::synthetic::Teacher;
+use support::tensors::by_slot;
 use trained::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
 
 /// The layer, forward and backward.
@@ -264,28 +268,16 @@ struct Options {
 const RATE: f32 = 0.3;
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main(run)
 }
 
 /// Trains both and compares them after every step; whether they stayed equal and the loss fell.
 fn run(options: &Options) -> Result<bool, String> {
-    if options.ranks == 0 || !EXPERTS.is_multiple_of(options.ranks) {
-        return Err(format!(
-            "{} ranks don't divide {EXPERTS} experts: choose --ranks among the divisors",
-            options.ranks
-        ));
-    }
+    let ep = Ranks::new(options.ranks);
+    sizes!(trained).check_ranks(ep)?;
     if options.steps < 2 {
         return Err(format!("{} steps show no loss falling: take at least 2", options.steps));
     }
-    let ep = Ranks::new(options.ranks);
     let group = Group::new(options.ranks).seed(options.seed);
     let teacher = Teacher::new::<HIDDEN>(7);
     let (mut kernels, mut reference) = (Model::new(ep), Model::new(ep));
@@ -365,76 +357,30 @@ impl Model {
         let (gate, up) = (experts(&self.gate), experts(&self.up));
         let down = rounded(&self.down).iter().map(|part| Experts::from_slice(part)).collect();
 
-        let mut recv = PerRank::symmetric(ep, &route);
-        let (mut g, mut u) = (PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
-        let mut y = PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
+        let weights = &routed.weights;
+        let recv = &mut PerRank::symmetric(ep, &route);
+        let (g, u) = (&mut PerRank::ragged(ep, &route), &mut PerRank::ragged(ep, &route));
+        let y = &mut PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
         match passes {
             Passes::Megakernels(group) => {
-                trained::forward::launch(
-                    group,
-                    &route,
-                    x,
-                    &routed.weights,
-                    &gate,
-                    &up,
-                    &down,
-                    &mut recv,
-                    &mut g,
-                    &mut u,
-                    &mut y,
-                )?;
+                trained::forward::launch(group, &route, x, weights, &gate, &up, &down, recv, g, u, y)?;
             }
-            Passes::Sequential => {
-                trained::forward(ep, &route, x, &routed.weights, &gate, &up, &down, &mut recv, &mut g, &mut u, &mut y)
-            }
+            Passes::Sequential => trained::forward(ep, &route, x, weights, &gate, &up, &down, recv, g, u, y),
         }
-        let (loss, dy) = teacher.loss(x, &y);
+        let (loss, dy) = teacher.loss(x, y);
 
-        let mut weights = PerRank::slots(ep, &route);
-        for rank in ep {
-            weights[rank].copy_from(&routed.weights[rank].to_vec());
-        }
-        let mut dx = PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
-        let mut dweights: PerRank<Slots<f32, 1>> = PerRank::slots(ep, &route);
-        let (mut dgate, mut dup) = (PerRank::experts(ep, &route), PerRank::experts(ep, &route));
-        let mut ddown = PerRank::experts(ep, &route);
+        let (dy, w) = (&dy, &by_slot(ep, &route, weights));
+        let mut found = Found::nothing(ep, &route, x);
+        let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         match passes {
             Passes::Megakernels(group) => {
                 trained::backward::launch(
-                    group,
-                    &route,
-                    &dy,
-                    &weights,
-                    &gate,
-                    &up,
-                    &down,
-                    &recv,
-                    &g,
-                    &u,
-                    &mut dx,
-                    &mut dweights,
-                    &mut dgate,
-                    &mut dup,
-                    &mut ddown,
+                    group, &route, dy, w, &gate, &up, &down, recv, g, u, dx, dweights, dgate, dup, ddown,
                 )?;
             }
-            Passes::Sequential => trained::backward(
-                ep,
-                &route,
-                &dy,
-                &weights,
-                &gate,
-                &up,
-                &down,
-                &recv,
-                &g,
-                &u,
-                &mut dx,
-                &mut dweights,
-                &mut dgate,
-                &mut dup,
-                &mut ddown,
-            ),
+            Passes::Sequential => {
+                trained::backward(ep, &route, dy, w, &gate, &up, &down, recv, g, u, dx, dweights, dgate, dup, ddown)
+            }
         }
         for rank in ep {
             let dweights = dweights[rank].to_vec();

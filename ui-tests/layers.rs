@@ -43,9 +43,8 @@ pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {
         let (kernel, rest) = example("../examples/moe_backward.rs");
         let start = rest.find("/// What was saved").expect("the example has the tensors of a step");
-        let end = rest.find("\nfn print_gradients").expect("they end before what is printed");
         let name = format!("train_{name}");
-        write_file(&name, &with_sizes(&format!("{kernel}\n{}", &rest[start..end]), sizes).replace("moe_train", &name))
+        write_file(&name, &with_sizes(&format!("{kernel}\n{}", &rest[start..]), sizes).replace("moe_train", &name))
     };
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }

@@ -1,5 +1,7 @@
 //! How far a result is from what it should be.
 
+use std::fmt;
+
 /// Differences of two lists of numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
@@ -32,6 +34,18 @@ impl Comparison {
     /// The bar of the field: 1 % and 2 %.
     pub fn is_good(&self) -> bool {
         self.relative_l2 <= 0.01 && self.max_error <= 0.02
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
+            self.relative_l2,
+            self.max_error,
+            if self.is_good() { "good" } else { "BAD" }
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use super::compare::Comparison;
 use super::layer::Layer;
 use super::options::Options;
-use clap::Parser as _;
+use super::program;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -28,18 +28,26 @@ pub struct Kernel {
     pub summary: fn(usize) -> Option<&'static str>,
 }
 
+/// The [`Sizes`] of a kernel module, for an example that has `mod support`.
+macro_rules! sizes {
+    ($kernel:ident) => {
+        support::example::Sizes {
+            hidden: $kernel::HIDDEN,
+            inter: $kernel::INTER,
+            experts: $kernel::EXPERTS,
+            top_k: $kernel::TOP_K,
+            tokens: $kernel::TOKENS,
+        }
+    };
+}
+pub(crate) use sizes;
+
 /// The [`Kernel`] of a module, for an example that has `mod support`.
 macro_rules! kernel {
     ($kernel:ident) => {
         support::example::Kernel {
             name: stringify!($kernel),
-            sizes: support::example::Sizes {
-                hidden: $kernel::HIDDEN,
-                inter: $kernel::INTER,
-                experts: $kernel::EXPERTS,
-                top_k: $kernel::TOP_K,
-                tokens: $kernel::TOKENS,
-            },
+            sizes: support::example::sizes!($kernel),
             fingerprint: $kernel::forward::FINGERPRINT,
             graph_mermaid: $kernel::forward::GRAPH_MERMAID,
             schedule_svg: $kernel::forward::schedule_svg,
@@ -65,14 +73,7 @@ pub trait Example: Sized {
 
 /// The main function of an example.
 pub fn main<E: Example>() -> ExitCode {
-    match run::<E>(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main(run::<E>)
 }
 
 /// Runs the layer and prints what came of it; whether it is right.
@@ -110,11 +111,14 @@ impl Sizes {
                 layer.settings()
             ));
         }
-        if ep.count() == 0 || !experts.is_multiple_of(ep.count()) {
-            return Err(format!(
-                "{} ranks don't divide {experts} experts: choose --ranks among the divisors",
-                ep.count()
-            ));
+        self.check_ranks(ep)
+    }
+
+    /// Whether the kernel is for that many ranks.
+    pub fn check_ranks(&self, ep: Ranks) -> Result<(), String> {
+        let (ranks, experts) = (ep.count(), self.experts);
+        if ranks == 0 || !experts.is_multiple_of(ranks) {
+            return Err(format!("{ranks} ranks don't divide {experts} experts: choose --ranks among the divisors"));
         }
         Ok(())
     }
@@ -138,12 +142,7 @@ fn write_pictures(kernel: &Kernel, options: &Options) -> Result<(), String> {
 fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {
     println!("\n{report}");
     println!("\ncomparison");
-    println!(
-        "  with the oracle     relative L2 {:.2e}, largest error {:.2e} of the largest value: {}",
-        comparison.relative_l2,
-        comparison.max_error,
-        if comparison.is_good() { "good" } else { "BAD" }
-    );
+    println!("  with the oracle     {comparison}");
     println!(
         "  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
         if equal { "equal bit for bit" } else { "DIFFERENT" }

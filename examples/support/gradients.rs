@@ -1,9 +1,9 @@
-//! Gradients of a layer from a file, and how far others are from them.
+//! Gradients of a layer from a file.
 
-use super::compare::Comparison;
-use super::layer::{read, shape};
+use super::layer::{bundled_or, bytes, read, shape};
 use hpmoe_runtime::prelude::*;
 use safetensors::{Dtype, SafeTensors};
+use std::path::Path;
 
 /// What a backward pass is given, and what it should find.
 #[derive(Clone, Debug)]
@@ -20,10 +20,13 @@ pub struct Gradients {
     pub down_proj: Vec<f32>,
 }
 
-/// A gradient by its name in the file.
-pub type Named = (&'static str, Comparison);
-
 impl Gradients {
+    /// Reads a file, or else a bundled one: that of the layer found the same way.
+    pub fn find(file: Option<&Path>) -> Result<Self, String> {
+        let file = bundled_or(file);
+        Self::parse(&bytes(&file)?).map_err(|problem| format!("{}: {problem}", file.display()))
+    }
+
     /// Reads the bytes of a file. Of a layer with a shared expert, the routed experts' part of `grad_hidden_states` is not
     /// told apart there.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {

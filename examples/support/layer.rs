@@ -3,7 +3,7 @@
 use hpmoe_runtime::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The numbers of one layer.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Layer {
 
     /// Reads a file, or else a bundled one. What a variant of the layer should yield stands in a file of its own.
     pub fn find(file: Option<&Path>, variant: Option<&str>) -> Result<Self, String> {
-        let file = file.map_or_else(|| Path::new(DATA).join("deepseek_skewed.safetensors"), Path::to_path_buf);
+        let file = bundled_or(file);
         let mut layer = Self::read(&file)?;
         if let Some(variant) = variant {
             let name = format!("{}.{variant}.safetensors", file.file_stem().unwrap_or_default().display());
@@ -74,8 +74,7 @@ impl Layer {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let bytes = std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
-        Self::parse(&bytes).map_err(|problem| format!("{}: {problem}", path.display()))
+        Self::parse(&bytes(path)?).map_err(|problem| format!("{}: {problem}", path.display()))
     }
 
     /// Reads the bytes of a file.
@@ -153,6 +152,14 @@ impl Shared {
             down_proj: matrix("shared_down_proj", [hidden, inter])?,
         })
     }
+}
+
+pub(super) fn bundled_or(file: Option<&Path>) -> PathBuf {
+    file.map_or_else(|| Path::new(DATA).join("deepseek_skewed.safetensors"), Path::to_path_buf)
+}
+
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))
 }
 
 pub(super) fn shape<const D: usize>(file: &SafeTensors<'_>, name: &str) -> Result<[usize; D], String> {

@@ -5,10 +5,13 @@
 #[cfg(test)]
 pub mod check;
 pub mod compare;
+pub mod compared;
 pub mod example;
+pub mod found;
 pub mod gradients;
 pub mod layer;
 pub mod options;
+pub mod program;
 pub mod router;
 pub mod synthetic;
 pub mod tensors;

@@ -37,6 +37,19 @@ impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN
     }
 }
 
+/// The router's weights as numbers of (token, k) slots: kernels that send them take them so.
+pub fn by_slot<const TOP_K: usize>(
+    ep: Ranks,
+    route: &Route,
+    weights: &PerRank<Tensor<f32, TOP_K>>,
+) -> PerRank<Slots<f32, 1>> {
+    let mut slots = PerRank::slots(ep, route);
+    for rank in ep {
+        slots[rank].copy_from(&weights[rank].to_vec());
+    }
+    slots
+}
+
 /// The numbers of all ranks, rank 0 first.
 pub fn numbers<const C: usize>(tensors: &PerRank<Tensor<bf16, C>>) -> Vec<f32> {
     tensors.iter().flat_map(Tensor::to_f32).collect()

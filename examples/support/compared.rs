@@ -1,0 +1,46 @@
+//! How far gradients are from the oracle's.
+
+use super::compare::Comparison;
+use hpmoe_runtime::prelude::*;
+use std::fmt;
+
+/// Each gradient by its name in the oracle's file.
+#[derive(Clone, Debug)]
+pub struct Compared(Vec<(&'static str, Comparison)>);
+
+impl Compared {
+    pub fn is_good(&self) -> bool {
+        self.0.iter().all(|(_, comparison)| comparison.is_good())
+    }
+
+    /// What `--json` prints of a backward pass; `equal`: whether the bits are the reference's.
+    pub fn json(&self, equal: bool, report: &Report) -> serde_json::Value {
+        let gradients = self.0.iter().map(|(name, comparison)| {
+            let figures = serde_json::json!({
+                "relative_l2": comparison.relative_l2,
+                "max_error": comparison.max_error,
+            });
+            ((*name).to_owned(), figures)
+        });
+        serde_json::json!({
+            "gradients": serde_json::Value::Object(gradients.collect()),
+            "bitwise_equal": equal,
+            "ranks": report.ranks,
+            "empty_tasks": report.empty_tasks,
+            "workspace_bytes": report.workspace_bytes,
+        })
+    }
+}
+
+impl FromIterator<(&'static str, Comparison)> for Compared {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Comparison)>>(gradients: I) -> Self {
+        Self(gradients.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gradients, beside the oracle's")?;
+        self.0.iter().try_for_each(|(name, comparison)| write!(f, "\n  {name:<20} {comparison}"))
+    }
+}

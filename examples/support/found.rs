@@ -1,0 +1,57 @@
+//! What a backward pass finds.
+
+use super::compare::Comparison;
+use super::compared::Compared;
+use super::gradients::Gradients;
+use hpmoe_runtime::prelude::*;
+
+/// The gradients of a routed layer, on every rank.
+pub struct Found<const HIDDEN: usize, const INTER: usize> {
+    pub dx: PerRank<Tensor<bf16, HIDDEN>>,
+    pub dweights: PerRank<Slots<f32, 1>>,
+    pub dgate: PerRank<Experts<f32, INTER, HIDDEN>>,
+    pub dup: PerRank<Experts<f32, INTER, HIDDEN>>,
+    pub ddown: PerRank<Experts<f32, HIDDEN, INTER>>,
+}
+
+impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
+    /// Room for the gradients of a layer with these tokens.
+    pub fn nothing(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>) -> Self {
+        Self {
+            dx: PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count())),
+            dweights: PerRank::slots(ep, route),
+            dgate: PerRank::experts(ep, route),
+            dup: PerRank::experts(ep, route),
+            ddown: PerRank::experts(ep, route),
+        }
+    }
+
+    /// How far it is from the oracle's.
+    pub fn compare(&self, expected: &Gradients) -> Compared {
+        let names = ["grad_hidden_states", "grad_topk_weights", "grad_gate_up_proj", "grad_down_proj"];
+        let wanted = [&expected.hidden_states, &expected.topk_weights, &expected.gate_up_proj, &expected.down_proj];
+        let found = self.all();
+        names.into_iter().zip(found.iter().zip(wanted)).map(|(name, (a, b))| (name, Comparison::of(a, b))).collect()
+    }
+
+    /// As a file has them: gate and up of an expert in one matrix.
+    fn all(&self) -> [Vec<f32>; 4] {
+        let gate = self.dgate.iter().map(Experts::to_vec);
+        let both = gate.zip(self.dup.iter().map(Experts::to_vec)).flat_map(|(gate, up)| {
+            let experts = gate.chunks(INTER * HIDDEN).zip(up.chunks(INTER * HIDDEN));
+            experts.flat_map(|(gate, up)| [gate, up].concat()).collect::<Vec<_>>()
+        });
+        [
+            self.dx.iter().flat_map(Tensor::to_f32).collect(),
+            self.dweights.iter().flat_map(Slots::to_vec).collect(),
+            both.collect(),
+            self.ddown.iter().flat_map(Experts::to_vec).collect(),
+        ]
+    }
+}
+
+impl<const HIDDEN: usize, const INTER: usize> PartialEq for Found<HIDDEN, INTER> {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
