@@ -61,14 +61,44 @@ void rest(uint32_t idlePasses) {
     nanosleep(&pause, nullptr);
 }
 
+/// Nothing says how fast a core is: now and then one stands still for so long that others may have nothing left to do.
+class Nap {
+  public:
+    explicit Nap(Random &random) : left_(random.below(MOST + 1)) {}
+    void begin(Random &random, const std::vector<Core *> &cores) {
+        if (asleep_ || !left_ || random.below(APART)) return;
+        asleep_ = cores[random.below(static_cast<uint32_t>(cores.size()))];
+        passes_ = 1 + random.below(LONGEST), --left_;
+    }
+    bool holds(const Core *core) const { return core == asleep_; }
+    void end(uint32_t idlePasses) {
+        if (asleep_ && (!--passes_ || idlePasses > PATIENCE)) asleep_ = nullptr;
+    }
+
+  private:
+    static constexpr uint32_t MOST = 3;      // in a launch
+    static constexpr uint32_t APART = 64;    // passes, on average
+    static constexpr uint32_t LONGEST = 2048; // passes
+    static constexpr uint32_t PATIENCE = 40; // passes without work: other ranks have time to go on too
+    const Core *asleep_ = nullptr;
+    uint32_t passes_ = 0;
+    uint32_t left_;
+};
+
 void work(Rank &rank, std::vector<Core *> cores, uint64_t seed) {
     Random random(seed);
+    Nap nap(random);
     uint32_t idle = 0;
     while (!cores.empty()) {
         bool busy = false;
+        nap.begin(random, cores);
         for (size_t i = cores.size() - 1; i; --i) std::swap(cores[i], cores[random.below(static_cast<uint32_t>(i + 1))]);
         for (size_t i = 0; i < cores.size();) {
             if (__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) return;
+            if (nap.holds(cores[i])) {
+                ++i;
+                continue;
+            }
             t_current = cores[i];
             cores[i]->fiber.enter();
             busy |= cores[i]->busy;
@@ -76,6 +106,7 @@ void work(Rank &rank, std::vector<Core *> cores, uint64_t seed) {
             else busy = true, cores[i] = cores.back(), cores.pop_back();
         }
         idle = busy ? 0 : idle + 1;
+        nap.end(idle);
         rest(idle);
     }
 }
