@@ -4,6 +4,8 @@
 mod chunks_file;
 #[allow(dead_code, reason = "what other tests need of a case")]
 mod random;
+#[path = "../kernels/sums.rs"]
+mod sums_file;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 
@@ -11,6 +13,7 @@ use chunks_file::chunks;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use random::{Case, cases, experts, ids, numbers, slots};
+use sums_file::sums;
 
 macro_rules! counts {
     ($($name:ident),*) => {$(
@@ -40,6 +43,25 @@ proptest! {
         let report = chunks::forward::launch(&case.group(), &route, &x, &weights, &gate, &down, &mut found);
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
         prop_assert!(expected.iter().eq(found.iter()), "{:?}", case);
+        prop_assert_eq!(report.empty_tasks, 0);
+    }
+
+    /// To numbers of the caller's: which of three is added first shows.
+    #[test]
+    fn chunks_add_one_after_the_other(case in cases(sums::EXPERTS, sums::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, sums::EXPERTS, &ids::<{ sums::TOP_K }>(&case, sums::EXPERTS)).unwrap();
+        let (x, z) = (numbers(&case), slots(&case, &route));
+        let before = || (experts(&case, sums::EXPERTS, 1), experts(&case, sums::EXPERTS, 2));
+        let (mut narrow, mut wide) = before();
+        // The group launches twice, and what is added is added twice.
+        for _launch in 0..2 {
+            sums::forward(ep, &route, &x, &z, &mut narrow, &mut wide);
+        }
+        let (mut found_narrow, mut found_wide) = before();
+        let report = sums::forward::launch(&case.group(), &route, &x, &z, &mut found_narrow, &mut found_wide);
+        let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+        prop_assert!(narrow.iter().eq(found_narrow.iter()) && wide.iter().eq(found_wide.iter()), "{:?}", case);
         prop_assert_eq!(report.empty_tasks, 0);
     }
 }

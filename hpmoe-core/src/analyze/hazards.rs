@@ -3,7 +3,6 @@
 use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Extent, Phase, Rows, SpaceKind, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
-use hpmoe_kernels::RAGGED;
 
 /// Checks the accesses of every tensor.
 pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
@@ -146,6 +145,6 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String>
     }
     let by_expert = matches!(graph.tensors[access.tensor].extent, Extent::Expert { .. });
     let space = graph.spaces[phase.space];
-    let one_item = matches!(space.kind, SpaceKind::Blocks | SpaceKind::Experts) || space.height as usize == RAGGED;
+    let one_item = space.kind == SpaceKind::Blocks || space.whole_experts();
     (by_expert && !one_item).then(|| "row tile".to_owned())
 }

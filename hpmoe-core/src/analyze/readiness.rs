@@ -85,6 +85,13 @@ impl Need {
         let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * rows.div_ceil(u64::from(height)));
         u64::from(self.fixed) + u64::from(self.per_row) * rows + pieces.sum::<u64>()
     }
+
+    /// The threshold for the rows of several experts, each cut into pieces by itself.
+    #[must_use]
+    pub fn over(&self, experts: impl Iterator<Item = u64>) -> u64 {
+        let cut = Self { fixed: 0, ..self.clone() };
+        u64::from(self.fixed) + experts.map(|rows| cut.at(rows)).sum::<u64>()
+    }
 }
 
 /// A signal: made by a tile of a phase after its data are visible.

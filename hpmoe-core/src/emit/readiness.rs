@@ -71,18 +71,22 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let promises = signals.iter().any(|signal| !context.counters[signal.counter].through);
     let fence = if put { "FencePeer" } else { "Fence" };
     let mut all = Vec::new();
-    if put || promises {
+    let fenced = put || promises;
+    if fenced {
         all.push(Stmt::Expr(core(fence, Vec::new())));
     }
-    all.extend(signals.iter().map(|of| signal(context, id, phase, of)));
+    all.extend(signals.iter().map(|of| signal(context, (id, phase), of, fenced)));
     all
 }
 
-fn signal(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> Stmt {
+fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal, fenced: bool) -> Stmt {
     if context.counters[signal.counter].through {
         // Nobody takes the memory of the last chunks.
         let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
-        return Stmt::If(tile("chunk").binary("<", int(others as u64)), vec![made(context, id, phase, signal)]);
+        // A matrix core signals by a pipe that waits for none of those that read.
+        let fence = (context.unit(id) == Unit::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
+        let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
+        return Stmt::If(tile("chunk").binary("<", int(others as u64)), told);
     }
     made(context, id, phase, signal)
 }

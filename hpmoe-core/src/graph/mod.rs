@@ -13,7 +13,6 @@ pub use tensor::{Extent, Memory, Tensor, pitch};
 
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 use crate::syntax::Constant;
-use hpmoe_kernels::RAGGED;
 use proc_macro2::Span;
 
 /// Sizes that every kernel declares by constants of these names.
@@ -111,8 +110,14 @@ impl TaskGraph {
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];
-        let ragged = self.spaces[phase.space].height as usize == RAGGED;
-        if ragged && phase.ranges.len() > 1 { phase.ranges[0] } else { 1 }
+        if self.spaces[phase.space].whole_experts() && phase.ranges.len() > 1 { phase.ranges[0] } else { 1 }
+    }
+
+    /// Whether every chunk adds to what a phase writes: sums over the tokens of all chunks, which the caller keeps.
+    #[must_use]
+    pub fn adds_up(&self, phase: PhaseId) -> bool {
+        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].extent, Extent::Expert { .. });
+        self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && of_experts(access))
     }
 }
 

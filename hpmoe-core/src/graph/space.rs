@@ -1,6 +1,7 @@
 //! Iteration spaces: what the loops around a call run over, seen from the rank that executes it.
 
 use super::Sizes;
+use hpmoe_kernels::RAGGED;
 
 /// What the items of a space are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,6 +51,12 @@ impl Space {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => sizes.local_experts(ranks) * ranks,
             SpaceKind::Blocks | SpaceKind::Chunks => sizes.chunks,
         }
+    }
+
+    /// Whether an item has all rows of an expert.
+    #[must_use]
+    pub const fn whole_experts(&self) -> bool {
+        self.height as usize == RAGGED
     }
 
     /// Whether its groups are chunks, not experts of chunks.

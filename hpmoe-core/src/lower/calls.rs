@@ -36,6 +36,7 @@ pub(super) fn statements(
         loops: Vec::new(),
         count: 0,
         written: Vec::new(),
+        gives_back: gives_back(&flow.body),
         failed: Vec::new(),
     }
     .block(&flow.body);
@@ -54,8 +55,21 @@ struct Lowering<'a> {
     count: u32,
     /// What the calls so far write.
     written: Vec<Written>,
+    /// Whether some put gives rows back to the slots they come from.
+    gives_back: bool,
     /// Instances that have been found faulty, so that each fault is said once.
     failed: Vec<(String, IndexMap<String, usize>)>,
+}
+
+fn gives_back(statements: &[Stmt]) -> bool {
+    statements.iter().any(|statement| match statement {
+        Stmt::Let(_) => false,
+        Stmt::For { body, .. } => gives_back(body),
+        Stmt::Call { arguments, .. } => {
+            let mut accessors = arguments.iter().flat_map(|argument| &argument.accessors);
+            accessors.any(|(accessor, _)| matches!(accessor, Accessor::Scatter(_)))
+        }
+    })
 }
 
 /// A call as written.
@@ -134,8 +148,10 @@ impl Lowering<'_> {
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
         if let Some(chunks) = self.chunks {
-            for (argument, place) in call.arguments.iter().zip(&places) {
-                chunks::argument(chunks, self.graph, (argument, place, place.side != side), self.errors)?;
+            for (number, (argument, place)) in call.arguments.iter().zip(&places).enumerate() {
+                let adds = tasks::adds(&self.graph.tasks[task], number);
+                let used = chunks::Use { argument, place, remote: place.side != side, adds };
+                chunks::argument(chunks, self.graph, &used, self.errors)?;
             }
         }
         if nest.sends_once() && side == Side::Owner {
@@ -375,10 +391,10 @@ impl Lowering<'_> {
             self.check_put(call, &accesses)?;
         }
         let put = self.graph.tasks[task].core == Core::Comm;
-        // The first put of each (token, k) tells the receiver whose rows they are. Where none does before they are to be
-        // given back, the launch brings a table.
+        // Where rows are given back, the first put of each (token, k) tells the receiver whose they are. Where none does before
+        // that, the launch brings a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
-        let sends = put && kind == SpaceKind::Sends && !written;
+        let sends = put && kind == SpaceKind::Sends && !written && self.gives_back;
         let returns = put && kind == SpaceKind::Arrivals && written;
         if let (Some(chunks), true) = (self.chunks, put && kind == SpaceKind::Arrivals && !written) {
             chunks::unsent(chunks, call.span, self.errors);

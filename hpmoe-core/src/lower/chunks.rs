@@ -97,13 +97,20 @@ pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
     refuse(span, problem, "send the tokens in the loop, or do without the loop over chunks", errors);
 }
 
-/// Of an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop.
-pub(super) fn argument(
-    chunks: &Chunks,
-    graph: &TaskGraph,
-    (argument, place, remote): (&Argument, &Place, bool),
-    errors: &mut Errors,
-) -> Option<()> {
+/// What a call does with an argument.
+pub(super) struct Use<'a> {
+    pub(super) argument: &'a Argument,
+    pub(super) place: &'a Place,
+    /// It lies on another rank than the one that runs the call.
+    pub(super) remote: bool,
+    /// What is written is added to what is there.
+    pub(super) adds: bool,
+}
+
+/// Of an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop. To the matrices of experts,
+/// which have none, it can only add.
+pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, errors: &mut Errors) -> Option<()> {
+    let Use { argument, place, remote, adds } = *used;
     let tensor = &graph.tensors[place.tensor];
     // What is made in the loop has been refused there.
     if tensor.extent == Extent::Once && tensor.memory.is_argument() {
@@ -123,9 +130,18 @@ pub(super) fn argument(
             format!("`{}` has the slots of all chunks, and a peer knows only those of `{variable}`", tensor.name),
             "put into slots made in the loop: `PerRank::slots`",
         ),
-        Extent::Expert { .. } | Extent::Matrix { .. } if argument.write => (
+        Extent::Expert { .. } if argument.write && adds => return Some(()),
+        Extent::Expert { .. } if argument.write => (
+            format!("every chunk `{variable}` writes `{}` again, which has no rows for its tokens", tensor.name),
+            "add to it what each chunk finds: `accumulate` instead of `store`, and zeros before the launch",
+        ),
+        Extent::Matrix { .. } if argument.write => (
             format!("every chunk `{variable}` writes `{}`, which has no rows for its tokens", tensor.name),
-            "write what has a row for each token; sums over all tokens need a taskflow without chunks",
+            "write what has a row for each token, or add to the matrices of experts",
+        ),
+        Extent::Expert { .. } if tensor.writable => (
+            format!("`{}` is the sum of what chunks add, and whole only after the last `{variable}`", tensor.name),
+            "read it after the launch, or in another taskflow",
         ),
         _ => return Some(()),
     };

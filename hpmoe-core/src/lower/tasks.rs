@@ -84,6 +84,12 @@ fn parameter(
     })
 }
 
+/// Whether all that a task writes to a parameter is added to what is there.
+pub(super) fn adds(task: &Task, param: usize) -> bool {
+    let mut steps = task.body.steps.iter().filter(|step| writes(step.operation));
+    steps.all(|step| step.operands[0].0 as usize != param || matches!(step.operation.device, Device::Accumulate))
+}
+
 /// Whether the operation writes its receiver, a tile.
 pub(super) fn writes(operation: &Operation) -> bool {
     matches!(operation.device, Device::Store | Device::Accumulate | Device::Put)

@@ -4,7 +4,6 @@ use crate::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{CounterId, PhaseId, SpaceId};
 use crate::schedule::{Elision, Implied, Schedule};
-use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::Core;
 
 /// The task's name; with what it writes where several phases call it: `project→g`.
@@ -34,7 +33,7 @@ pub(super) fn core(core: Core) -> &'static str {
 /// As in `row tiles of 128`.
 pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
     let space = graph.spaces[id];
-    if space.height as usize == RAGGED {
+    if space.whole_experts() {
         return if space.kind == SpaceKind::Experts { "experts" } else { "experts with rows" }.to_owned();
     }
     let kind = match space.kind {

@@ -13,13 +13,16 @@ use std::collections::BTreeSet;
 pub(super) fn coming(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
+    let by_tiles = |phase: PhaseId| {
+        let space = graph.spaces[graph.phases[phase].space];
+        space.kind == SpaceKind::RowTiles && !space.whole_experts()
+    };
     let sends = |phase: PhaseId| graph.tasks[graph.phases[phase].task].core == Core::Comm;
     let sent = checked.dependencies().iter().filter(|d| sends(d.before) && kind(d.before) == SpaceKind::Sends);
     let mut alike = walked_alike(checked);
-    let read: BTreeSet<usize> =
-        sent.filter(|d| kind(d.after) == SpaceKind::RowTiles).map(|d| alike.find_mut(d.after.index())).collect();
+    let read: BTreeSet<usize> = sent.filter(|d| by_tiles(d.after)).map(|d| alike.find_mut(d.after.index())).collect();
     let phases = graph.phases.ids();
-    phases.map(|phase| kind(phase) == SpaceKind::RowTiles && read.contains(&alike.find(phase.index()))).collect()
+    phases.map(|phase| by_tiles(phase) && read.contains(&alike.find(phase.index()))).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use hpmoe_kernels::op::Core;
 
 const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 const BACKWARD: &str = include_str!("../../../examples/moe_backward.rs");
+const SUMS: &str = include_str!("../../../ui-tests/kernels/sums.rs");
 
 /// Constants of the forward layer.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +157,16 @@ pub(crate) fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     read(&in_chunks(&source, chunks), layer)
 }
 
+/// Gradients of weights to which each of so many chunks adds.
+pub(crate) fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
+    let source = SUMS
+        .replace("pub const TILE: usize = 16", &format!("pub const TILE: usize = {}", layer.tile_n))
+        .replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
+    let without = ["TILE_M", "TILE_N", "BLOCK", "COLUMNS"];
+    let overrides = layer.overrides().into_iter().filter(|(name, _)| !without.contains(&name.as_str()));
+    with(&source, &overrides.collect(), "forward")
+}
+
 /// The taskflow's statements inside of a loop over chunks.
 fn in_chunks(source: &str, chunks: usize) -> String {
     let (before, flow) = source.split_at(source.find("pub fn forward(").unwrap());
@@ -212,8 +223,12 @@ fn read(source: &str, layer: &Layer) -> CheckedGraph {
 }
 
 fn flow(source: &str, layer: &Layer, name: &str) -> CheckedGraph {
+    with(source, &layer.overrides(), name)
+}
+
+fn with(source: &str, overrides: &Overrides, name: &str) -> CheckedGraph {
     let module = &modules(source).unwrap()[0];
     let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
-    let front = front(module, &layer.overrides()).map_err(words).unwrap();
+    let front = front(module, overrides).map_err(words).unwrap();
     front.flows.into_iter().find(|flow| flow.graph().taskflow == name).expect("the example has the taskflow")
 }

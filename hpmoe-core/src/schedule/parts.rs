@@ -16,7 +16,7 @@ const PIECES_A_CORE: usize = 16;
 /// some would have nothing to do.
 pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
     let heights = |kind: SpaceKind| {
-        let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind);
+        let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind && !space.whole_experts());
         spaces.map(|(_, space)| space.height as usize)
     };
     let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -31,7 +31,7 @@ pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
 fn at_once(graph: &TaskGraph) -> bool {
-    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts)
+    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].whole_experts())
 }
 
 /// The parts of all roles for one number of ranks.

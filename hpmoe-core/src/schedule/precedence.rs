@@ -40,6 +40,7 @@ impl Precedence {
         if let Some(role_of) = role_of {
             edges.program_order(checked.graph(), groups, experts, role_of);
         }
+        edges.sums(checked.graph(), groups, ranks);
         edges.finish(groups.len(), first_order)
     }
 
@@ -131,6 +132,21 @@ impl Edges {
                     for entry in groups.of(pair[1]) {
                         self.add(points + entry.expert as usize, groups.number(entry));
                     }
+                }
+            }
+        }
+    }
+
+    /// Sums over all chunks have one order: what a chunk adds comes after what the one before it has added.
+    fn sums(&mut self, graph: &TaskGraph, groups: &Groups, ranks: u32) {
+        for phase in graph.phases.ids().filter(|&phase| graph.adds_up(phase)) {
+            let first = self.nodes;
+            self.nodes += graph.sizes.chunks;
+            for entry in groups.of(phase) {
+                let at = first + chunk(graph, ranks, entry) as usize;
+                self.add(groups.number(entry), at);
+                if at > first {
+                    self.add(at - 1, groups.number(entry));
                 }
             }
         }

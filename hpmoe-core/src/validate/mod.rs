@@ -10,6 +10,7 @@ mod joins;
 mod reuse;
 mod same_core;
 mod structure;
+mod sums;
 mod thresholds;
 mod total_order;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]

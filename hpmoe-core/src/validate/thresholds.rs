@@ -116,8 +116,8 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
     match (signal.amount, signal.index) {
         // How routed rows are cut into pieces is up to the routing.
         (Amount::One, _) if pieces => None,
-        // Each expert may end in a piece that is not full.
-        (Amount::One, Index::Rank) if matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) => None,
+        // Of all experts of a rank, each has its own; pieces are those of each expert's rows.
+        (Amount::One, Index::Rank) if space.kind == SpaceKind::Experts => None,
         (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),

@@ -6,6 +6,7 @@ use super::forms::forms;
 use super::joins::joins;
 use super::reuse::reuse;
 use super::structure::structure;
+use super::sums::sums;
 use super::thresholds::thresholds;
 use super::total_order::total_order;
 use super::{Footprint, Violation, footprint};
@@ -48,6 +49,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     joins(checked, &schedule, &mut found);
     coverage(checked, &schedule, &mut found);
     reuse(checked, &schedule, &mut found);
+    sums(checked, &schedule, &mut found);
     total_order(checked, &schedule, &mut found);
     thresholds(checked, &schedule, &mut found);
     budgets(checked, &schedule, &mut found);

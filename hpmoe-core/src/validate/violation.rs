@@ -130,6 +130,13 @@ pub enum Violation {
         /// Their tensor.
         tensor: TensorId,
     },
+    /// What chunks add to the same sums, one after the other, has no queue where it is in order.
+    SumsOutOfOrder {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The phase that adds.
+        phase: PhaseId,
+    },
     /// A number that doesn't fit its field, or memory that a rank doesn't have.
     TooLarge {
         /// Ranks of the order.

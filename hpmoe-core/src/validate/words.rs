@@ -73,6 +73,9 @@ impl Violation {
             Self::WrittenEarly { phase: id, tensor } => {
                 format!("{} may write rows of {} before those of another chunk are free", phase(id), name(tensor))
             }
+            Self::SumsOutOfOrder { ranks, phase: id } => {
+                format!("{ranks} ranks: {} does not add chunk after chunk, in one queue", phase(id))
+            }
             Self::TooLarge { ranks, what, value, limit } => {
                 format!("{ranks} ranks: {what} would be {value}, at most {limit} fit")
             }

@@ -1,7 +1,7 @@
 //! How many items each group of an iteration space has.
 
 use hpmoe_kernels::route::{Pair, as_rows_come};
-use hpmoe_kernels::{Expert, Rank, Ranks, Route};
+use hpmoe_kernels::{Expert, RAGGED, Rank, Ranks, Route};
 
 use crate::abi::{
     CHUNK_BUFFERS, HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES,
@@ -35,6 +35,9 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
     let ranks = || route.ranks().into_iter();
     let groups = route.local_experts() * chunks.len();
     match space.kind {
+        HPMOE_ROW_TILES if height == RAGGED && chunks.len() > 1 => {
+            tiles(route.ranks(), rank, row_tiles).counted_alike(route.local_experts())
+        }
         HPMOE_ROW_TILES => tiles(route.ranks(), rank, row_tiles).counted(&orders[rank.id()]),
         // Chunks send each (token, k).
         HPMOE_ONCE_TILES => tiles(route.ranks(), rank, |owner| {
@@ -81,6 +84,13 @@ impl Extents {
             self.counted[group] = sum;
             sum += self.first_items[group + 1] - self.first_items[group];
         }
+        self
+    }
+
+    /// Counts an item for each of so many experts, chunk by chunk alike: what chunks add to the matrices of an expert, the same
+    /// core adds in each.
+    fn counted_alike(mut self, experts: usize) -> Self {
+        self.counted = (0..experts as i32).cycle().take(self.counted.len()).collect();
         self
     }
 }

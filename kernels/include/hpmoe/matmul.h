@@ -221,7 +221,8 @@ HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &
     }
 }
 
-// y += the sum of the products.
+// y += the sum of the products. What a core adds to the same sums in chunk after chunk is added in that order: a Fixpipe
+// begins when the one before it has ended.
 template <class First, class... More>
 HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
                               const More &...more) {

@@ -74,6 +74,40 @@ mod layer {
         for c in route.chunks::<0>() {}
     }
 
+    #[aic_task]
+    pub fn gradient_onto(a: &Tile<bf16, RAGGED, HIDDEN>, w: &mut Tile<f32, HIDDEN, HIDDEN>) {
+        w.accumulate(a.t_matmul(a));
+    }
+
+    #[aiv_task]
+    pub fn scale(a: &Tile<bf16, PUT, HIDDEN>, w: &Tile<f32, 1, HIDDEN>, b: &mut Tile<bf16, PUT, HIDDEN>) {
+        let w = w.load();
+        b.store(a.load().scale_cols(&w));
+    }
+
+    #[taskflow]
+    pub fn sums_read(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>, w: &mut PerRank<Experts<f32, HIDDEN, HIDDEN>>) {
+        for c in route.chunks::<4>() {
+            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
+            let z = PerRank::ragged::<bf16, HIDDEN>(ep, &c);
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for e in c.experts_of(r) {
+                    gradient_onto(&recv[r].expert(e), &mut w[r].expert(e));
+                    for m in c.row_tiles::<PUT>(e) {
+                        scale(&recv[r].group(e, m), &w[r].expert(e).tile(0), &mut z[r].group(e, m));
+                    }
+                }
+            }
+        }
+    }
+
     #[taskflow]
     pub fn gradients(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>, w: &mut PerRank<Experts<f32, HIDDEN, HIDDEN>>) {
         for c in route.chunks::<4>() {

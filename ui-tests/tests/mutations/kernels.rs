@@ -27,6 +27,9 @@ mod products_file;
 #[path = "../../kernels/rows.rs"]
 #[allow(dead_code, reason = "a kernel's module has more than a test takes")]
 mod rows_file;
+#[path = "../../kernels/sums.rs"]
+#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
+mod sums_file;
 
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
@@ -41,6 +44,7 @@ use hpmoe_runtime::{Argument, KernelTables};
 use once_file::once;
 use products_file::products;
 use rows_file::rows as operations;
+use sums_file::sums;
 
 /// A kernel of this package.
 pub struct Kernel {
@@ -106,7 +110,7 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 9] = [
+pub static ALL: [Kernel; 10] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -188,6 +192,7 @@ pub static ALL: [Kernel; 9] = [
         y = |case: &Case, _| case.zeros(),
         v = |case: &Case, _| case.zeros()
     ),
+    kernel!(sums, x = |case, _| numbers(case), z = slots; narrow = ones, wide = ones),
 ];
 
 /// `made`, which is of the type of `like`.

@@ -78,7 +78,7 @@ impl Layout {
         let groups = |space: &Space| space.groups(&graph.sizes, ranks as usize) as u32;
         layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space, groups(space))).collect();
         let counted = layout.first.iter().map(|(space, first)| {
-            let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(layout.kind(space), rank as u32, first);
+            let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(space, rank as u32, first);
             first.iter().enumerate().map(of_rank).collect()
         });
         layout.counted = counted.collect();
@@ -93,9 +93,14 @@ impl Layout {
     }
 
     /// Items before each group when groups are counted as queues have the experts, and for each from peer to peer.
-    fn in_order(&self, kind: SpaceKind, rank: u32, first: &[u32]) -> Vec<u32> {
+    fn in_order(&self, space: SpaceId, rank: u32, first: &[u32]) -> Vec<u32> {
+        let kind = self.kind(space);
         let mut counted = vec![0; first.len() - 1];
         let mut sum = 0;
+        if self.spaces[space].whole_experts() && self.chunks > 1 {
+            // One item for each expert, chunk by chunk alike: the same core adds to a matrix in each.
+            return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
+        }
         let (experts, peers) = match kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (self.local, self.ranks),
             SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (self.local, 1),
@@ -187,10 +192,10 @@ impl Layout {
         once.rows(rank * self.local + item.expert, item.start, item.rows)
     }
 
-    /// Rows that a rank receives of a chunk.
-    pub(super) fn received(&self, rank: u32, chunk: u32) -> u32 {
+    /// Rows that a rank receives of a chunk, expert by expert.
+    pub(super) fn rows_of_experts(&self, rank: u32, chunk: u32) -> impl Iterator<Item = u32> {
         let own = self.local / self.chunks;
-        (chunk * own..(chunk + 1) * own).map(|expert| self.expert_rows(rank, expert)).sum()
+        (chunk * own..(chunk + 1) * own).map(move |expert| self.expert_rows(rank, expert))
     }
 
     /// Items of a space on a rank before a group, and those before the next.

@@ -91,6 +91,11 @@ impl Places {
             return;
         }
         let counter = self.number(layout, rank, (item, column), wait.counter, wait.index);
+        if self.counters[wait.counter].grid == Grid::Rank && self.whole[wait.counter] {
+            let need = wait.need.over(layout.rows_of_experts(rank, item.chunk).map(u64::from)) as u32;
+            waits.push(simulate::Wait { counter, need });
+            return;
+        }
         let rows = match self.counters[wait.counter].grid {
             Grid::RowTiles { space, .. } => {
                 let height = layout.height(space);
@@ -98,7 +103,6 @@ impl Places {
             }
             Grid::Experts => layout.expert_rows(rank, item.expert),
             Grid::Blocks { height } => height.min(layout.tokens(rank, item.chunk) - item.start / height * height),
-            Grid::Rank if self.whole[wait.counter] => layout.received(rank, item.chunk),
             Grid::Rank => layout.tokens(rank, item.chunk),
         };
         waits.push(simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 });

@@ -51,7 +51,7 @@ impl<'a> Counters<'a> {
             index => vec![self.place(tile.item.rank, tile, wait.counter, index)],
         };
         places.into_iter().fold(true, |all, place| {
-            let need = wait.need.at(self.rows(place) as u64);
+            let need = self.need(place, wait);
             self.needs.insert(place, need);
             all & (self.values.get(&place).copied().unwrap_or(0) >= need)
         })
@@ -104,6 +104,16 @@ impl<'a> Counters<'a> {
         }
     }
 
+    fn need(&self, place: Place, wait: &Wait) -> u64 {
+        let (rank, counter, _, chunk, _) = place;
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
+        let received = matches!(extent, Extent::Received | Extent::Expert { .. });
+        if self.checked.counters()[counter].grid == Grid::Rank && received {
+            return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
+        }
+        wait.need.at(self.rows(place) as u64)
+    }
+
     /// Rows that a counter stands for.
     fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
         let height = self.height(counter);
@@ -117,7 +127,7 @@ impl<'a> Counters<'a> {
             Grid::Experts => of_expert(group),
             Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
             Grid::Rank => match extent {
-                Extent::Received | Extent::Expert { .. } => self.routing.received(rank, tile),
+                Extent::Received | Extent::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
                 Extent::Once => self.routing.tokens_once(rank).len(),
                 Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens(rank, tile),
             },

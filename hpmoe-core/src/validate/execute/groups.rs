@@ -54,7 +54,13 @@ pub(super) fn tiles_of_core(
     let all = groups(graph, routing, entry.phase, rank);
     let orders = orders(schedule, routing);
     let number = number(graph, &orders, entry, rank);
-    let before = counted_before(&all, number, graph.spaces[phase.space].kind, (rank, &orders));
+    let space = graph.spaces[phase.space];
+    let before = if space.whole_experts() && routing.chunks > 1 {
+        // The same core adds to an expert's matrix in each chunk, whoever has rows.
+        number % (routing.local / routing.chunks)
+    } else {
+        counted_before(&all, number, space.kind, (rank, &orders))
+    };
     let items = &all[number];
     let outer = graph.column_rows(entry.phase) as usize;
     let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);

@@ -119,10 +119,10 @@ impl Routing {
         (0..self.ranks).flat_map(of).collect()
     }
 
-    /// Rows that a rank receives of a chunk.
-    pub(super) fn received(&self, rank: usize, chunk: usize) -> usize {
+    /// Rows that a rank receives of a chunk, expert by expert.
+    pub(super) fn experts_of(&self, rank: usize, chunk: usize) -> impl Iterator<Item = usize> {
         let own = self.local / self.chunks;
         let first = rank * self.local + chunk * own;
-        (first..first + own).map(|expert| self.expert_rows(expert)).sum()
+        (first..first + own).map(|expert| self.expert_rows(expert))
     }
 }

@@ -3,13 +3,16 @@
 use super::*;
 use crate::analyze::CheckedGraph;
 use crate::ids::Id;
-use crate::schedule::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared};
+use crate::schedule::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
 use proptest::prelude::*;
 
 const CORES: Cores = Cores { aic: 3, aiv: 5 };
+
+/// Fewer tiles of the first gradient than cores: not all of them have waited for rows when they come to the second.
+const NARROW: Layer = Layer { inter: 16, ..Layer::TINY };
 
 fn ranks(sizes: &crate::graph::Sizes, random: &mut Random) -> usize {
     let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts.is_multiple_of(ranks)).collect();
@@ -63,10 +66,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..7,
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..9,
                                  choices in choices(), chunks in 2usize..6, seed: u64) {
         let checked = match variant {
-            4.. => chunked(&layer, chunks),
+            4..7 => chunked(&layer, chunks),
+            7.. => sums(&layer, chunks),
             plain => [moe_ffn, gated, prepared, once][plain](&layer),
         };
         let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
@@ -142,7 +146,7 @@ fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl F
 
 #[test]
 fn every_wait_is_needed() {
-    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
         for (phase, waits) in whole.waits.iter() {
             for wait in 0..waits.len() {
@@ -156,7 +160,7 @@ fn every_wait_is_needed() {
 
 #[test]
 fn every_signal_is_needed() {
-    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
         for (phase, signals) in whole.signals.iter() {
             for signal in 0..signals.len() {
@@ -170,7 +174,7 @@ fn every_signal_is_needed() {
 
 #[test]
 fn every_need_is_exact() {
-    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY)] {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
         for (phase, waits) in whole.waits.iter() {
             for wait in 0..waits.len() {
@@ -261,4 +265,19 @@ fn memory_taken_early_is_seen() {
         assert_eq!(runs(&whole, &schedule, 0..40), Ok(()));
         assert!(matches!(runs(&checked, &schedule, 0..400), Err(Failure::TooEarly(_))), "phase {}", phase.index());
     }
+}
+
+#[test]
+fn chunks_that_add_in_another_order_are_seen() {
+    let checked = sums(&Layer::TINY, 3);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "the second chunk's gradient before the first's", |schedule| {
+        for order in &mut schedule.orders {
+            let experts = checked.graph().sizes.experts as u32 / order.ranks;
+            for entry in &mut order.queues[crate::ids::PartId(0)] {
+                let chunk = [1, 0, 2][(entry.expert / experts) as usize];
+                entry.expert = chunk * experts + entry.expert % experts;
+            }
+        }
+    });
 }
