@@ -1,7 +1,7 @@
 //! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
 
 use crate::fingerprint::Fingerprint;
-use crate::schedule::{Choices, Cores};
+use crate::schedule::Choices;
 use crate::syntax::{Constant, Overrides};
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
 pub struct Resolved {
     /// The source file, as named to the build script.
     pub source: String,
-    /// Cores that its schedules are made for.
-    pub cores: Cores,
+    /// Fingerprint of the target that its schedules are made for, in digits.
+    pub target: String,
     /// Constants that were set for the build.
     pub overrides: Overrides,
     /// Choices of schedules that are not the default, by taskflow.
@@ -69,21 +69,21 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Text of the file: source, matrix cores, then a line `NAME=value` for each constant that was set, then a line
+    /// Text of the file: source, target, then a line `NAME=value` for each constant that was set, then a line
     /// `@taskflow key=value …` for each taskflow with choices.
     #[must_use]
     pub fn write(&self) -> String {
         let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         let choices: String = self.choices.iter().map(|(flow, choices)| format!("@{flow} {choices}\n")).collect();
-        format!("{}\n{}\n{lines}{choices}", self.source, self.cores.aic)
+        format!("{}\n{}\n{lines}{choices}", self.source, self.target)
     }
 
     /// Reads that text back; `None` when it is none of ours.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        let (source, cores) = (lines.next()?.to_owned(), Cores::of(lines.next()?.parse().ok()?));
-        let mut resolved = Self { source, cores, overrides: Overrides::new(), choices: BTreeMap::new() };
+        let (source, target) = (lines.next()?.to_owned(), lines.next()?.to_owned());
+        let mut resolved = Self { source, target, overrides: Overrides::new(), choices: BTreeMap::new() };
         for line in lines {
             if let Some(choices) = line.strip_prefix('@') {
                 let (flow, choices) = choices.split_once(' ')?;
@@ -139,9 +139,9 @@ mod tests {
     fn resolved_constants_come_back_as_written() {
         let overrides = parse_settings("B=2,A=-1e-7").unwrap();
         let choices = BTreeMap::from([("forward".to_owned(), Choices::read("put_cores=8 ahead=0").unwrap())]);
-        let resolved = Resolved { source: "src/moe.rs".into(), cores: Cores::of(20), overrides, choices };
+        let resolved = Resolved { source: "src/moe.rs".into(), target: "0123456789abcdef".into(), overrides, choices };
         assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
-        assert_eq!(Resolved::read("x\n24\nA=b\n"), None);
+        assert_eq!(Resolved::read("x\n0123456789abcdef\nA=b\n"), None);
     }
 
     #[test]

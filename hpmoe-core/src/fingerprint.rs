@@ -1,7 +1,8 @@
 //! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
 
 use crate::graph::TaskGraph;
-use crate::schedule::{Choices, Cores};
+use crate::schedule::Choices;
+use crate::target::Target;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
@@ -70,11 +71,19 @@ pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
     Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
 }
 
-/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, cores, choices of its schedule,
-/// this compiler.
+/// The fingerprint of a target: its name and the values of all its constants. What stands behind a value as its source doesn't
+/// count.
 #[must_use]
-pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores, choices: &Choices) -> Fingerprint {
-    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(&cores.aic.to_string());
+pub fn of_target(target: &Target) -> Fingerprint {
+    let named = Fingerprint::default().text(&target.name);
+    target.values().fold(named, |hash, (section, key, value)| hash.text(section).text(key).text(&value.to_string()))
+}
+
+/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target (its fingerprint in
+/// digits), choices of its schedule, this compiler.
+#[must_use]
+pub fn of_flow(module: Fingerprint, graph: &TaskGraph, target: &str, choices: &Choices) -> Fingerprint {
+    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(target);
     let named = if *choices == Choices::default() { named } else { named.text(&choices.to_string()) };
     graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
 }
@@ -82,6 +91,7 @@ pub fn of_flow(module: Fingerprint, graph: &TaskGraph, cores: Cores, choices: &C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::ASCEND_A3;
 
     #[test]
     fn attributes_of_the_module_do_not_count() {
@@ -91,6 +101,20 @@ mod tests {
             hash("pub mod a { const B: usize = 1; }")
         );
         assert_ne!(hash("mod a { #[cold] fn b() {} }"), hash("mod a { fn b() {} }"));
+    }
+
+    #[test]
+    fn every_constant_of_a_target_counts_and_its_source_does_not() {
+        let text = ASCEND_A3;
+        let of = |text: &str| of_target(&Target::read(text).unwrap()).hex();
+        assert_eq!(of(text), of(&text.replace("# ini", "# read elsewhere")));
+        let own = Target::ascend_a3();
+        for (section, key, value) in own.values() {
+            let mut other = own.clone();
+            other.set(&format!("{section}.{key}={}", if value < 1.0 { value / 2.0 } else { value + 1.0 })).unwrap();
+            assert_ne!(of_target(&other).hex(), of(text), "{section}.{key}");
+        }
+        assert_ne!(of(&text.replace("name = \"ascend-a3\"", "name = \"ascend-a4\"")), of(text));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use hpmoe_core::artifacts::{FOLDER, Resolved, resolved_file};
 use hpmoe_core::compile::modules;
 use hpmoe_core::expand::{Environment, megakernel};
-use hpmoe_core::fingerprint::of_module;
-use hpmoe_core::schedule::Cores;
+use hpmoe_core::fingerprint::{of_module, of_target};
 use hpmoe_core::syntax::Overrides;
+use hpmoe_core::target::Target;
 use quote::ToTokens as _;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
     let file = Path::new("out").join(FOLDER).join(resolved_file("moe_ffn", of_module(&module)));
     let resolved = Resolved {
         source: "src/moe.rs".into(),
-        cores: Cores::ASCEND_A3,
+        target: of_target(&Target::ascend_a3()).hex(),
         overrides: overrides.clone(),
         choices: BTreeMap::new(),
     };

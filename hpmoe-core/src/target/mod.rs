@@ -5,6 +5,7 @@
 
 mod constants;
 mod fault;
+mod kernels;
 mod read;
 mod source;
 
@@ -12,7 +13,7 @@ pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, T
 pub use fault::Fault;
 pub use source::{Constant, Source};
 
-const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
+pub(crate) const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
 
 impl Target {
     /// One die of an Ascend A3, built in.
@@ -32,10 +33,10 @@ impl Target {
         Self::read(ASCEND_A3).expect("the built-in target is right")
     }
 
-    /// The text of a built-in target.
+    /// A built-in target by its name.
     #[must_use]
-    pub fn text_of(name: &str) -> Option<&'static str> {
-        (name == "ascend-a3").then_some(ASCEND_A3)
+    pub fn built_in(name: &str) -> Option<Self> {
+        (name == "ascend-a3").then(Self::ascend_a3)
     }
 
     /// FLOP/s of one matrix core at its peak, in bf16.

@@ -1,7 +1,7 @@
 //! From the text of a file to a target.
 
 use super::constants::KEYS;
-use super::source::{Constant, Source};
+use super::source::{Constant, Source, hint};
 use super::{Fault, Target};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -34,7 +34,8 @@ impl Target {
                         if KEYS.iter().any(|key| (key.section, key.key) == (&name.0, &name.1)) {
                             found.insert(name, (line, value));
                         } else {
-                            faults.push(Fault { line, text: format!("unknown key `{}.{}`", name.0, name.1) });
+                            let name = format!("{}.{}", name.0, name.1);
+                            faults.push(Fault { line, text: format!("unknown key `{name}`{}", hint(&name)) });
                         }
                     }
                 }
@@ -138,7 +139,7 @@ mod tests {
             [
                 "line 6: `cores.clock_ghz` is missing",
                 "line 8: `cores.aiv` is a whole number from 1 on",
-                "line 9: unknown key `cores.clock_mhz`",
+                "line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?",
                 "line 15: unknown key `wings`",
                 "line 26: `memory.l2_mib` is a whole number from 1 on",
                 "line 50: `launch.kernel_us` is a number, zero or above",

@@ -44,6 +44,11 @@ impl Target {
         self.constants.iter().filter(|constant| constant.source == Source::Assumed)
     }
 
+    /// The values of all constants, by section and key.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+        KEYS.iter().map(|key| (key.section, key.key, (key.get)(self)))
+    }
+
     /// The value of a constant, or nothing where there is none of that name.
     #[must_use]
     pub fn get(&self, section: &str, key: &str) -> Option<f64> {
@@ -93,7 +98,7 @@ impl Target {
 }
 
 /// The nearest constant, where one is near enough to be meant; a name without its section is near too.
-fn hint(name: &str) -> String {
+pub(super) fn hint(name: &str) -> String {
     let names: Vec<String> = KEYS.iter().map(|key| format!("{}.{}", key.section, key.key)).collect();
     let whole = names.iter().find(|full| full.ends_with(&format!(".{name}"))).cloned();
     let near = whole.or_else(|| nearest(name, names.iter().map(String::as_str)));

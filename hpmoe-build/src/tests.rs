@@ -1,0 +1,155 @@
+//! Builds for several targets side by side, without a C++ compiler.
+
+use crate::module::Build;
+use crate::target::Machine;
+use crate::{Source, read_sources};
+use hpmoe_core::artifacts::FOLDER;
+use hpmoe_core::expand::{Environment, megakernel};
+use hpmoe_core::syntax::Overrides;
+use quote::ToTokens as _;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui-tests/kernels/mixed.rs");
+const ASCEND_A3: &str = include_str!("../../hpmoe-core/targets/ascend-a3.toml");
+
+/// A package with a kernel, and two machines that differ from the built-in one.
+struct Package {
+    folder: TempDir,
+}
+
+impl Package {
+    fn new() -> Self {
+        let package = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::copy(KERNEL, package.path("mixed.rs")).unwrap();
+        let named = |name: &str| ASCEND_A3.replace("name = \"ascend-a3\"", &format!("name = \"{name}\""));
+        package.write("same.toml", ASCEND_A3);
+        package.write("far.toml", &named("far").replace("other_package_ns = 929", "other_package_ns = 9290"));
+        package.write("small.toml", &named("small").replace("aic = 24", "aic = 2").replace("aiv = 48", "aiv = 4"));
+        package
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn machine(&self, file: &str) -> Machine {
+        Machine { file: Some(self.path(file)), matrix_cores: None }
+    }
+
+    /// Builds the kernel below a folder of that name; the stems of what it made.
+    fn build(&self, machine: &Machine, out: &str) -> Vec<String> {
+        let folder = self.path(out).join(FOLDER);
+        std::fs::create_dir_all(&folder).unwrap();
+        let target = machine.target().unwrap();
+        let build =
+            Build { settings: Overrides::new(), target, tune: machine.options(), package: "user".into(), folder };
+        let units = build.module(&self.source()).unwrap();
+        units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    }
+
+    fn source(&self) -> Source {
+        read_sources(&[self.path("mixed.rs")]).unwrap().unwrap().remove(0)
+    }
+
+    /// What the macro makes of the kernel beside such a build.
+    fn expand(&self, out: &str) -> String {
+        let environment = Environment { package: "user".into(), out_dir: Some(self.path(out)) };
+        let read = |path: &Path| std::fs::read_to_string(path).ok();
+        megakernel(self.source().module.into_token_stream(), &environment, &read).to_string()
+    }
+
+    fn schedule(&self, out: &str, stem: &str) -> String {
+        std::fs::read_to_string(self.path(out).join(FOLDER).join(format!("{stem}.schedule.txt"))).unwrap()
+    }
+
+    fn refused(&self, machine: &Machine) -> String {
+        machine.target().unwrap_err().replace(&format!("{}/", self.folder.path().display()), "")
+    }
+}
+
+#[test]
+fn macro_and_build_script_agree_on_the_target() {
+    let package = Package::new();
+    let machines = [("built_in", Machine::default()), ("far", package.machine("far.toml"))];
+    let stems = machines.map(|(out, machine)| (out, package.build(&machine, out)));
+    for (out, stems) in &stems {
+        let text = package.expand(out);
+        assert!(!text.contains("compile_error"), "{text}");
+        assert!(!stems.is_empty() && stems.iter().all(|stem| text.contains(stem.as_str())), "{out}: {stems:?}");
+    }
+    // Nothing made for one is taken for the other.
+    assert!(stems[0].1.iter().all(|stem| !stems[1].1.contains(stem)));
+    assert_eq!(package.build(&package.machine("same.toml"), "same"), stems[0].1);
+}
+
+#[test]
+fn the_scheduler_sees_the_target() {
+    let package = Package::new();
+    let stems = package.build(&package.machine("small.toml"), "small");
+    let schedule = package.schedule("small", &stems[0]);
+    assert!(schedule.contains("for 2 matrix and 4 vector cores"), "{schedule}");
+    // As with the same cores on the built-in target, but not the same artifact.
+    let cores = Machine { file: None, matrix_cores: Some(2) };
+    let others = package.build(&cores, "cores");
+    assert_eq!(package.schedule("cores", &others[0]), schedule);
+    assert_ne!(others, stems);
+    // What things cost decides who does them.
+    package.write("slow.toml", &ASCEND_A3.replace("put_gb_per_s_per_aiv = 10", "put_gb_per_s_per_aiv = 0.1"));
+    let (slow, plain) =
+        (package.build(&package.machine("slow.toml"), "slow"), package.build(&Machine::default(), "plain"));
+    assert_ne!(package.schedule("slow", &slow[0]), package.schedule("plain", &plain[0]));
+}
+
+#[test]
+fn what_was_tuned_is_taken_by_the_targets_name() {
+    let package = Package::new();
+    let plain = package.build(&package.machine("far.toml"), "plain");
+    let tuned = std::fs::read_to_string(Path::new(KERNEL).with_extension("tuned.toml")).unwrap();
+    package.write("mixed.tuned.toml", &tuned.replace("target = \"ascend-a3\"", "target = \"far\""));
+    let found = package.build(&package.machine("far.toml"), "tuned");
+    assert_ne!(found, plain);
+    assert_ne!(package.schedule("tuned", &found[0]), package.schedule("plain", &plain[0]));
+    assert!(!package.expand("tuned").contains("compile_error"));
+    // Others get the default.
+    let built_in = package.build(&Machine::default(), "built_in");
+    assert_eq!(package.schedule("built_in", &built_in[0]), package.schedule("plain", &plain[0]));
+}
+
+#[test]
+fn a_faulty_target_is_told_line_by_line() {
+    let package = Package::new();
+    package.write("faulty.toml", &ASCEND_A3.replace("clock_ghz = 1.85", "clock_mhz = 1850"));
+    assert_eq!(
+        package.refused(&package.machine("faulty.toml")),
+        "`faulty.toml`, line 6: `cores.clock_ghz` is missing\n       \
+         `faulty.toml`, line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?\n\
+         help: a target has all keys of the built-in one, `hpmoe-core/targets/ascend-a3.toml`, and no others"
+    );
+    package.write("odd.toml", &ASCEND_A3.replace("aiv = 48", "aiv = 40").replace("l0a_kib = 64", "l0a_kib = 32"));
+    assert_eq!(
+        package.refused(&package.machine("odd.toml")),
+        "`odd.toml`, line 8: `cores.aiv` is 40: kernels have two vector cores for each matrix core, and 48 for `cores.aic` \
+         24\n       `odd.toml`, line 22: `memory.l0a_kib` is 32: kernels are generated for cores with 64 or more\n\
+         help: kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it"
+    );
+    let missing = package.refused(&package.machine("nowhere.toml"));
+    assert!(missing.starts_with("target `nowhere.toml` is neither built in (ascend-a3) nor a file: "), "{missing}");
+}
+
+#[test]
+fn numbers_of_cores_that_contradict_are_refused() {
+    let package = Package::new();
+    let with = |count| Machine { matrix_cores: Some(count), ..package.machine("small.toml") };
+    assert_eq!(with(2).target().unwrap().cores.aiv, 4);
+    assert_eq!(
+        package.refused(&with(20)),
+        "`.matrix_cores(20)` contradicts `small.toml`, line 7: `cores.aic` is 2\n\
+         help: leave `.matrix_cores` out, or describe the other machine in a file of its own"
+    );
+    assert!(package.refused(&with(0)).contains("at least one"));
+}
