@@ -5,6 +5,7 @@ mod export;
 mod pictures;
 mod schedule;
 mod simulate;
+mod trace;
 
 use serde_json::Value;
 use std::process::{Command, Output};

@@ -48,6 +48,7 @@ struct Core {
     /// When it looks at the next one.
     looks: Time,
     came: Time,
+    looked: Time,
     begun: Time,
     alone: Time,
     done: bool,
@@ -155,7 +156,8 @@ impl<'a> Engine<'a> {
         let fixed = if core.task.work == Work::Empty { costs.empty } else { costs.task };
         self.tally.spent(core.kind).overhead += fixed;
         core.came = self.now;
-        core.looks = self.now + fixed;
+        core.looked = self.now + fixed;
+        core.looks = core.looked;
         core.held = 0;
         self.look(number);
     }
@@ -280,6 +282,7 @@ impl Core {
             held: 0,
             looks: Time::ZERO,
             came: Time::ZERO,
+            looked: Time::ZERO,
             begun: Time::ZERO,
             alone: Time::ZERO,
             done: false,
@@ -289,6 +292,7 @@ impl Core {
     fn slice(&self, end: Time) -> Slice {
         let Task { op, group, item, column, .. } = self.task;
         let (rank, kind, core) = (self.rank, self.kind, self.number);
-        Slice { rank, kind, core, op, group, item, column, came: self.came, begun: self.begun, end }
+        let Self { came, looked, begun, .. } = *self;
+        Slice { rank, kind, core, op, group, item, column, came, looked, begun, end }
     }
 }

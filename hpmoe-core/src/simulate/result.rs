@@ -59,6 +59,8 @@ pub struct Slice {
     pub column: u32,
     /// When the core came to it.
     pub came: Time,
+    /// When it first looked whether it has to wait: what lies before is overhead.
+    pub looked: Time,
     /// When its work began.
     pub begun: Time,
     /// When it was done.

@@ -40,7 +40,7 @@ fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) ->
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
     for record in own {
         let layer = usize::from(!record.waited_for_rows(&picture.records));
-        stack.add(layer, record.slice.came, record.slice.begun);
+        stack.add(layer, record.slice.looked, record.slice.begun);
     }
     stack.draw(picture.program.cores(kind), place, |layer| [ROWS, WORK][layer])
 }
@@ -56,7 +56,7 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, (top, lane): (f64, f6
         let joined = |a: &&Record, b: &&Record| a.task.op == b.task.op && x(b.slice.begun) - x(a.slice.end) < 0.25;
         for same in core.chunk_by(joined) {
             let (first, last) = (same[0], same[same.len() - 1]);
-            let waited = (x(first.slice.came), x(first.slice.begun));
+            let waited = (x(first.slice.looked), x(first.slice.begun));
             if waited.1 - waited.0 >= 0.25 {
                 let colour = if first.waited_for_rows(&picture.records) { ROWS } else { WORK };
                 boxes.entry(colour).or_default().add(waited, y, lane - 1.0);

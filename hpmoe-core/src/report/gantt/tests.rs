@@ -22,6 +22,8 @@ fn every_core_and_link_has_a_lane_and_all_is_called_simulated() {
     assert_eq!(records.len() as u64, run.tasks);
     for record in &records {
         assert_eq!((record.slice.op, record.slice.item), (record.task.op, record.task.item));
+        let slice = record.slice;
+        assert!(slice.came < slice.looked && slice.looked <= slice.begun && slice.begun < slice.end);
         for by in record.signalled_by.iter().flatten() {
             assert!(records[*by].slice.end <= record.slice.begun);
         }
