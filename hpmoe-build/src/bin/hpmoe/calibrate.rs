@@ -1,7 +1,7 @@
 //! `hpmoe calibrate`: fits three constants on 8 ranks and shows all published latencies with them.
 
 use crate::options::Calibrate;
-use crate::progress::Progress;
+use crate::progress::{Progress, Reader};
 use hpmoe_core::calibrate::{Outcome, Published, Row, calibrate as fitted};
 use hpmoe_core::target::{Source, Target};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 pub(crate) fn calibrate(options: &Calibrate) -> Result<ExitCode, String> {
     let target = options.target.read()?;
-    let progress = Progress::counting("simulations of published latencies");
+    let progress = Progress::counting("simulations of published latencies", Reader::of(options.json));
     let outcome = fitted(&target, &|published: &Published, target: &Target| {
         let ms = published.simulated_ms(target);
         progress.ended();

@@ -1,12 +1,16 @@
 //! A progress bar on stderr, for what takes longer than two seconds.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const QUICK: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
+
+/// Bars of one command count its time together.
+static START: OnceLock<Instant> = OnceLock::new();
 
 /// Goes away when dropped. Nothing is drawn where stderr is no terminal.
 pub(crate) struct Progress {
@@ -16,27 +20,58 @@ pub(crate) struct Progress {
     waiting: Option<JoinHandle<()>>,
 }
 
+/// Who reads what a command writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Person,
+    /// It asked for JSON. Nothing is drawn.
+    Program,
+}
+
+impl Reader {
+    pub(crate) const fn of(json: bool) -> Self {
+        if json { Self::Program } else { Self::Person }
+    }
+
+    fn target(self) -> ProgressDrawTarget {
+        match self {
+            Self::Person => ProgressDrawTarget::stderr(),
+            Self::Program => ProgressDrawTarget::hidden(),
+        }
+    }
+}
+
 impl Progress {
     /// That many steps.
-    pub(crate) fn new(steps: usize) -> Self {
-        Self::with(Some(steps as u64), "{spinner} {msg} [{bar:24}] {pos}/{len} {elapsed}")
+    pub(crate) fn new(steps: usize, reader: Reader) -> Self {
+        Self::on(reader.target(), Some(steps as u64))
     }
 
     /// Nobody knows how many steps.
-    pub(crate) fn counting(what: &'static str) -> Self {
-        let progress = Self::with(None, "{spinner} {pos} {msg} {elapsed}");
-        progress.bar.set_message(what);
+    pub(crate) fn counting(what: &'static str, reader: Reader) -> Self {
+        let progress = Self::on(reader.target(), None);
+        progress.begins(what.to_owned());
         progress
     }
 
-    fn with(steps: Option<u64>, template: &str) -> Self {
+    fn on(target: ProgressDrawTarget, steps: Option<u64>) -> Self {
+        let elapsed = START.get_or_init(Instant::now).elapsed();
+        Self::after(QUICK.saturating_sub(elapsed), target, steps)
+    }
+
+    fn after(quick: Duration, target: ProgressDrawTarget, steps: Option<u64>) -> Self {
+        // What is said comes last, and its end is left out where the terminal is narrow: two lines are harder to clean away.
+        let template = match steps {
+            Some(_) => "{spinner} [{bar:24}] {pos}/{len} {elapsed} {wide_msg}",
+            None => "{spinner} {pos} {elapsed} {wide_msg}",
+        };
         let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::hidden());
         bar.set_style(ProgressStyle::with_template(template).expect("the template is right"));
         let (end, ended) = channel::<()>();
         let shown = bar.clone();
         let waiting = spawn(move || {
-            if ended.recv_timeout(QUICK) == Err(RecvTimeoutError::Timeout) {
-                shown.set_draw_target(ProgressDrawTarget::stderr());
+            if ended.recv_timeout(quick) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(target);
                 shown.enable_steady_tick(TICK);
             }
         });
@@ -62,5 +97,65 @@ impl Drop for Progress {
             let _ = waiting.join();
         }
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::InMemoryTerm;
+
+    const COLUMNS: u16 = 60;
+
+    fn terminal() -> (InMemoryTerm, ProgressDrawTarget) {
+        let terminal = InMemoryTerm::new(10, COLUMNS);
+        (terminal.clone(), ProgressDrawTarget::term_like(Box::new(terminal)))
+    }
+
+    /// What is on the screen as soon as it is as wanted; a test ends by itself where it never is.
+    fn screen(terminal: &InMemoryTerm, wanted: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let contents = terminal.contents();
+            if wanted(&contents) || start.elapsed() > Duration::from_secs(20) {
+                return contents;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_bar_is_drawn_goes_on_and_leaves_nothing() {
+        let (terminal, target) = terminal();
+        let progress = Progress::after(Duration::from_millis(50), target, Some(3));
+        progress.begins("simulating ours".to_owned());
+        let first = screen(&terminal, |contents| contents.contains("0/3"));
+        assert!(first.ends_with("simulating ours") && first.contains("[░░░"), "{first}");
+        progress.ended();
+        progress.begins("simulating what takes longer than there is room for in a line".to_owned());
+        let second = screen(&terminal, |contents| contents.contains("1/3") && contents.contains("what"));
+        assert!(second.contains("[████"), "{second}");
+        assert_eq!((second.lines().count(), second.chars().count()), (1, COLUMNS as usize), "{second}");
+        drop(progress);
+        assert_eq!(terminal.contents(), "");
+        // The next line stands where the bar did.
+        assert_eq!(terminal.contents_formatted().len(), InMemoryTerm::new(10, COLUMNS).contents_formatted().len());
+    }
+
+    #[test]
+    fn what_is_quick_is_not_drawn() {
+        let (terminal, target) = terminal();
+        let progress = Progress::after(Duration::from_secs(60), target, None);
+        let start = Instant::now();
+        progress.begins("simulations".to_owned());
+        progress.ended();
+        assert_eq!(terminal.contents(), "");
+        drop(progress);
+        assert_eq!((terminal.contents(), start.elapsed() < Duration::from_secs(30)), (String::new(), true));
+    }
+
+    #[test]
+    fn a_program_gets_no_bar() {
+        assert!(Reader::of(true).target().is_hidden());
     }
 }

@@ -7,7 +7,7 @@ mod text;
 mod trace;
 
 use crate::options::{Policy, Simulate};
-use crate::progress::Progress;
+use crate::progress::{Progress, Reader};
 use hpmoe_core::report::gantt;
 use hpmoe_core::simulate::depends;
 use hpmoe_core::target::Constant;
@@ -23,7 +23,7 @@ pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
     let scenario = Scenario::read(options, &policies)?;
     // A script that asks for one policy wants its time soon.
     let extras = Extras { count: options.count_extras, tell: !options.json || options.policy.is_none() };
-    let runs = runs::runs(&scenario, &policies, extras)?;
+    let runs = runs::runs(&scenario, &policies, extras, Reader::of(options.json))?;
     pictures(options, &scenario, policies[0])?;
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
@@ -40,7 +40,7 @@ fn pictures(options: &Simulate, scenario: &Scenario, policy: Policy) -> Result<(
     if options.gantt.is_none() && options.trace.is_none() {
         return Ok(());
     }
-    let progress = Progress::new(1);
+    let progress = Progress::new(1, Reader::of(options.json));
     progress.begins(format!("drawing {}", policy.name()));
     let program = scenario.program(policy, options.count_extras)?;
     let run = hpmoe_core::simulate::simulate(&scenario.target, &*program, true).map_err(|stuck| stuck.to_string())?;

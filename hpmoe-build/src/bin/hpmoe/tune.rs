@@ -1,7 +1,7 @@
 //! `hpmoe tune`: a search for faster schedules, within a time given.
 
 use crate::options::Tune;
-use crate::progress::Progress;
+use crate::progress::{Progress, Reader};
 use crate::routing::{Sizes, routing};
 use hpmoe_build::{read_tuned, tuned_file};
 use hpmoe_core::artifacts::parse_settings;
@@ -98,7 +98,8 @@ fn routings(options: &Tune, sizes: &hpmoe_core::graph::Sizes) -> Result<Vec<Rout
 /// Searches until the time is over.
 fn timed(options: &Tune, name: &str, trial: &Trial<'_>, of: (&Shape, &[String])) -> Option<Found> {
     let start = Instant::now();
-    let bar = Progress::new(STEPS);
+    let bar = Progress::new(STEPS, Reader::of(options.json));
+    bar.begins(format!("{name}: simulating the default"));
     let mut shown = 0;
     search(trial, of, options.seed, &mut |progress| {
         let part = start.elapsed().as_secs_f64() / options.seconds;

@@ -2,7 +2,7 @@
 
 use super::scenario::Scenario;
 use crate::options::Policy;
-use crate::progress::Progress;
+use crate::progress::{Progress, Reader};
 use hpmoe_core::baseline::extras;
 use hpmoe_core::simulate::{CoreKind, Program, Simulated, Time, bound, simulate};
 use hpmoe_core::target::Target;
@@ -65,8 +65,13 @@ pub(crate) struct Extras {
 }
 
 /// Simulates the policies one after another.
-pub(crate) fn runs(scenario: &Scenario, policies: &[Policy], extras: Extras) -> Result<Vec<Run>, String> {
-    let progress = Progress::new(policies.len());
+pub(crate) fn runs(
+    scenario: &Scenario,
+    policies: &[Policy],
+    extras: Extras,
+    reader: Reader,
+) -> Result<Vec<Run>, String> {
+    let progress = Progress::new(policies.len(), reader);
     let mut all = Vec::new();
     for &policy in policies {
         progress.begins(format!("simulating {} on {} ranks", policy.name(), scenario.ranks));
