@@ -28,7 +28,7 @@ use module::Build;
 use std::path::PathBuf;
 use target::Machine;
 
-pub use target::read_target;
+pub use target::{fit_for_kernels, read_target};
 pub use tuned::{read_tuned, tuned_file};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.

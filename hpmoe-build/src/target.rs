@@ -13,31 +13,11 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Reads it. What the script and the file say of cores must be the same.
+    /// Reads it.
     pub(crate) fn target(&self) -> Result<Target, String> {
-        if self.matrix_cores == Some(0) {
-            return Err("`.matrix_cores(0)`: a rank has at least one".to_owned());
-        }
-        let Some(file) = &self.file else {
-            let built_in = Target::ascend_a3();
-            return Ok(self.matrix_cores.map_or(built_in.clone(), |count| Cores::of(count).on(&built_in)));
-        };
+        let Some(file) = &self.file else { return fit_for_kernels(Target::ascend_a3(), None, self.matrix_cores) };
         println!("cargo::rerun-if-changed={}", file.display());
-        let target = read_target(file)?;
-        let unfit = target.unfit_for_kernels();
-        if !unfit.is_empty() {
-            let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
-            return Err(told(file, &unfit, help));
-        }
-        if let Some(count) = self.matrix_cores.filter(|&count| count != target.cores.aic) {
-            return Err(format!(
-                "`.matrix_cores({count})` contradicts `{}`, line {}: `cores.aic` is {}\nhelp: leave `.matrix_cores` out, or \
-                 describe the other machine in a file of its own",
-                file.display(),
-                target.line_of("cores", "aic"),
-                target.cores.aic
-            ));
-        }
+        let target = fit_for_kernels(read_target(file)?, Some(file), self.matrix_cores)?;
         let built_in = Target::ascend_a3();
         if target.name == built_in.name && of_target(&target).hex() != of_target(&built_in).hex() {
             println!(
@@ -59,6 +39,34 @@ impl Machine {
             }
             (None, None) => String::new(),
         }
+    }
+}
+
+/// The target that kernels are built for: the built-in one, with other cores where a number is named, or that of a file, which
+/// says itself how many there are.
+///
+/// # Errors
+///
+/// That kernels can't run on it, or that the number contradicts the file.
+pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
+    if matrix_cores == Some(0) {
+        return Err("0 matrix cores: a rank has at least one".to_owned());
+    }
+    let Some(file) = file else { return Ok(matrix_cores.map_or(target.clone(), |count| Cores::of(count).on(&target))) };
+    let unfit = target.unfit_for_kernels();
+    if !unfit.is_empty() {
+        let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
+        return Err(told(file, &unfit, help));
+    }
+    match matrix_cores {
+        Some(count) if count != target.cores.aic => Err(format!(
+            "{count} matrix cores contradict `{}`, line {}: `cores.aic` is {}\nhelp: leave the number out, or describe the \
+             other machine in a file of its own",
+            file.display(),
+            target.line_of("cores", "aic"),
+            target.cores.aic
+        )),
+        _ => Ok(target),
     }
 }
 

@@ -148,8 +148,8 @@ fn numbers_of_cores_that_contradict_are_refused() {
     assert_eq!(with(2).target().unwrap().cores.aiv, 4);
     assert_eq!(
         package.refused(&with(20)),
-        "`.matrix_cores(20)` contradicts `small.toml`, line 7: `cores.aic` is 2\n\
-         help: leave `.matrix_cores` out, or describe the other machine in a file of its own"
+        "20 matrix cores contradict `small.toml`, line 7: `cores.aic` is 2\n\
+         help: leave the number out, or describe the other machine in a file of its own"
     );
     assert!(package.refused(&with(0)).contains("at least one"));
 }

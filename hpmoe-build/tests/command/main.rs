@@ -6,6 +6,7 @@ mod pictures;
 mod schedule;
 mod simulate;
 mod trace;
+mod tune;
 
 use serde_json::Value;
 use std::process::{Command, Output};

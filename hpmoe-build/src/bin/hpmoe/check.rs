@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
+    let target = source.die.read()?;
     let input = Input::read(source)?;
     let file = SimpleFile::new(&input.name, &input.text);
     let mut code = ExitCode::SUCCESS;
@@ -21,7 +22,7 @@ pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
         match checked {
             Ok(flows) => {
                 for flow in flows {
-                    scheduled(flow, source.matrix_cores)?;
+                    scheduled(flow, &target)?;
                     println!("{kernel}::{} is right: {}", flow.graph().taskflow, numbers(flow));
                 }
             }

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn diff(options: &Diff) -> Result<ExitCode, String> {
+    let target = options.die.read()?;
     let text = |file: &Path| -> Result<String, String> {
-        let source =
-            Source { file: file.to_owned(), settings: options.settings.clone(), matrix_cores: options.matrix_cores };
+        let source = Source { file: file.to_owned(), settings: options.settings.clone(), die: options.die.clone() };
         let mut all = String::new();
         for checked in Input::read(&source)?.flows()? {
-            all.push_str(&schedule_text(&checked, scheduled(&checked, options.matrix_cores)?.schedule()));
+            all.push_str(&schedule_text(&checked, scheduled(&checked, &target)?.schedule()));
         }
         Ok(all)
     };

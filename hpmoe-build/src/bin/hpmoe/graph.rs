@@ -6,8 +6,9 @@ use hpmoe_core::report::{graph_text, mermaid};
 use std::process::ExitCode;
 
 pub(crate) fn graph(options: &Graph) -> Result<ExitCode, String> {
+    let target = options.source.die.read()?;
     for checked in Input::read(&options.source)?.flows()? {
-        let valid = scheduled(&checked, options.source.matrix_cores)?;
+        let valid = scheduled(&checked, &target)?;
         let text = if options.mermaid { mermaid } else { graph_text };
         println!("{}", text(&checked, valid.schedule()));
     }

@@ -6,7 +6,7 @@ use hpmoe_core::artifacts::parse_settings;
 use hpmoe_core::compile::{front, modules};
 use hpmoe_core::finding::Diagnostic;
 use hpmoe_core::graph::TaskGraph;
-use hpmoe_core::schedule::{Choices, Cores, Schedule, schedule, schedule_with};
+use hpmoe_core::schedule::{Choices, schedule_with};
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::{ValidSchedule, validate};
@@ -95,24 +95,17 @@ pub(crate) fn chosen<T>(flows: Vec<T>, graph: impl Fn(&T) -> &TaskGraph, name: O
 }
 
 /// A validated schedule for a taskflow.
-pub(crate) fn scheduled(checked: &CheckedGraph, matrix_cores: u32) -> Result<ValidSchedule, String> {
-    if matrix_cores == 0 {
-        return Err("--matrix-cores is 0: a rank has at least one".into());
-    }
-    valid(checked, schedule(checked, Cores::of(matrix_cores)))
+pub(crate) fn scheduled(checked: &CheckedGraph, target: &Target) -> Result<ValidSchedule, String> {
+    scheduled_with(checked, target, &Choices::default())
 }
 
-/// The same for the dies of a target, with choices.
+/// The same with choices.
 pub(crate) fn scheduled_with(
     checked: &CheckedGraph,
     target: &Target,
     choices: &Choices,
 ) -> Result<ValidSchedule, String> {
-    valid(checked, schedule_with(checked, target, choices))
-}
-
-fn valid(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, String> {
-    validate(checked, schedule).map_err(|violations| {
+    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| {
         let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
         format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
     })

@@ -29,6 +29,17 @@ pub(crate) enum Command {
     Diff(Diff),
 }
 
+/// The machine that kernels are scheduled for, as a build script names it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Die {
+    /// A built-in target, or a file like it.
+    #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
+    pub(crate) target: String,
+    /// Matrix cores of a rank, instead of the built-in target's 24; it has twice as many vector cores.
+    #[arg(long)]
+    pub(crate) matrix_cores: Option<u32>,
+}
+
 /// A source file and how to read it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Source {
@@ -38,9 +49,8 @@ pub(crate) struct Source {
     /// Sets a constant, in every kernel that declares it; may be given again and again.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Matrix cores of a rank; it has twice as many vector cores.
-    #[arg(long, default_value_t = 24)]
-    pub(crate) matrix_cores: u32,
+    #[command(flatten)]
+    pub(crate) die: Die,
 }
 
 #[derive(Args, Debug)]
@@ -60,9 +70,8 @@ pub(crate) struct Schedule {
     /// Sets a constant, in every kernel that declares it; may be given again and again.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Matrix cores of a rank; it has twice as many vector cores.
-    #[arg(long, default_value_t = 24)]
-    pub(crate) matrix_cores: u32,
+    #[command(flatten)]
+    pub(crate) die: Die,
     /// Numbers and picture for a group of that many ranks.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
@@ -91,7 +100,7 @@ impl Schedule {
     /// The file, with what is set.
     pub(crate) fn source(&self) -> Result<Source, String> {
         let file = self.file.clone().ok_or("which FILE.rs?")?;
-        Ok(Source { file, settings: self.settings.clone(), matrix_cores: self.matrix_cores })
+        Ok(Source { file, settings: self.settings.clone(), die: self.die.clone() })
     }
 }
 
@@ -106,9 +115,8 @@ pub(crate) struct Diff {
     /// Sets a constant in both.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Matrix cores of a rank.
-    #[arg(long, default_value_t = 24)]
-    pub(crate) matrix_cores: u32,
+    #[command(flatten)]
+    pub(crate) die: Die,
 }
 
 /// Who plans and runs the layer.

@@ -7,7 +7,6 @@ use crate::input::{Input, scheduled};
 use crate::options::Schedule;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::report::{schedule_svg, schedule_text, totals};
-use hpmoe_core::schedule::Cores;
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::ValidSchedule;
 use std::process::ExitCode;
@@ -21,14 +20,15 @@ pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
         eprintln!("schedule, task by task (JSON): {}", path.display());
         return Ok(ExitCode::SUCCESS);
     }
+    let target = options.die.read()?;
     for checked in Input::read(&options.source()?)?.flows()? {
-        let valid = scheduled(&checked, options.matrix_cores)?;
+        let valid = scheduled(&checked, &target)?;
         if options.json {
             println!("{}", numbers(options, &checked, &valid));
         } else {
             println!("{}", schedule_text(&checked, valid.schedule()));
         }
-        picture(options, &checked, &valid)?;
+        picture(options, &target, &checked, &valid)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -46,10 +46,9 @@ fn numbers(options: &Schedule, checked: &CheckedGraph, valid: &ValidSchedule) ->
     })
 }
 
-fn picture(options: &Schedule, checked: &CheckedGraph, valid: &ValidSchedule) -> Result<(), String> {
+fn picture(options: &Schedule, target: &Target, checked: &CheckedGraph, valid: &ValidSchedule) -> Result<(), String> {
     let Some(path) = &options.svg else { return Ok(()) };
-    let target = Cores::of(options.matrix_cores).on(&Target::ascend_a3());
-    let svg = schedule_svg(checked, valid.schedule(), &target, options.ranks).ok_or_else(|| {
+    let svg = schedule_svg(checked, valid.schedule(), target, options.ranks).ok_or_else(|| {
         let experts = checked.graph().sizes.experts;
         format!("there is no schedule for {} ranks: choose a number that divides {experts} experts", options.ranks)
     })?;

@@ -8,7 +8,7 @@ use hpmoe_core::artifacts::parse_settings;
 use hpmoe_core::compile::{Front, front, modules};
 use hpmoe_core::simulate::Routing;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
-use hpmoe_core::target::Target;
+use hpmoe_core::target::{Constant, Source, Target};
 use hpmoe_core::tune::{Candidate, Found, SIZES, Score, Shape, Trial, TunedKernel, overrides, search, shape, sizes};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -33,12 +33,28 @@ pub(crate) fn tune(options: &Tune) -> Result<ExitCode, String> {
     let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
     refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
     let target = options.target.read()?;
+    if !options.dry_run {
+        kept_for_itself(&target)?;
+    }
     for module in &modules {
         let own = declared_constants(module);
         let settings = settings.iter().filter(|(name, _)| own.contains(name)).map(|(n, v)| (n.clone(), *v)).collect();
         kernel(options, module, &settings, &target)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is found is kept by the target's name and cores. For a machine with other constants it would be a guess.
+fn kept_for_itself(target: &Target) -> Result<(), String> {
+    let cores = |of: &Constant| matches!((of.section, of.key), ("cores", "aic" | "aiv"));
+    let changed = target.constants().iter().find(|of| of.source == Source::Given && !cores(of));
+    changed.map_or(Ok(()), |of| {
+        Err(format!(
+            "--constant {}.{}: what is found would be taken for {} as it is: give the other machine a file with a name of its \
+             own (--target), or add --dry-run",
+            of.section, of.key, target.name
+        ))
+    })
 }
 
 /// Tunes one kernel and keeps what is found.

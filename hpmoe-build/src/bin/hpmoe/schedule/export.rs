@@ -5,7 +5,6 @@ use crate::options::Schedule;
 use crate::routing::{Sizes, routing};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::simulate::{CoreKind, Cursor, Ours, Program as _, Task};
-use hpmoe_core::target::Target;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +14,8 @@ use std::path::Path;
 pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
     let flows = Input::read(&options.source()?)?.flows()?;
     let checked = chosen(flows, CheckedGraph::graph, options.taskflow.as_deref())?;
-    let valid = scheduled(&checked, options.matrix_cores)?;
+    let target = options.die.read()?;
+    let valid = scheduled(&checked, &target)?;
     let sizes = &checked.graph().sizes;
     let small = |size: usize| u32::try_from(size).map_err(|_| format!("{size} is too much to export"));
     let sizes = Sizes {
@@ -25,8 +25,6 @@ pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
         tokens: small(sizes.tokens)?,
     };
     let routing = routing(&options.routing, sizes)?;
-    // What a tile is does not depend on the target, and how long it takes is not exported.
-    let target = Target::ascend_a3();
     let ours = Ours::new(&target, &checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
     let graph = checked.graph();
     let head = json!({

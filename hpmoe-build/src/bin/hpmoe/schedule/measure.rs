@@ -4,6 +4,7 @@ use crate::input::{Input, scheduled};
 use crate::options::Schedule;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::report::totals;
+use hpmoe_core::target::Target;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -23,12 +24,13 @@ const ENTRY: usize = 64;
 /// `tasks` are the tiles of one rank at balanced routing, `seconds` those of scheduling and validating for every number of
 /// ranks, and `bytes_per_task` counts the entries for all of these: an entry stands for the tiles of a phase in a group.
 pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, String> {
+    let target = options.die.read()?;
     let checked = match &options.file {
-        Some(_) => with_tokens(options, wanted)?,
+        Some(_) => with_tokens(options, &target, wanted)?,
         None => synthetic(options, wanted)?,
     };
     let start = Instant::now();
-    let valid = scheduled(&checked, options.matrix_cores)?;
+    let valid = scheduled(&checked, &target)?;
     let seconds = start.elapsed().as_secs_f64();
     let tasks = totals(&checked, valid.schedule(), options.ranks).tiles;
     let queues = valid.schedule().orders.iter().flat_map(|order| order.queues.iter());
@@ -58,14 +60,14 @@ fn synthetic(options: &Schedule, wanted: u64) -> Result<CheckedGraph, String> {
 }
 
 /// The user's kernel with as many tokens as it takes.
-fn with_tokens(options: &Schedule, wanted: u64) -> Result<CheckedGraph, String> {
+fn with_tokens(options: &Schedule, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let of = |tokens: u64| {
         let source = options.source()?;
         first(Input::of(&source.file, &[source.settings, vec![format!("TOKENS={tokens}")]].concat())?)
     };
     let base = 1 << 10;
     let checked = of(base)?;
-    let tiles = totals(&checked, scheduled(&checked, options.matrix_cores)?.schedule(), options.ranks).tiles;
+    let tiles = totals(&checked, scheduled(&checked, target)?.schedule(), options.ranks).tiles;
     of((wanted * base / tiles.max(1)).max(1))
 }
 
