@@ -67,8 +67,9 @@ class Nap {
     explicit Nap(Random &random) : left_(random.below(MOST + 1)) {}
     void begin(Random &random, const std::vector<Core *> &cores) {
         if (asleep_ || !left_ || random.below(APART)) return;
-        asleep_ = cores[random.below(static_cast<uint32_t>(cores.size()))];
-        passes_ = 1 + random.below(LONGEST), --left_;
+        uint32_t count = static_cast<uint32_t>(cores.size());
+        asleep_ = cores[random.below(count)];
+        passes_ = 1 + random.below(LONGEST) / count, --left_;
     }
     bool holds(const Core *core) const { return core == asleep_; }
     void end(uint32_t idlePasses) {
@@ -76,10 +77,10 @@ class Nap {
     }
 
   private:
-    static constexpr uint32_t MOST = 3;      // in a launch
-    static constexpr uint32_t APART = 64;    // passes, on average
-    static constexpr uint32_t LONGEST = 2048; // passes
-    static constexpr uint32_t PATIENCE = 40; // passes without work: other ranks have time to go on too
+    static constexpr uint32_t MOST = 2;         // in a launch
+    static constexpr uint32_t APART = 64;       // passes, on average
+    static constexpr uint32_t LONGEST = 16384;  // turns of other cores
+    static constexpr uint32_t PATIENCE = 40;    // passes without work: other ranks have time to go on too
     const Core *asleep_ = nullptr;
     uint32_t passes_ = 0;
     uint32_t left_;
