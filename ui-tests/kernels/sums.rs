@@ -1,15 +1,15 @@
-//! Matrices of experts to which each chunk adds.
+//! Matrices of experts to which each chunk adds, and rows that come back at once.
 
 use hpmoe_runtime::prelude::*;
 
-/// Two gradients of weights, summed up over all tokens, chunk by chunk.
+/// Two gradients of weights, summed up over all tokens, chunk by chunk; and the sum over k of what was sent.
 #[megakernel]
 pub mod sums {
     use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{dispatch as put, sum_over_k, weight_grad_onto};
 
-    /// Two tiles and a half.
-    pub const HIDDEN: usize = 40;
-    /// One and a half.
+    /// One tile and a half, as of the other: fewer tiles of a matrix than cores, so that none has made some of all.
+    pub const HIDDEN: usize = 24;
     pub const INTER: usize = 24;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
@@ -17,16 +17,8 @@ pub mod sums {
     pub const CHUNKS: usize = 4;
     pub const TILE: usize = 16;
     pub const PUT: usize = 8;
-
-    #[comm_put]
-    pub fn put<const C: usize>(from: &Tile<bf16, PUT, C>, to: &mut Tile<bf16, PUT, C>) {
-        to.put(from);
-    }
-
-    #[aic_task]
-    pub fn contract_onto(x: &Tile<bf16, RAGGED, TILE>, y: &Tile<bf16, RAGGED, TILE>, w: &mut Tile<f32, TILE, TILE>) {
-        w.accumulate(x.t_matmul(y));
-    }
+    pub const BLOCK: usize = 2;
+    pub const SLOTS: usize = BLOCK * TOP_K;
 
     #[taskflow]
     pub fn forward(
@@ -34,12 +26,14 @@ pub mod sums {
         route: &Route,
         x: &PerRank<Tensor<bf16, HIDDEN>>,
         z: &PerRank<Slots<bf16, INTER>>,
-        narrow: &mut PerRank<Experts<f32, INTER, INTER>>,
-        wide: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+        first: &mut PerRank<Experts<f32, INTER, TILE>>,
+        second: &mut PerRank<Experts<f32, HIDDEN, TILE>>,
+        y: &mut PerRank<Tensor<bf16, INTER>>,
     ) {
         for c in route.chunks::<CHUNKS>() {
             let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
             let rows = PerRank::symmetric::<bf16, INTER>(ep, &c);
+            let back = PerRank::slots::<bf16, INTER>(ep, &c);
             for src in ep {
                 for e in c.experts() {
                     for s in c.sends::<PUT>(src, e) {
@@ -51,23 +45,31 @@ pub mod sums {
             for r in ep {
                 for e in c.experts_of(r) {
                     for m in 0..INTER.div_ceil(TILE) {
-                        for n in 0..INTER.div_ceil(TILE) {
-                            contract_onto(
-                                &rows[r].expert(e).cols(m),
-                                &rows[r].expert(e).cols(n),
-                                &mut narrow[r].expert(e).tile(m).cols(n),
-                            );
-                        }
+                        weight_grad_onto::<TILE, TILE>(
+                            &rows[r].expert(e).cols(m),
+                            &rows[r].expert(e).cols(0),
+                            &mut first[r].expert(e).tile(m),
+                        );
                     }
                     for m in 0..HIDDEN.div_ceil(TILE) {
-                        for n in 0..INTER.div_ceil(TILE) {
-                            contract_onto(
-                                &recv[r].expert(e).cols(m),
-                                &rows[r].expert(e).cols(n),
-                                &mut wide[r].expert(e).tile(m).cols(n),
-                            );
-                        }
+                        weight_grad_onto::<TILE, TILE>(
+                            &recv[r].expert(e).cols(m),
+                            &rows[r].expert(e).cols(0),
+                            &mut second[r].expert(e).tile(m),
+                        );
                     }
+                }
+            }
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        put(&rows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for t in c.token_blocks::<BLOCK>(r) {
+                    sum_over_k::<SLOTS, INTER, _>(&back[r].slots(t), &mut y[r].rows(t));
                 }
             }
         }

@@ -53,15 +53,18 @@ proptest! {
         let route = Route::new(ep, sums::EXPERTS, &ids::<{ sums::TOP_K }>(&case, sums::EXPERTS)).unwrap();
         let (x, z) = (numbers(&case), slots(&case, &route));
         let before = || (experts(&case, sums::EXPERTS, 1), experts(&case, sums::EXPERTS, 2));
-        let (mut narrow, mut wide) = before();
+        let ((mut first, mut second), mut y) = (before(), case.zeros());
         // The group launches twice, and what is added is added twice.
         for _launch in 0..2 {
-            sums::forward(ep, &route, &x, &z, &mut narrow, &mut wide);
+            sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
         }
-        let (mut found_narrow, mut found_wide) = before();
-        let report = sums::forward::launch(&case.group(), &route, &x, &z, &mut found_narrow, &mut found_wide);
+        let mut found = (before(), case.zeros());
+        let ((to_first, to_second), to_y) = (&mut found.0, &mut found.1);
+        let report = sums::forward::launch(&case.group(), &route, &x, &z, to_first, to_second, to_y);
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        prop_assert!(narrow.iter().eq(found_narrow.iter()) && wide.iter().eq(found_wide.iter()), "{:?}", case);
+        let ((found_first, found_second), found_y) = &found;
+        prop_assert!(first.iter().eq(found_first.iter()) && second.iter().eq(found_second.iter()), "{:?}", case);
+        prop_assert!(y.iter().eq(found_y.iter()), "{:?}", case);
         prop_assert_eq!(report.empty_tasks, 0);
     }
 }

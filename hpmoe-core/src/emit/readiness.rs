@@ -59,12 +59,18 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// What a tile signals, behind one fence. A put has its fence even if nobody waits for it: its buffers rely on that.
+/// What a tile signals, behind one fence. A put that sends (token, k) has its fence even if nobody waits for it, since they have one
+/// buffer; unless one that is walked with it has a fence.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.signals[id];
     let put = context.graph.tasks[phase.task].core == Core::Comm;
-    if signals.is_empty() && !put {
+    let sends_origins = phase.origins.is_some_and(|origins| origins.write);
+    let next = PhaseId::new(id.index() + 1);
+    let fenced_next = next.index() < context.graph.phases.len()
+        && context.schedule.joins[next]
+        && !context.schedule.signals[next].is_empty();
+    if signals.is_empty() && (!sends_origins || fenced_next) {
         return Vec::new();
     }
     // That a tile is through with what it read is no promise of what it wrote.

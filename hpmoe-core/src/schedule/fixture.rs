@@ -159,10 +159,8 @@ pub(crate) fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
 
 /// Gradients of weights to which each of so many chunks adds.
 pub(crate) fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
-    let source = SUMS
-        .replace("pub const TILE: usize = 16", &format!("pub const TILE: usize = {}", layer.tile_n))
-        .replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
-    let without = ["TILE_M", "TILE_N", "BLOCK", "COLUMNS"];
+    let source = SUMS.replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
+    let without = ["TILE_M", "TILE_N", "COLUMNS"];
     let overrides = layer.overrides().into_iter().filter(|(name, _)| !without.contains(&name.as_str()));
     with(&source, &overrides.collect(), "forward")
 }

@@ -40,7 +40,8 @@ __aicore__ inline int32_t Origin(uint32_t row) {
     return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row);
 }
 
-// The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put.
+// The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put that sends some, and a
+// put that looks at some has looked.
 __aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
 }

@@ -53,7 +53,8 @@ struct VectorCore : Core {
 
     // What this core wrote on its own rank is in global memory before the signals that follow.
     __aicore__ inline void Fence() { PipeBarrier<PIPE_MTE3>(); }
-    // The same for what it put to a peer. Follows every put, so that all its buffers are free for the next one.
+    // The same for what it put to a peer. Follows every put that anyone is told of, so that the buffer of (token, k) is free
+    // for the next one.
     __aicore__ inline void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
     __aicore__ inline void Signal(uint32_t array, uint32_t index, uint32_t amount) {

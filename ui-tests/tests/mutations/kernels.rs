@@ -192,7 +192,7 @@ pub static ALL: [Kernel; 10] = [
         y = |case: &Case, _| case.zeros(),
         v = |case: &Case, _| case.zeros()
     ),
-    kernel!(sums, x = |case, _| numbers(case), z = slots; narrow = ones, wide = ones),
+    kernel!(sums, x = |case, _| numbers(case), z = slots; first = ones, second = ones, y = |case: &Case, _| case.zeros()),
 ];
 
 /// `made`, which is of the type of `like`.

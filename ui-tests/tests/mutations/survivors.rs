@@ -3,22 +3,34 @@
 use std::collections::BTreeMap;
 
 const LIST: &str = include_str!("survivors.txt");
+/// Begins a line for a mutation that some runs find and others don't.
+const SOMETIMES: &str = "sometimes: ";
+
+/// Why a mutation may survive.
+#[derive(Default)]
+pub struct Survivor {
+    pub reason: String,
+    /// It may be found too: what it takes comes about by chance.
+    pub sometimes: bool,
+}
 
 /// Reasons by mutation: a line for the mutation, indented lines for its reason.
-pub fn survivors() -> BTreeMap<&'static str, String> {
-    let mut all: BTreeMap<&str, String> = BTreeMap::new();
+pub fn survivors() -> BTreeMap<&'static str, Survivor> {
+    let mut all: BTreeMap<&str, Survivor> = BTreeMap::new();
     let mut last = None;
     for line in LIST.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
         if line.starts_with(' ') {
-            let reason = last.and_then(|key| all.get_mut(key)).expect("a reason stands below its mutation");
-            reason.push_str(line.trim());
-            reason.push(' ');
+            let survivor = last.and_then(|key| all.get_mut(key)).expect("a reason stands below its mutation");
+            survivor.reason.push_str(line.trim());
+            survivor.reason.push(' ');
         } else {
-            all.insert(line.trim_end(), String::new());
-            last = Some(line.trim_end());
+            let sometimes = line.starts_with(SOMETIMES);
+            let key = line.strip_prefix(SOMETIMES).unwrap_or(line).trim_end();
+            all.insert(key, Survivor { sometimes, ..Survivor::default() });
+            last = Some(key);
         }
     }
-    let bare: Vec<_> = all.iter().filter(|(_, reason)| reason.is_empty()).map(|(key, _)| key).collect();
+    let bare: Vec<_> = all.iter().filter(|(_, survivor)| survivor.reason.is_empty()).map(|(key, _)| key).collect();
     assert!(bare.is_empty(), "survivors without a reason: {bare:?}");
     all
 }

@@ -132,19 +132,19 @@ fn conclude(sites: &[Site], verdicts: &[Verdict], all: bool) -> ExitCode {
     let mut listed = survivors();
     let (mut faults, mut found) = (0, std::collections::BTreeMap::<&str, usize>::new());
     for (site, verdict) in sites.iter().zip(verdicts) {
-        let reason = listed.remove(site.key.as_str());
-        match (verdict, reason) {
-            (Verdict::Found(text), reason) => {
+        let survivor = listed.remove(site.key.as_str());
+        match (verdict, survivor) {
+            (Verdict::Found(text), survivor) => {
                 let how = ["other bits", "broken rule", "no progress"].into_iter().find(|how| text.starts_with(how));
                 *found.entry(how.unwrap_or("crash")).or_default() += 1;
-                if reason.is_some() {
+                if survivor.is_some_and(|survivor| !survivor.sometimes) {
                     faults += 1;
                     println!("listed as a survivor, but found: {}", site.key);
                 }
             }
-            (Verdict::Survived, Some(reason)) => {
+            (Verdict::Survived, Some(survivor)) => {
                 *found.entry("listed as needless or invisible here").or_default() += 1;
-                println!("survives as listed: {}\n    {reason}", site.key);
+                println!("survives as listed: {}\n    {}", site.key, survivor.reason);
             }
             (Verdict::Survived, None) => {
                 faults += 1;
