@@ -4,6 +4,7 @@ fn main() {
     hpmoe_build::kernels([
         "moe_ffn.rs",
         "moe_backward.rs",
+        "moe_backward_chunked.rs",
         "moe_chunked.rs",
         "moe_clipped.rs",
         "moe_shared.rs",

@@ -49,6 +49,16 @@ pub fn write_training() -> Vec<PathBuf> {
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }
 
+/// The backward pass in chunks, of the last layer and for several numbers of chunks, with the tensors that it takes.
+pub fn write_gradients_in_chunks() -> [PathBuf; 3] {
+    [("grad_in_1_chunk", 1), ("grad_in_2_chunks", 2), ("grad_in_5_chunks", 5)].map(|(name, chunks)| {
+        let (kernel, rest) = example("../examples/moe_backward_chunked.rs");
+        let start = rest.find("/// What the pass finds").expect("the example has the tensors of a step");
+        let text = with_sizes(&format!("{kernel}\n{}", &rest[start..]), &LAYERS[2].1);
+        write_file(name, &set(&text, "CHUNKS", chunks).replace("moe_backward_chunked", name))
+    })
+}
+
 fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
     let (kernel, _) = example("../examples/moe_ffn.rs");
     write_file(name, &with_sizes(&kernel, sizes).replacen("mod moe_ffn", &format!("mod {name}"), 1))

@@ -1,0 +1,259 @@
+//! The backward pass of the layer in chunks: nothing is saved but the tokens, and memory is that of two chunks.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example::sizes;
+use support::found;
+use support::gradients::Gradients;
+use support::layer::Layer;
+use support::options::Options;
+use support::program;
+use support::tensors::{Tensors, by_slot};
+
+/// The backward pass, chunk by chunk.
+#[megakernel]
+pub mod moe_backward_chunked {
+    use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{
+        dispatch, give_back, give_back_parts, input_grad, project, project_back, router_grad, send_weights, sum_over_k,
+        swiglu_grad, weight_grad_onto,
+    };
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+
+    /// Chunks of the tokens of a rank.
+    pub const CHUNKS: usize = 4;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Rows of a tile of a weight gradient.
+    pub const GRAD_M: usize = 32;
+    /// Columns of a tile of a weight gradient.
+    pub const GRAD_N: usize = 32;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Most rows of one put of single numbers: a fence costs more than they do.
+    pub const PUT_NUMBERS: usize = TILE_M;
+    /// Tokens of a tile of a sum over k.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of a sum over k.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of a sum over k.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    /// Column tiles of the activation, each with a part of the gradient of the router's weights.
+    pub const PARTS: usize = INTER.div_ceil(TILE_N);
+
+    /// The backward pass with nothing saved but the tokens: they and their gradients are sent, the projections are computed again,
+    /// and each chunk adds to the gradients of the weights.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        for route in route.chunks::<CHUNKS>() {
+            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let weight = PerRank::symmetric::<f32, 1>(ep, &route);
+            let g = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let u = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let dh = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let dg = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let du = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let weighted = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let parts = PerRank::ragged::<f32, PARTS>(ep, &route);
+            let drows = PerRank::ragged::<bf16, HIDDEN>(ep, &route);
+            let back = PerRank::slots::<bf16, HIDDEN>(ep, &route);
+            let parts_back = PerRank::slots::<f32, PARTS>(ep, &route);
+            for src in ep {
+                for e in route.experts() {
+                    for s in route.sends::<PUT>(src, e) {
+                        dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                    }
+                    for s in route.sends::<PUT_NUMBERS>(src, e) {
+                        send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for e in route.experts_of(r) {
+                    for m in route.row_tiles::<TILE_M>(e) {
+                        for n in 0..INTER.div_ceil(TILE_N) {
+                            project::<TILE_N, _, _>(
+                                &recv[r].group(e, m),
+                                &gate[r].expert(e).tile(n),
+                                &mut g[r].group(e, m).cols(n),
+                            );
+                            project::<TILE_N, _, _>(
+                                &recv[r].group(e, m),
+                                &up[r].expert(e).tile(n),
+                                &mut u[r].group(e, m).cols(n),
+                            );
+                            project_back::<TILE_N, _, _>(
+                                &dout[r].group(e, m),
+                                &down[r].expert(e).cols(n),
+                                &mut dh[r].group(e, m).cols(n),
+                            );
+                            swiglu_grad::<TILE_N, _>(
+                                &dh[r].group(e, m).cols(n),
+                                &g[r].group(e, m).cols(n),
+                                &u[r].group(e, m).cols(n),
+                                &weight[r].group(e, m),
+                                &mut dg[r].group(e, m).cols(n),
+                                &mut du[r].group(e, m).cols(n),
+                                &mut weighted[r].group(e, m).cols(n),
+                                &mut parts[r].group(e, m).cols(n),
+                            );
+                        }
+                        for n in 0..HIDDEN.div_ceil(TILE_N) {
+                            input_grad::<TILE_N, _, _>(
+                                &dg[r].group(e, m),
+                                &gate[r].expert(e).cols(n),
+                                &du[r].group(e, m),
+                                &up[r].expert(e).cols(n),
+                                &mut drows[r].group(e, m).cols(n),
+                            );
+                        }
+                    }
+                    for m in 0..HIDDEN.div_ceil(GRAD_M) {
+                        for n in 0..INTER.div_ceil(GRAD_N) {
+                            weight_grad_onto::<GRAD_M, GRAD_N>(
+                                &dout[r].expert(e).cols(m),
+                                &weighted[r].expert(e).cols(n),
+                                &mut ddown[r].expert(e).tile(m).cols(n),
+                            );
+                        }
+                    }
+                    for m in 0..INTER.div_ceil(GRAD_M) {
+                        for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                            weight_grad_onto::<GRAD_M, GRAD_N>(
+                                &dg[r].expert(e).cols(m),
+                                &recv[r].expert(e).cols(n),
+                                &mut dgate[r].expert(e).tile(m).cols(n),
+                            );
+                            weight_grad_onto::<GRAD_M, GRAD_N>(
+                                &du[r].expert(e).cols(m),
+                                &recv[r].expert(e).cols(n),
+                                &mut dup[r].expert(e).tile(m).cols(n),
+                            );
+                        }
+                    }
+                }
+            }
+            for src in ep {
+                for e in route.experts() {
+                    for s in route.sends::<PUT>(src, e) {
+                        give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                    }
+                    for s in route.sends::<PUT_NUMBERS>(src, e) {
+                        give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for t in route.token_blocks::<BLOCK>(r) {
+                    router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    program::main(run)
+}
+
+/// Runs the pass and prints what came of it; whether it is right.
+fn run(options: &Options) -> Result<bool, String> {
+    let file = options.data.as_deref();
+    let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
+    let step = Step::of(&layer, &gradients, Ranks::new(options.ranks))?;
+    println!("{}\n", moe_backward_chunked::backward::summary(options.ranks).unwrap_or_default());
+    let group = Group::new(options.ranks).seed(options.seed);
+    let (found, report) = step.launch(&group).map_err(|error| error.to_string())?;
+    let equal = found == step.reference();
+    let compared = found.compare(&gradients);
+    println!("{report}\n\n{compared}");
+    println!("  beside the reference: {}", if equal { "equal bit for bit" } else { "DIFFERENT" });
+    if options.json {
+        println!("{}", compared.json(equal, &report));
+    }
+    Ok(equal && compared.is_good())
+}
+
+/// What the pass finds.
+type Found = found::Found<{ moe_backward_chunked::HIDDEN }, { moe_backward_chunked::INTER }>;
+
+/// The tensors of the pass, cut for the ranks.
+struct Step {
+    layer: Tensors<{ moe_backward_chunked::HIDDEN }, { moe_backward_chunked::INTER }, { moe_backward_chunked::TOP_K }>,
+    dy: PerRank<Tensor<bf16, { moe_backward_chunked::HIDDEN }>>,
+    weights: PerRank<Slots<f32, 1>>,
+}
+
+impl Step {
+    fn of(layer: &Layer, gradients: &Gradients, ep: Ranks) -> Result<Self, String> {
+        let tensors = Tensors::of(layer, ep, &sizes!(moe_backward_chunked))?;
+        let weights = by_slot(ep, &tensors.route, &tensors.weights);
+        Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), weights })
+    }
+
+    /// Room for gradients. Those of the weights are zero, for chunks to add to.
+    fn zero(&self) -> Found {
+        let Tensors { ep, route, x, .. } = &self.layer;
+        let own = route.local_experts();
+        Found {
+            dgate: PerRank::from_fn(*ep, |_| Experts::zeros(own)),
+            dup: PerRank::from_fn(*ep, |_| Experts::zeros(own)),
+            ddown: PerRank::from_fn(*ep, |_| Experts::zeros(own)),
+            ..Found::nothing(*ep, route, x)
+        }
+    }
+
+    /// Task after task, as an ordinary function.
+    fn reference(&self) -> Found {
+        let mut found = self.zero();
+        let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, weights } = self;
+        let Found { dx, dweights, dgate, dup, ddown } = &mut found;
+        moe_backward_chunked::backward(*ep, route, x, dy, weights, gate, up, down, dx, dweights, dgate, dup, ddown);
+        found
+    }
+
+    /// As a megakernel on every rank.
+    fn launch(&self, group: &Group) -> Result<(Found, Report), LaunchError> {
+        let mut found = self.zero();
+        let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, weights } = self;
+        let Found { dx, dweights, dgate, dup, ddown } = &mut found;
+        let report = moe_backward_chunked::backward::launch(
+            group, route, x, dy, weights, gate, up, down, dx, dweights, dgate, dup, ddown,
+        )?;
+        Ok((found, report))
+    }
+}
