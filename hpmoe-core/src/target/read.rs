@@ -26,7 +26,14 @@ impl Target {
             let line = lines.of(section.span().start);
             let section = section.get_ref().as_ref();
             match content.get_ref() {
-                DeValue::String(name) if section == "name" => name.as_ref().clone_into(&mut target.name),
+                DeValue::String(name) if section == "name" => {
+                    name.as_ref().clone_into(&mut target.name);
+                    // It stands in notes and in the files of tuned schedules.
+                    if name.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
+                        let text = "`name` has no quotes, backslashes or line breaks".to_owned();
+                        faults.push(Fault { line, text });
+                    }
+                }
                 DeValue::Table(keys) if KEYS.iter().any(|key| key.section == section) => {
                     for (key, value) in keys {
                         let line = lines.of(key.span().start);
@@ -152,6 +159,10 @@ mod tests {
     fn a_fault_of_the_toml_has_its_line() {
         assert!(faults("name = \"x\"\n[cores\n")[0].starts_with("line 2: "));
         assert_eq!(faults("[cores]\naic = 1\naic = 2\n").len(), 1);
+        assert_eq!(
+            faults(&ASCEND_A3.replace("ascend-a3", "a \\\"3\\\""))[0],
+            "line 4: `name` has no quotes, backslashes or line breaks"
+        );
         assert!(faults("").contains(&"line 1: `name` is missing".to_owned()));
     }
 }
