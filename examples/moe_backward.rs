@@ -561,14 +561,14 @@ type Found = found::Found<{ moe_train::HIDDEN }, { moe_train::INTER }>;
 struct Step {
     layer: Tensors<{ moe_train::HIDDEN }, { moe_train::INTER }, { moe_train::TOP_K }>,
     dy: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
-    slot_weights: PerRank<Slots<f32, 1>>,
+    weights: PerRank<Slots<f32, 1>>,
 }
 
 impl Step {
     fn of(layer: &Layer, gradients: &Gradients, ep: Ranks) -> Result<Self, String> {
         let tensors = Tensors::of(layer, ep, &sizes!(moe_train))?;
-        let slot_weights = by_slot(ep, &tensors.route, &tensors.weights);
-        Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), slot_weights })
+        let weights = by_slot(ep, &tensors.route, &tensors.weights);
+        Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), weights })
     }
 
     fn nothing_saved(&self) -> Saved {
@@ -607,7 +607,7 @@ impl Step {
     /// Task after task, as an ordinary function.
     fn backward(&self, saved: &Saved, choice: Choice) -> Found {
         let mut found = self.nothing_found();
-        let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, slot_weights: w } = self;
+        let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, weights: w } = self;
         let Saved { recv, g, u, h, .. } = saved;
         let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         match choice {
@@ -627,7 +627,7 @@ impl Step {
     /// As a megakernel on every rank.
     fn launch_backward(&self, group: &Group, saved: &Saved, choice: Choice) -> Result<(Found, Report), LaunchError> {
         let mut found = self.nothing_found();
-        let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, slot_weights: w } = self;
+        let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, weights: w } = self;
         let Saved { recv, g, u, h, .. } = saved;
         let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         let report = match choice {
