@@ -114,7 +114,7 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
         n * 16 * BF16,
         &format!("16 columns of {n} rows, in one of two halves of L0B"),
     )?;
-    let rows = m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16));
+    let rows = panel_rows(m, n);
     let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
     let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);
     let k_block = if k <= block_limit.min(GOOD_BLOCK) {
@@ -127,6 +127,11 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
     let [rows, cols, k_block, k_step] = [rows, n, k_block, k_step].map(|size| size as u32);
     Ok(Product { terms, y, onto, rows, cols, k_block, k_step })
+}
+
+/// How many of `m` rows of `n` columns are summed up at a time; both are multiples of 16.
+pub(crate) fn panel_rows(m: u64, n: u64) -> u64 {
+    m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16))
 }
 
 fn floor(value: u64, to: u64) -> u64 {

@@ -10,6 +10,7 @@ mod put;
 mod single;
 mod vector;
 
+pub(crate) use cube::panel_rows;
 pub use cube::{CubePlan, Product, Term};
 pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
 pub use put::PutPlan;

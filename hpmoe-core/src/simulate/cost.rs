@@ -1,6 +1,7 @@
 //! The one cost function: what a task's work takes on its core, and what it draws from shared resources meanwhile.
 
 use super::{Efficiency, Time, Work};
+use crate::plan::panel_rows;
 use crate::target::Target;
 
 /// Rows, columns and contraction are padded to the cube's fractals.
@@ -81,12 +82,14 @@ impl Costs {
                 };
                 let tiles = f64::from(tiles);
                 let products = 2.0 * m * n * k / rate;
-                let panels = (left + right) / self.l2_read_per_ps;
+                // Each panel of a tile that L0C can't hold reads the right operand again.
+                let panel = panel_rows((m as u64).max(FRACTAL.into()), (n as u64).max(FRACTAL.into()));
+                let l2 = left + right * (m / panel as f64).ceil();
                 Cost::Shared(Shared {
-                    time: Time((tiles * products.max(panels)).ceil() as u64),
+                    time: Time((tiles * products.max(l2 / self.l2_read_per_ps)).ceil() as u64),
                     hbm: tiles
                         * (left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + out),
-                    l2: tiles * (left + right),
+                    l2: tiles * l2,
                 })
             }
         }
@@ -151,4 +154,24 @@ pub fn reuse(target: &Target, (items, columns, band): (u32, u32, u32), (m, n, k)
     let right_stays = rows * left + wide * (right + rows * out) <= half;
     let at_once = (f64::from(target.cores.aic) / rows).ceil().min(wide);
     (if left_stays { wide } else { at_once } as f32, if right_stays { f64::from(items.max(1)) } else { rows } as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_of_a_tall_tile_read_the_right_operand_again() {
+        let costs = Costs::new(&Target::ascend_a3());
+        let l2 = |m, n| {
+            let (tiles, reuse) = (1.0, 1.0);
+            let efficiency = Efficiency::Fused;
+            let work = Work::Gemm { m, n, k: 1024, tiles, left_reuse: reuse, right_reuse: reuse, efficiency };
+            let Cost::Shared(shared) = costs.of(0, &work) else { panic!("a product reads memories") };
+            shared.l2 / (1024.0 * BF16)
+        };
+        assert_eq!([l2(128, 256), l2(112, 256), l2(0, 256)], [384.0, 368.0, 0.0]);
+        // L0C holds 128 rows of 256 sums, or 64 of 512.
+        assert_eq!([l2(256, 256), l2(272, 256), l2(512, 512)], [768.0, 1040.0, 4608.0]);
+    }
 }
