@@ -47,9 +47,11 @@ pub mod products {
         y: &Tile<bf16, RAGGED, TILE>,
         w: &mut Tile<f32, TILE, TILE>,
         narrow: &mut Tile<bf16, TILE, TILE>,
+        onto: &mut Tile<f32, TILE, TILE>,
     ) {
         w.store(x.t_matmul(y));
         narrow.store(y.t_matmul(x));
+        onto.accumulate(x.t_matmul(y));
     }
 
     #[taskflow]
@@ -67,6 +69,7 @@ pub mod products {
         dw: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
         narrow: &mut PerRank<Experts<bf16, INTER, HIDDEN>>,
         sum: &mut PerRank<Experts<f32, HIDDEN, HIDDEN>>,
+        onto: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
     ) {
         let rows = PerRank::symmetric::<bf16, INTER>(ep, route);
         let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
@@ -94,6 +97,7 @@ pub mod products {
                             &rows[r].expert(e).cols(n),
                             &mut dw[r].expert(e).tile(m).cols(n),
                             &mut narrow[r].expert(e).tile(n).cols(m),
+                            &mut onto[r].expert(e).tile(m).cols(n),
                         );
                     }
                 }

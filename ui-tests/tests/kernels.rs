@@ -133,12 +133,12 @@ proptest! {
         let [expected, found] = &mut outputs;
         // The group launches twice, and what is added is added twice.
         for _launch in 0..2 {
-        products::forward(ep, &route, &x, &z, &w, &v, &u, &mut expected.0, &mut expected.1, &mut expected.2, &mut expected.3, &mut expected.4, &mut expected.5);
+        products::forward(ep, &route, &x, &z, &w, &v, &u, &mut expected.0, &mut expected.1, &mut expected.2, &mut expected.3, &mut expected.4, &mut expected.5, &mut expected.6);
         }
-        let report = products::forward::launch(&case.group(), &route, &x, &z, &w, &v, &u, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4, &mut found.5);
+        let report = products::forward::launch(&case.group(), &route, &x, &z, &w, &v, &u, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4, &mut found.5, &mut found.6);
         let parts = |it: &Products| {
             let rows = |r| (it.0[r].to_vec(), it.1[r].to_vec(), it.2[r].to_vec());
-            let experts = |r| (it.3[r].to_vec(), it.4[r].to_vec(), it.5[r].to_vec());
+            let experts = |r| (it.3[r].to_vec(), it.4[r].to_vec(), it.5[r].to_vec(), it.6[r].to_vec());
             ep.into_iter().map(|r| (rows(r), experts(r))).collect::<Vec<_>>()
         };
         let equal = parts(expected) == parts(found);
@@ -146,6 +146,7 @@ proptest! {
         for e in route.experts().filter(|&e| route.expert_rows(e) == 0) {
             prop_assert!(found.3[e.owner()].expert(e).to_vec().iter().all(|&x| x == 0.0));
             prop_assert!(found.5[e.owner()].expert(e).to_vec().iter().all(|&x| x == 1.0));
+            prop_assert!(found.6[e.owner()].expert(e).to_vec().iter().all(|&x| x == 1.0));
         }
         check(&case, report, equal)?;
     }
@@ -223,10 +224,11 @@ type Products = (
     PerRank<Experts<f32, { products::HIDDEN }, { products::INTER }>>,
     PerRank<Experts<bf16, { products::INTER }, { products::HIDDEN }>>,
     PerRank<Experts<f32, { products::HIDDEN }, { products::HIDDEN }>>,
+    PerRank<Experts<f32, { products::HIDDEN }, { products::INTER }>>,
 );
 
 fn products_outputs(case: &Case, route: &Route) -> Products {
-    use products::HIDDEN;
+    use products::{HIDDEN, INTER};
     let ep = case.ep();
     let ones = vec![1.0; route.local_experts() * HIDDEN * HIDDEN];
     (
@@ -236,6 +238,7 @@ fn products_outputs(case: &Case, route: &Route) -> Products {
         PerRank::experts(ep, route),
         PerRank::experts(ep, route),
         PerRank::from_fn(ep, |_| Experts::from_slice(&ones)),
+        PerRank::from_fn(ep, |_| Experts::from_slice(&ones[..route.local_experts() * HIDDEN * INTER])),
     )
 }
 

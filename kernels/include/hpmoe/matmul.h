@@ -227,7 +227,11 @@ template <class First, class... More>
 HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
                               const More &...more) {
     const uint32_t n = term.Columns();
-    core.record.empty += n == 0 || term.Contraction() == 0 ? 1 : 0;
+    core.record.empty += n == 0 ? 1 : 0;
+    // A task that also writes the gradient of an expert without rows has nothing to add here.
+    if (term.Contraction() == 0) {
+        return;
+    }
     for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
         AddTerms(core, plan, row, true, term, more...);
         SetAtomicAdd<float>();

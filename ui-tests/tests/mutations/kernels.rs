@@ -150,7 +150,8 @@ pub static ALL: [Kernel; 10] = [
         back = |case: &Case, route| PerRank::slots(case.ep(), route),
         dw = |case: &Case, route| PerRank::experts(case.ep(), route),
         narrow = |case: &Case, route| PerRank::experts(case.ep(), route),
-        sum = ones
+        sum = ones,
+        onto = ones
     ),
     kernel!(
         operations,
