@@ -135,10 +135,6 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
             format!("every chunk `{variable}` writes `{}` again, which has no rows for its tokens", tensor.name),
             "add to it what each chunk finds: `accumulate` instead of `store`, and zeros before the launch",
         ),
-        Extent::Matrix { .. } if argument.write => (
-            format!("every chunk `{variable}` writes `{}`, which has no rows for its tokens", tensor.name),
-            "write what has a row for each token, or add to the matrices of experts",
-        ),
         Extent::Expert { .. } if tensor.writable => (
             format!("`{}` is the sum of what chunks add, and whole only after the last `{variable}`", tensor.name),
             "read it after the launch, or in another taskflow",

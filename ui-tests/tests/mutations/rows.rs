@@ -50,7 +50,7 @@ pub fn rows(kernel: &Kernel) -> Vec<Row> {
         ];
         Row { seed, ranks, late, launches }
     };
-    (0..32).map(row).collect()
+    (0..64).map(row).collect()
 }
 
 impl Launch {
