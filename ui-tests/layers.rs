@@ -38,48 +38,45 @@ pub fn write_chunks() -> [PathBuf; 4] {
     })
 }
 
-/// Writes the modules of the training example, and the tensors of a step with them.
+/// The backward example, for each bundled layer.
 pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {
-        let (kernel, rest) = example("../examples/moe_backward.rs");
-        let start = rest.find("/// What was saved").expect("the example has the tensors of a step");
         let name = format!("train_{name}");
-        write_file(&name, &with_sizes(&format!("{kernel}\n{}", &rest[start..]), sizes).replace("moe_train", &name))
+        write_file(&name, &with_sizes(&whole("moe_backward"), sizes).replace("moe_train", &name))
     };
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }
 
-/// The backward pass in chunks, of the last layer and for several numbers of chunks, with the tensors that it takes.
+/// The backward pass in chunks, of the last layer and for several numbers of chunks.
 pub fn write_gradients_in_chunks() -> [PathBuf; 3] {
     [("grad_in_1_chunk", 1), ("grad_in_2_chunks", 2), ("grad_in_5_chunks", 5)].map(|(name, chunks)| {
-        let (kernel, rest) = example("../examples/moe_backward_chunked.rs");
-        let start = rest.find("/// What the pass finds").expect("the example has the tensors of a step");
-        let text = with_sizes(&format!("{kernel}\n{}", &rest[start..]), &LAYERS[2].1);
+        let text = with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1);
         write_file(name, &set(&text, "CHUNKS", chunks).replace("moe_backward_chunked", name))
     })
 }
 
 fn write_layer(name: &str, sizes: &[usize; 5]) -> PathBuf {
-    let (kernel, _) = example("../examples/moe_ffn.rs");
-    write_file(name, &with_sizes(&kernel, sizes).replacen("mod moe_ffn", &format!("mod {name}"), 1))
+    let kernel = with_sizes(&kernel("moe_ffn"), sizes);
+    write_file(name, &kernel.replacen("mod moe_ffn", &format!("mod {name}"), 1))
 }
 
-/// The kernel of an example, and what follows.
-fn example(path: &str) -> (String, String) {
-    let source = read(path);
+/// The kernel of an example.
+fn kernel(name: &str) -> String {
+    let source = read(name);
     let start = source.find("#[megakernel]").expect("the example has a kernel");
     let end = start + source[start..].find("\n}\n").expect("the kernel ends") + 3;
-    (source[start..end].to_owned(), source[end..].to_owned())
+    source[start..end].to_owned()
 }
 
 /// All of an example that stands behind what it shares with others.
 fn whole(name: &str) -> String {
-    let source = read(&format!("../examples/{name}.rs"));
+    let source = read(name);
     let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
     text.to_owned()
 }
 
-fn read(path: &str) -> String {
+fn read(name: &str) -> String {
+    let path = format!("../examples/{name}.rs");
     println!("cargo::rerun-if-changed={path}");
     println!("cargo::rerun-if-changed=layers.rs");
     std::fs::read_to_string(path).expect("the example is there")

@@ -9,12 +9,6 @@ macro_rules! layers {
         #[allow(dead_code, reason = "the example also prints")]
         mod $test {
             use crate::support;
-            use crate::support::example::sizes;
-            use crate::support::found;
-            use crate::support::gradients::Gradients;
-            use crate::support::layer::Layer;
-            use crate::support::tensors::{Tensors, by_slot};
-            use hpmoe_runtime::prelude::*;
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));

@@ -15,12 +15,6 @@ fn data() -> (Layer, Gradients) {
 #[allow(dead_code, reason = "the example also prints")]
 mod whole {
     use crate::support;
-    use crate::support::example::sizes;
-    use crate::support::found;
-    use crate::support::gradients::Gradients;
-    use crate::support::layer::Layer;
-    use crate::support::tensors::{Tensors, by_slot};
-    use hpmoe_runtime::prelude::*;
 
     include!(concat!(env!("OUT_DIR"), "/train_qwen3_ragged.rs"));
 
@@ -36,12 +30,6 @@ macro_rules! passes {
         #[allow(dead_code, reason = "the example also prints")]
         mod $test {
             use crate::support;
-            use crate::support::example::sizes;
-            use crate::support::found;
-            use crate::support::gradients::Gradients;
-            use crate::support::layer::Layer;
-            use crate::support::tensors::{Tensors, by_slot};
-            use hpmoe_runtime::prelude::*;
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));

@@ -36,12 +36,6 @@ macro_rules! pass {
         mod $module {
             use crate::random::Case;
             use crate::support;
-            use crate::support::example::sizes;
-            use crate::support::found;
-            use crate::support::gradients::Gradients;
-            use crate::support::layer::Layer;
-            use crate::support::tensors::{Tensors, by_slot};
-            use hpmoe_runtime::prelude::*;
 
             include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"));
 
