@@ -6,6 +6,7 @@ use crate::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, SpaceId};
 use crate::simulate::Routing;
 use hpmoe_kernels::route::{as_rows_come, by_load};
+use std::collections::BTreeSet;
 
 /// Rows of a routing laid out on their owners, and the items of every space on every rank.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Layout {
     first: Arena<SpaceId, Vec<Vec<u32>>>,
     /// By space, rank and group: items before it, as queues have the experts.
     counted: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space of row tiles, rank and expert: its items as their rows come.
+    /// By space that is walked so, rank and expert: its items as their rows come.
     coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
 }
 
@@ -50,7 +51,8 @@ pub(super) struct Item {
 }
 
 impl Layout {
-    pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool) -> Self {
+    /// `loads`: experts are in the order of their load; `coming`: the spaces whose items are walked as their rows come.
+    pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool, coming: &BTreeSet<SpaceId>) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
         let local = routing.local_experts() * chunked.count;
@@ -84,9 +86,9 @@ impl Layout {
         layout.counted = counted.collect();
         let tiles =
             |rank: u32, height: u32| (0..local).map(|expert| layout.as_rows_come(rank, expert, height)).collect();
-        let coming = graph.spaces.iter().map(|(_, space)| match space.kind {
-            SpaceKind::RowTiles => (0..ranks).map(|rank| tiles(rank, space.height)).collect(),
-            _ => Vec::new(),
+        let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
+            true => (0..ranks).map(|rank| tiles(rank, space.height)).collect(),
+            false => Vec::new(),
         });
         layout.coming = coming.collect();
         layout

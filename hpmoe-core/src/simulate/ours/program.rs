@@ -62,7 +62,9 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting(checked, schedule, routing)?;
-        let layout = Layout::new(graph, routing, schedule.by_load);
+        let walked = schedule.coming.iter().filter(|(_, coming)| order.alike && **coming);
+        let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
+        let layout = Layout::new(graph, routing, schedule.by_load, &coming);
         let places = Places::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.starts[phase].iter();
