@@ -18,8 +18,12 @@ void checkRange(Core &core, Where where, const char *name, const char *field, ui
 
 static Mem memoryOf(Core &core, Where where, const char *name, const char *what, TPosition position) {
     switch (position) {
-    case TPosition::VECIN: case TPosition::VECOUT: case TPosition::VECCALC: return Mem::UB;
-    case TPosition::A1: case TPosition::B1: case TPosition::C1: return Mem::L1;
+    case TPosition::VECIN:
+    case TPosition::VECOUT:
+    case TPosition::VECCALC: return Mem::UB;
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1: return Mem::L1;
     case TPosition::A2: return Mem::L0A;
     case TPosition::B2: return Mem::L0B;
     case TPosition::CO1: return Mem::L0C;

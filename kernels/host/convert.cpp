@@ -12,8 +12,8 @@ namespace {
 using M = RoundMode;
 constexpr uint32_t bit(M mode) { return 1u << static_cast<uint32_t>(mode); }
 constexpr uint32_t kNone = bit(M::CAST_NONE);
-constexpr uint32_t kFive = bit(M::CAST_RINT) | bit(M::CAST_FLOOR) | bit(M::CAST_CEIL) | bit(M::CAST_ROUND) |
-                           bit(M::CAST_TRUNC);
+constexpr uint32_t kFive =
+    bit(M::CAST_RINT) | bit(M::CAST_FLOOR) | bit(M::CAST_CEIL) | bit(M::CAST_ROUND) | bit(M::CAST_TRUNC);
 constexpr uint32_t kOdd = bit(M::CAST_ODD);
 
 template <M mode> double toWhole(double x) {
@@ -92,8 +92,7 @@ template <typename T, typename U, M mode> void loop(void *dst, const void *src, 
     }
 }
 
-template <typename T, typename U>
-bool pair(uint32_t modes, RoundMode mode, void *dst, const void *src, uint32_t n) {
+template <typename T, typename U> bool pair(uint32_t modes, RoundMode mode, void *dst, const void *src, uint32_t n) {
     if (!(modes & bit(mode))) return false;
     switch (mode) {
     case M::CAST_NONE: loop<T, U, M::CAST_NONE>(dst, src, n); break;

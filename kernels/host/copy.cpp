@@ -56,8 +56,7 @@ TransferArgs rowsOf(Core &core, const char *name, Where where, const char *what,
     TransferArgs args = {};
     args.mem = checkLocal(core, where, name, what, local, span(rows, roundUp(rowBytes, 32), localStep));
     if (args.mem != Mem::UB && args.mem != Mem::L1)
-        fail(core, where, name, "there is no path between global memory and %s",
-             kMemNames[static_cast<int>(args.mem)]);
+        fail(core, where, name, "there is no path between global memory and %s", kMemNames[static_cast<int>(args.mem)]);
     args.gm = global.address, args.gmStep = gmStep;
     args.local = local.address, args.localStep = static_cast<uint32_t>(localStep);
     args.rows = rows, args.rowBytes = rowBytes, args.padded = rowBytes;
@@ -71,8 +70,9 @@ void rows(const Local &local, const Global &global, bool toGm, uint32_t count, u
     checkRange(core, where, kCopy, "blockCount", count, 0, 4095);
     startsAt(core, where, kCopy, global.address, global.type);
     uint32_t bytes = blocks * 32;
-    TransferArgs args = rowsOf(core, kCopy, where, toGm ? "the source" : "the destination", local, global, toGm, count,
-                               bytes, uint64_t(bytes) + uint64_t(gmGap) * 32, uint64_t(bytes) + uint64_t(localGap) * 32);
+    TransferArgs args =
+        rowsOf(core, kCopy, where, toGm ? "the source" : "the destination", local, global, toGm, count, bytes,
+               uint64_t(bytes) + uint64_t(gmGap) * 32, uint64_t(bytes) + uint64_t(localGap) * 32);
     if (count && bytes) transfer(core, kCopy, where, args);
 }
 
@@ -141,7 +141,8 @@ void padIn(const Local &dst, const Global &src, const DataCopyExtParams &p, bool
     checkRange(core, where, kPad, "blockLen", p.blockLen, 0, 2097151);
     checkRange(core, where, kPad, "leftPadding", left, 0, 32 / size);
     checkRange(core, where, kPad, "rightPadding", right, 0, 32 / size);
-    if (p.blockLen % size) fail(core, where, kPad, "blockLen %u is no multiple of the element's %u B", p.blockLen, size);
+    if (p.blockLen % size)
+        fail(core, where, kPad, "blockLen %u is no multiple of the element's %u B", p.blockLen, size);
     if (size == 8 && value) fail(core, where, kPad, "paddingValue must be 0 for 64-bit elements");
     if (!isPad && (left || right))
         fail(core, where, kPad, "paddings without isPad take an undefined value: set isPad and paddingValue");
@@ -158,8 +159,9 @@ void padOut(const Global &dst, const Local &src, const DataCopyExtParams &p, Whe
     needKind(core, where, kPad, false);
     checkRange(core, where, kPad, "blockCount", p.blockCount, 0, 4095);
     checkRange(core, where, kPad, "blockLen", p.blockLen, 0, 2097151);
-    TransferArgs args = rowsOf(core, kPad, where, "the source", src, dst, true, p.blockCount, p.blockLen,
-                               uint64_t(p.blockLen) + p.dstStride, roundUp(p.blockLen, 32) + uint64_t(p.srcStride) * 32);
+    TransferArgs args =
+        rowsOf(core, kPad, where, "the source", src, dst, true, p.blockCount, p.blockLen,
+               uint64_t(p.blockLen) + p.dstStride, roundUp(p.blockLen, 32) + uint64_t(p.srcStride) * 32);
     if (p.blockCount && p.blockLen) transfer(core, kPad, where, args);
 }
 
@@ -204,7 +206,12 @@ void fill(const char *name, const Local &dst, uint16_t repeat, uint16_t blocks, 
     Mem mem = checkLocal(core, where, name, "the destination", dst, span(repeat, uint64_t(blocks) * unit, step), unit);
     if (l1 && mem != Mem::L1) fail(core, where, name, "fills L1, L0A and L0B only");
     if (!repeat || !blocks) return;
-    FillArgs args = {mem, static_cast<uint8_t>(size), dst.address, repeat, blocks * unit, static_cast<uint32_t>(step),
+    FillArgs args = {mem,
+                     static_cast<uint8_t>(size),
+                     dst.address,
+                     repeat,
+                     blocks * unit,
+                     static_cast<uint32_t>(step),
                      static_cast<uint32_t>(value)};
     issue(core, l1 ? PIPE_MTE2 : PIPE_MTE1, Op::Fill, name, where).fill = args;
 }

@@ -64,7 +64,7 @@ struct Core {
     bool unfinished;        ///< something was issued since the last PIPE_ALL
     Where lastIssue;
     Atomic atomic;
-    bool marks[256]; ///< unit flags of the 512 B blocks of L0C; true: readable
+    bool marks[256];       ///< unit flags of the 512 B blocks of L0C; true: readable
     Clock drained, filled; ///< handed over by unit flags
     Cache cache;
     Remote remote;
@@ -75,7 +75,7 @@ struct Core {
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
     uint32_t lingers; ///< times it waited for others to see a signal that came too early
-    int32_t slice; ///< calls left until the fiber lets others run
+    int32_t slice;    ///< calls left until the fiber lets others run
 
     void prepare(Rank &owner, bool matrix, uint32_t number);
     void drawHabits();

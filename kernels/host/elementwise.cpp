@@ -27,8 +27,7 @@ template <typename W, typename F> W wrapped(W x, W y, F f) {
     else return f(x, y);
 }
 
-template <typename T>
-bool numbers(VOp op, void *dst, const void *a, const void *b, uint64_t scalar, uint32_t n) {
+template <typename T> bool numbers(VOp op, void *dst, const void *a, const void *b, uint64_t scalar, uint32_t n) {
     using W = typename Wide<T>::Type;
     T operand;
     std::memcpy(static_cast<void *>(&operand), &scalar, sizeof(T));
@@ -72,7 +71,8 @@ template <typename T> bool reals(VOp op, void *dst, const void *a, const void *b
             return old + product;
         });
         return true;
-    case VOp::Exp: case VOp::Ln: {
+    case VOp::Exp:
+    case VOp::Ln: {
         auto f = op == VOp::Exp ? expOf : lnOf;
         if constexpr (std::is_same_v<T, float>) {
             f(static_cast<float *>(dst), static_cast<const float *>(a), n);

@@ -102,8 +102,8 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
     default:
         if (call.op == Op::Fixpipe) call.clock.at[PIPE_FIX] = call.seq - 1; // it brings its own barrier
         Trace &trace = core.memories.traces(pipe)[call.seq % Memories::kTraces];
-        trace = Trace{call.seq, call.name, call.where,
-                      call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10};
+        trace =
+            Trace{call.seq, call.name, call.where, call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10};
         runCall(core, call);
     }
     call.done = true;
@@ -148,7 +148,7 @@ bool step(Core &core) {
         if (queue.head == queue.tail) continue;
         uint32_t n = candidates(core, static_cast<Pipe>(pipe), found);
         if (!n) continue;
-        uint32_t chosen = core.pick == Core::Pick::Oldest ? 0
+        uint32_t chosen = core.pick == Core::Pick::Oldest   ? 0
                           : core.pick == Core::Pick::Newest ? n - 1
                                                             : core.random.below(n);
         runAt(core, static_cast<Pipe>(pipe), found[chosen]);
@@ -233,8 +233,9 @@ void deadlock(Core &core, Where where, const char *name, const char *waitingFor)
 void finishCore(Core &core) {
     Where end{"the end of the kernel", 0};
     if (core.unfinished)
-        fail(core, core.lastIssue, "end of kernel",
-             "work was still queued when the kernel ended (this is the last call issued): finish with PipeBarrier<PIPE_ALL>()");
+        fail(
+            core, core.lastIssue, "end of kernel",
+            "work was still queued when the kernel ended (this is the last call issued): finish with PipeBarrier<PIPE_ALL>()");
     for (uint32_t from = 0; from < kPipes; ++from)
         for (uint32_t to = 0; to < kPipes; ++to)
             for (int id = 0; id < 8; ++id)
@@ -244,11 +245,14 @@ void finishCore(Core &core) {
                          kPipeNames[from], kPipeNames[to], id);
     for (uint32_t block = 0; block < 256; ++block)
         if (core.marks[block])
-            fail(core, end, "Mmad", "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
-                 block * 512, block * 512 + 512);
+            fail(
+                core, end, "Mmad",
+                "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
+                block * 512, block * 512 + 512);
     uint64_t address;
     if (const Where *store = core.cache.dirty(&address))
-        fail(core, *store, "SetValue", "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
+        fail(core, *store, "SetValue",
+             "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
 }
 
 } // namespace AscendC::host

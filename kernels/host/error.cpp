@@ -21,10 +21,8 @@ std::string describe(const Call &call) {
     char text[256];
     if (call.op == Op::SetFlag || call.op == Op::WaitFlag)
         std::snprintf(text, sizeof text, "%s<%s_%s>(%u) at %s:%d", call.name, kPipeNames[sourceOf(call.flag.event)],
-                      kPipeNames[targetOf(call.flag.event)], call.flag.id, shortName(call.where.file),
-                      call.where.line);
-    else
-        std::snprintf(text, sizeof text, "%s at %s:%d", call.name, shortName(call.where.file), call.where.line);
+                      kPipeNames[targetOf(call.flag.event)], call.flag.id, shortName(call.where.file), call.where.line);
+    else std::snprintf(text, sizeof text, "%s at %s:%d", call.name, shortName(call.where.file), call.where.line);
     return text;
 }
 
@@ -35,8 +33,9 @@ void fail(Core &core, Where where, const char *name, const char *format, ...) {
         result.code = HPMOE_HOST_BROKEN_RULE;
         result.core_kind = core.aic ? HPMOE_HOST_AIC : HPMOE_HOST_AIV;
         result.core_index = core.index;
-        int used = std::snprintf(result.message, sizeof result.message, "rank %u, %s %u: %s at %s:%d: ",
-                                 rank.options.rank, core.aic ? "AIC" : "AIV", core.index, name, where.file, where.line);
+        int used =
+            std::snprintf(result.message, sizeof result.message, "rank %u, %s %u: %s at %s:%d: ", rank.options.rank,
+                          core.aic ? "AIC" : "AIV", core.index, name, where.file, where.line);
         if (used > 0 && static_cast<size_t>(used) < sizeof result.message) {
             va_list arguments;
             va_start(arguments, format);

@@ -11,14 +11,16 @@ constexpr uint64_t kBoth = bit(HardEvent::MTE2_MTE3) | bit(HardEvent::MTE3_MTE2)
                            bit(HardEvent::MTE2_S) | bit(HardEvent::S_MTE3) | bit(HardEvent::MTE3_S);
 constexpr uint64_t kAiv = kBoth | bit(HardEvent::MTE2_V) | bit(HardEvent::V_MTE2) | bit(HardEvent::V_MTE3) |
                           bit(HardEvent::MTE3_V) | bit(HardEvent::S_V) | bit(HardEvent::V_S) | bit(HardEvent::V_V);
-constexpr uint64_t kAic =
-    kBoth | bit(HardEvent::MTE2_MTE1) | bit(HardEvent::MTE1_MTE2) | bit(HardEvent::MTE1_M) | bit(HardEvent::M_MTE1) |
-    bit(HardEvent::M_FIX) | bit(HardEvent::FIX_M) | bit(HardEvent::MTE2_M) | bit(HardEvent::M_MTE2) |
-    bit(HardEvent::MTE1_MTE3) | bit(HardEvent::MTE3_MTE1) | bit(HardEvent::MTE1_FIX) | bit(HardEvent::FIX_MTE1) |
-    bit(HardEvent::MTE2_FIX) | bit(HardEvent::FIX_MTE2) | bit(HardEvent::FIX_MTE3) | bit(HardEvent::FIX_FIX) |
-    bit(HardEvent::FIX_S) | bit(HardEvent::M_S);
+constexpr uint64_t kAic = kBoth | bit(HardEvent::MTE2_MTE1) | bit(HardEvent::MTE1_MTE2) | bit(HardEvent::MTE1_M) |
+                          bit(HardEvent::M_MTE1) | bit(HardEvent::M_FIX) | bit(HardEvent::FIX_M) |
+                          bit(HardEvent::MTE2_M) | bit(HardEvent::M_MTE2) | bit(HardEvent::MTE1_MTE3) |
+                          bit(HardEvent::MTE3_MTE1) | bit(HardEvent::MTE1_FIX) | bit(HardEvent::FIX_MTE1) |
+                          bit(HardEvent::MTE2_FIX) | bit(HardEvent::FIX_MTE2) | bit(HardEvent::FIX_MTE3) |
+                          bit(HardEvent::FIX_FIX) | bit(HardEvent::FIX_S) | bit(HardEvent::M_S);
 
-Flag &flagOf(Core &core, const FlagArgs &args) { return core.flags[sourceOf(args.event)][targetOf(args.event)][args.id]; }
+Flag &flagOf(Core &core, const FlagArgs &args) {
+    return core.flags[sourceOf(args.event)][targetOf(args.event)][args.id];
+}
 
 void check(Core &core, Where where, const char *name, HardEvent event, int32_t id) {
     if (!((core.aic ? kAic : kAiv) & bit(event)))
@@ -34,9 +36,10 @@ void raise(Core &core, const FlagArgs &args, const Clock &clock, const char *nam
         fail(core, where, name, "flag %s_%s %u is set twice without a wait between (first at %s:%d)", kPipeNames[from],
              kPipeNames[to], args.id, flag.setAt.file, flag.setAt.line);
     if (to != PIPE_S && to != from && clock.at[to] < flag.lastWait)
-        fail(core, where, name,
-             "flag %s_%s %u may be set twice: nothing tells PIPE_%s that the wait for the last one has happened on PIPE_%s",
-             kPipeNames[from], kPipeNames[to], args.id, kPipeNames[from], kPipeNames[to]);
+        fail(
+            core, where, name,
+            "flag %s_%s %u may be set twice: nothing tells PIPE_%s that the wait for the last one has happened on PIPE_%s",
+            kPipeNames[from], kPipeNames[to], args.id, kPipeNames[from], kPipeNames[to]);
     flag.set = true;
     flag.clock = clock;
     flag.setAt = where;

@@ -20,13 +20,15 @@ const char *nameOf(const HpmoeHostRegion &region) { return region.name ? region.
         if (distance < best) best = distance, nearest = &r;
     }
     const char *verb = kVerbs[static_cast<int>(access)];
-    if (!nearest) fail(core, where, name, "%s global memory at %#llx, but this launch has no region", verb,
-                       static_cast<unsigned long long>(address));
+    if (!nearest)
+        fail(core, where, name, "%s global memory at %#llx, but this launch has no region", verb,
+             static_cast<unsigned long long>(address));
     long long offset = static_cast<long long>(address - reinterpret_cast<uint64_t>(nearest->base));
-    fail(core, where, name,
-         "%s %llu bytes of global memory outside every region: they start at byte %lld of region %s (rank %u), which has %llu bytes",
-         verb, static_cast<unsigned long long>(bytes), offset, nameOf(*nearest), nearest->rank,
-         static_cast<unsigned long long>(nearest->bytes));
+    fail(
+        core, where, name,
+        "%s %llu bytes of global memory outside every region: they start at byte %lld of region %s (rank %u), which has %llu bytes",
+        verb, static_cast<unsigned long long>(bytes), offset, nameOf(*nearest), nearest->rank,
+        static_cast<unsigned long long>(nearest->bytes));
 }
 
 } // namespace
@@ -49,11 +51,13 @@ const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, ui
         outside(core, where, name, address, bytes, access);
     if (r->rank != core.rank->options.rank) {
         if (access != Access::DmaWrite)
-            fail(core, where, name, "%s memory of rank %u (region %s): a rank reaches its peers by copies that write, only",
+            fail(core, where, name,
+                 "%s memory of rank %u (region %s): a rank reaches its peers by copies that write, only",
                  kVerbs[static_cast<int>(access)], r->rank, nameOf(*r));
         if (r->kind != HPMOE_HOST_SYMMETRIC)
-            fail(core, where, name, "writes private memory of rank %u (region %s): only symmetric memory can be reached",
-                 r->rank, nameOf(*r));
+            fail(core, where, name,
+                 "writes private memory of rank %u (region %s): only symmetric memory can be reached", r->rank,
+                 nameOf(*r));
     }
     if (!r->writable && (access == Access::DmaWrite || access == Access::ScalarWrite))
         fail(core, where, name, "%s region %s of rank %u, which is read-only", kVerbs[static_cast<int>(access)],

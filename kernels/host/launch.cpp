@@ -77,10 +77,10 @@ class Nap {
     }
 
   private:
-    static constexpr uint32_t MOST = 2;         // in a launch
-    static constexpr uint32_t APART = 64;       // passes, on average
-    static constexpr uint32_t LONGEST = 16384;  // turns of other cores
-    static constexpr uint32_t PATIENCE = 40;    // passes without work: other ranks have time to go on too
+    static constexpr uint32_t MOST = 2;        // in a launch
+    static constexpr uint32_t APART = 64;      // passes, on average
+    static constexpr uint32_t LONGEST = 16384; // turns of other cores
+    static constexpr uint32_t PATIENCE = 40;   // passes without work: other ranks have time to go on too
     const Core *asleep_ = nullptr;
     uint32_t passes_ = 0;
     uint32_t left_;
@@ -93,7 +93,8 @@ void work(Rank &rank, std::vector<Core *> cores, uint64_t seed) {
     while (!cores.empty()) {
         bool busy = false;
         nap.begin(random, cores);
-        for (size_t i = cores.size() - 1; i; --i) std::swap(cores[i], cores[random.below(static_cast<uint32_t>(i + 1))]);
+        for (size_t i = cores.size() - 1; i; --i)
+            std::swap(cores[i], cores[random.below(static_cast<uint32_t>(i + 1))]);
         for (size_t i = 0; i < cores.size();) {
             if (__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) return;
             if (nap.holds(cores[i])) {
@@ -143,7 +144,8 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     std::memset(marks, 0, sizeof marks);
     drained = filled = Clock{};
     counters = Counters{};
-    scalarBarrier = 0, unfinished = false, lingers = 0, atomic = Atomic::None, slice = static_cast<int32_t>(random.below(64));
+    scalarBarrier = 0, unfinished = false, lingers = 0, atomic = Atomic::None,
+    slice = static_cast<int32_t>(random.below(64));
     cache.clear();
     remote.clear();
     drawHabits();

@@ -19,21 +19,21 @@ enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
    writes its own writable ones, and reaches another rank's only where they are symmetric and
    writable, and only by copies that write. */
 typedef struct HpmoeHostRegion {
-    void *base;       /* a multiple of 64 */
+    void *base; /* a multiple of 64 */
     uint64_t bytes;
-    uint32_t rank;    /* the owner */
-    uint32_t kind;    /* HPMOE_HOST_PRIVATE or HPMOE_HOST_SYMMETRIC */
+    uint32_t rank;     /* the owner */
+    uint32_t kind;     /* HPMOE_HOST_PRIVATE or HPMOE_HOST_SYMMETRIC */
     uint32_t writable; /* 0 or 1 */
     uint32_t reserved; /* 0 */
-    const char *name; /* for messages; may be null */
+    const char *name;  /* for messages; may be null */
 } HpmoeHostRegion;
 
 typedef struct HpmoeHostOptions {
-    uint32_t rank;    /* this launch's rank */
-    uint32_t aic;     /* matrix cores; 24 on the device */
-    uint32_t aiv;     /* vector cores; a multiple of aic, at most twice, or any number if aic is 0 */
-    uint32_t threads; /* worker threads of this launch, the calling one included; 0 means 1 */
-    uint64_t seed;    /* chooses the order of everything that flags leave open */
+    uint32_t rank;                  /* this launch's rank */
+    uint32_t aic;                   /* matrix cores; 24 on the device */
+    uint32_t aiv;                   /* vector cores; a multiple of aic, at most twice, or any number if aic is 0 */
+    uint32_t threads;               /* worker threads of this launch, the calling one included; 0 means 1 */
+    uint64_t seed;                  /* chooses the order of everything that flags leave open */
     const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
     uint64_t region_count;
     volatile int32_t *stop; /* shared by all ranks, may be null: set by the first error, ends all launches */
@@ -44,9 +44,9 @@ typedef struct HpmoeHostResult {
     uint32_t core_kind;  /* of the core that broke a rule: HPMOE_HOST_AIC or HPMOE_HOST_AIV */
     uint32_t core_index; /* its number: AIC 0..aic-1, AIV 0..aiv-1 */
     uint32_t reserved;
-    char message[1024];  /* empty when code is HPMOE_HOST_OK */
-    uint64_t calls;      /* calls of all kinds, of all cores */
-    uint64_t dma_bytes;  /* moved between global and on-chip memory */
+    char message[1024]; /* empty when code is HPMOE_HOST_OK */
+    uint64_t calls;     /* calls of all kinds, of all cores */
+    uint64_t dma_bytes; /* moved between global and on-chip memory */
     uint64_t dmas;
     uint64_t mmads;
     uint64_t mmad_flops; /* 2*m*n*k each */

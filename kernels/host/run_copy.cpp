@@ -15,7 +15,9 @@ void runCall(Core &core, Call &call) {
     case Op::Mmad: return runMmad(core, call);
     case Op::Fixpipe: return runFixpipe(core, call);
     case Op::Vector: return runVector(core, call);
-    case Op::SetFlag: case Op::WaitFlag: case Op::Barrier: break; // the engine's own
+    case Op::SetFlag:
+    case Op::WaitFlag:
+    case Op::Barrier: break; // the engine's own
     }
 }
 

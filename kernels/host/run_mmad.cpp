@@ -101,8 +101,9 @@ void multiplyBytes(int32_t *c, const int8_t *a, const int8_t *b, const MmadArgs 
                 int8_t left = p.m == 1 ? a[kk] : a[((i / 16) * k1 + kk / 32) * 512 + (i % 16) * 32 + kk % 32];
                 sum += left * b[((kk / 32) * n1 + j / 16) * 512 + (j % 16) * 32 + kk % 32];
             }
-            c[(j / 16) * m16 * 16 + i * 16 + j % 16] =
-                static_cast<int32_t>(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+            c[(j / 16) * m16 * 16 + i * 16 + j % 16] = static_cast<int32_t>(sum > INT32_MAX   ? INT32_MAX
+                                                                            : sum < INT32_MIN ? INT32_MIN
+                                                                                              : sum);
         }
 }
 

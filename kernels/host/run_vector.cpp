@@ -14,7 +14,9 @@ struct Run {
     const VectorCall &v;
     uint8_t *ub;
 
-    const uint8_t *read(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, false), ub + at; }
+    const uint8_t *read(uint32_t at, uint32_t bytes) const {
+        return touch(core, call, Mem::UB, at, bytes, false), ub + at;
+    }
     uint8_t *write(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, true), ub + at; }
     bool active(uint32_t lane) const { return v.mask[lane / 64] >> (lane % 64) & 1; }
 };
@@ -62,7 +64,8 @@ void runCast(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t n = static_cast<uint32_t>(v.count);
     const uint8_t *src = r.read(v.a.address, n * sizeOf(v.a.type));
-    convert(v.dst.type, v.a.type, static_cast<RoundMode>(v.mode), r.write(v.dst.address, n * sizeOf(v.dst.type)), src, n);
+    convert(v.dst.type, v.a.type, static_cast<RoundMode>(v.mode), r.write(v.dst.address, n * sizeOf(v.dst.type)), src,
+            n);
 }
 
 template <typename T> bool holds(CMPMODE mode, T x, T y) {
@@ -79,7 +82,8 @@ template <typename T> bool holds(CMPMODE mode, T x, T y) {
 
 template <typename T> void compare(const VectorCall &v, uint8_t *dst, const uint8_t *a, const uint8_t *b) {
     for (uint32_t i = 0; i < v.count; ++i) {
-        bool bit = holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], reinterpret_cast<const T *>(b)[i]);
+        bool bit =
+            holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], reinterpret_cast<const T *>(b)[i]);
         dst[i / 8] = static_cast<uint8_t>((dst[i / 8] & ~(1u << (i % 8))) | (static_cast<unsigned>(bit) << (i % 8)));
     }
 }
@@ -95,7 +99,8 @@ void runCompare(const Run &r) {
         for (uint32_t i = 0; i < v.count / 8; ++i) dst[i] = 0;
         for (uint32_t i = 0; i < v.count; ++i) {
             float x = reinterpret_cast<const half *>(a)[i], y = reinterpret_cast<const half *>(b)[i];
-            if (holds(static_cast<CMPMODE>(v.mode), x, y)) dst[i / 8] = static_cast<uint8_t>(dst[i / 8] | (1u << (i % 8)));
+            if (holds(static_cast<CMPMODE>(v.mode), x, y))
+                dst[i / 8] = static_cast<uint8_t>(dst[i / 8] | (1u << (i % 8)));
         }
     }
 }
@@ -106,7 +111,8 @@ void runSelect(const Run &r) {
     const uint8_t *a = r.read(v.a.address, n * size), *b = r.read(v.b.address, n * size);
     const uint8_t *mask = r.read(v.c.address, (n + 7) / 8);
     uint8_t *dst = r.write(v.dst.address, n * size);
-    for (uint32_t i = 0; i < n; ++i) std::memmove(dst + i * size, (mask[i / 8] >> (i % 8) & 1 ? a : b) + i * size, size);
+    for (uint32_t i = 0; i < n; ++i)
+        std::memmove(dst + i * size, (mask[i / 8] >> (i % 8) & 1 ? a : b) + i * size, size);
 }
 
 void runGather(const Run &r) {
@@ -117,8 +123,9 @@ void runGather(const Run &r) {
     for (uint32_t i = 0; i < n; ++i) {
         uint64_t at = v.a.address + v.scalar + offsets[i];
         if (offsets[i] % size || at + size > kMemBytes[0])
-            fail(r.core, r.call.where, v.name, "offset %u (element %u) with base %u is not aligned to %u B or leaves UB",
-                 offsets[i], i, static_cast<uint32_t>(v.scalar), size);
+            fail(r.core, r.call.where, v.name,
+                 "offset %u (element %u) with base %u is not aligned to %u B or leaves UB", offsets[i], i,
+                 static_cast<uint32_t>(v.scalar), size);
         if (at + size > v.dst.address && at < v.dst.address + uint64_t(n) * size)
             fail(r.core, r.call.where, v.name, "offset %u (element %u) reads the destination", offsets[i], i);
         std::memcpy(dst + i * size, r.read(static_cast<uint32_t>(at), size), size);
@@ -152,7 +159,8 @@ void runBrcb(const Run &r) {
 }
 
 float lane(const uint8_t *packed, Dt type, uint32_t i) {
-    return type == Dt::F32 ? reinterpret_cast<const float *>(packed)[i] : float(reinterpret_cast<const half *>(packed)[i]);
+    return type == Dt::F32 ? reinterpret_cast<const float *>(packed)[i]
+                           : float(reinterpret_cast<const half *>(packed)[i]);
 }
 
 void put(uint8_t *to, Dt type, float value) {
@@ -187,8 +195,11 @@ void runReduce(const Run &r) {
         if (v.op == VOp::WholeReduceSum) value = sumOf(r, packed);
         else
             for (uint32_t i = 0; i < 256 / size; ++i)
-                if (r.active(i) && (best == ~0u || lane(packed, type, i) > value)) value = lane(packed, type, i), best = i;
-        uint32_t unit = order <= ReduceOrder::ORDER_INDEX_VALUE ? 2 * size : order == ReduceOrder::ORDER_ONLY_INDEX ? 4 : size;
+                if (r.active(i) && (best == ~0u || lane(packed, type, i) > value))
+                    value = lane(packed, type, i), best = i;
+        uint32_t unit = order <= ReduceOrder::ORDER_INDEX_VALUE  ? 2 * size
+                        : order == ReduceOrder::ORDER_ONLY_INDEX ? 4
+                                                                 : size;
         uint8_t *dst = r.write(v.dst.address + repeat * v.dstRep * unit, unit);
         switch (order) {
         case ReduceOrder::ORDER_VALUE_INDEX: put(dst, type, value), std::memcpy(dst + size, &best, size); break;
@@ -211,7 +222,8 @@ void runVector(Core &core, Call &call) {
     case VOp::Gather: return runGather(run);
     case VOp::GatherMask: return runGatherMask(run);
     case VOp::Brcb: return runBrcb(run);
-    case VOp::WholeReduceSum: case VOp::WholeReduceMax: return runReduce(run);
+    case VOp::WholeReduceSum:
+    case VOp::WholeReduceMax: return runReduce(run);
     default: return runElementwise(run);
     }
 }

@@ -24,7 +24,8 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
     Core &core = enterCall();
     uint32_t bytes = sizeOf(at.type);
     Mem mem = checkLocal(core, where, name, "the tensor", at, bytes, bytes);
-    if (mem != Mem::UB) fail(core, where, name, "the scalar unit reaches UB only, not %s", kMemNames[static_cast<int>(mem)]);
+    if (mem != Mem::UB)
+        fail(core, where, name, "the scalar unit reaches UB only, not %s", kMemNames[static_cast<int>(mem)]);
     Call call;
     call.pipe = PIPE_S, call.name = name, call.where = where;
     call.clock = core.known[PIPE_S];

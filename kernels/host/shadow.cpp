@@ -77,19 +77,18 @@ bool ordered(Core &core, const Call &call, Pipe pipe, uint32_t seq, Kind kind) {
     if (trace)
         std::snprintf(other, sizeof other, "%s (PIPE_%s, %s:%d)", trace->name, kPipeNames[pipe], trace->where.file,
                       trace->where.line);
-    else
-        std::snprintf(other, sizeof other, "an earlier call (PIPE_%s)", kPipeNames[pipe]);
+    else std::snprintf(other, sizeof other, "an earlier call (PIPE_%s)", kPipeNames[pipe]);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     std::snprintf(verb, sizeof verb, verbs[static_cast<int>(kind)], other);
 #pragma GCC diagnostic pop
-    if (pipe == call.pipe)
-        std::snprintf(help, sizeof help, "PipeBarrier<PIPE_%s>() between them", kPipeNames[pipe]);
+    if (pipe == call.pipe) std::snprintf(help, sizeof help, "PipeBarrier<PIPE_%s>() between them", kPipeNames[pipe]);
     else
         std::snprintf(help, sizeof help, "SetFlag and WaitFlag<HardEvent::%s_%s> between them", kPipeNames[pipe],
                       kPipeNames[call.pipe]);
     uint32_t size = Memories::granule(mem);
-    fail(core, call.where, call.name, "race in %s, bytes %u..%u: this call (PIPE_%s) %s, and nothing orders the two. Put %s",
+    fail(core, call.where, call.name,
+         "race in %s, bytes %u..%u: this call (PIPE_%s) %s, and nothing orders the two. Put %s",
          kMemNames[static_cast<int>(mem)], block * size, (block + 1) * size, kPipeNames[call.pipe], verb, help);
 }
 

@@ -67,7 +67,8 @@ void apartByBlocks(const Checker &c, const char *what, const Local &src, uint32_
         bool later = first && (first - 1) / 8 > (who - 1) / 8;
         if (first && first != who && !later)
             fail(c.core, c.where, v.name,
-                 "repeat %u reads bytes %u.. of UB (%s), which repeat %u writes: they must be the same blocks of one repeat, or apart",
+                 "repeat %u reads bytes %u.. of UB (%s), which repeat %u writes: they must be the same "
+                 "blocks of one repeat, or apart",
                  (who - 1u) / 8, at * 32, what, (first - 1u) / 8);
     });
 }
@@ -79,7 +80,8 @@ void checkElementwise(const Checker &c) {
     const VectorCall &v = c.call;
     if (!elementwiseExists(v.op, v.dst.type)) {
         if (v.dst.type == Dt::BF16)
-            fail(c.core, c.where, v.name, "there is no vector arithmetic on bfloat16_t: Cast to float, compute, Cast back");
+            fail(c.core, c.where, v.name,
+                 "there is no vector arithmetic on bfloat16_t: Cast to float, compute, Cast back");
         fail(c.core, c.where, v.name, "does not exist for this element type");
     }
     if (!v.masked) {
@@ -125,7 +127,8 @@ void checkMasks(const Checker &c) {
         if (!real && !(v.a.type == Dt::I32 && static_cast<CMPMODE>(v.mode) == CMPMODE::EQ))
             fail(c.core, c.where, v.name, "takes half and float, and int32_t with EQ");
         if (bytes % 256)
-            fail(c.core, c.where, v.name, "count * size = %llu B is no multiple of 256 B, and the rest would not be computed",
+            fail(c.core, c.where, v.name,
+                 "count * size = %llu B is no multiple of 256 B, and the rest would not be computed",
                  static_cast<unsigned long long>(bytes));
         c.local("the destination", v.dst, bits);
         c.apart("the first source", v.a, bytes, bits, false), c.apart("the second source", v.b, bytes, bits, false);
@@ -168,7 +171,8 @@ void checkBrcb(const Checker &c) {
     if (!v.dstBlk) fail(c.core, c.where, v.name, "dstBlkStride must not be 0");
     checkRange(c.core, c.where, v.name, "repeatTime", v.repeat, 0, 254);
     if (!v.repeat) return;
-    uint64_t written = (uint64_t(v.repeat - 1) * v.dstRep + 7u * v.dstBlk + 1) * 32, read = uint64_t(v.repeat) * 8 * size;
+    uint64_t written = (uint64_t(v.repeat - 1) * v.dstRep + 7u * v.dstBlk + 1) * 32,
+             read = uint64_t(v.repeat) * 8 * size;
     c.local("the destination", v.dst, written), c.local("the source", v.a, read);
     c.apart("the source", v.a, read, written, false);
 }
@@ -206,11 +210,13 @@ void vector(const VectorCall &v, Where where) {
     Checker checker{core, where, v};
     switch (v.op) {
     case VOp::Cast: checkCast(checker); break;
-    case VOp::Compare: case VOp::Select: checkMasks(checker); break;
+    case VOp::Compare:
+    case VOp::Select: checkMasks(checker); break;
     case VOp::Gather: checkGather(checker); break;
     case VOp::GatherMask: checkGatherMask(checker); break;
     case VOp::Brcb: checkBrcb(checker); break;
-    case VOp::WholeReduceSum: case VOp::WholeReduceMax: checkReduce(checker); break;
+    case VOp::WholeReduceSum:
+    case VOp::WholeReduceMax: checkReduce(checker); break;
     default: checkElementwise(checker);
     }
     if (v.op == VOp::GatherMask && !v.count) return;

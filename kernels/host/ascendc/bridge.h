@@ -24,6 +24,7 @@ struct Global {
     Dt type;
 };
 
+// clang-format off
 enum class VOp : uint8_t {
     Add, Sub, Mul, Div, Max, Min,             // two sources
     Adds, Muls, Maxs, Mins, Axpy,             // a source and a scalar
@@ -31,6 +32,7 @@ enum class VOp : uint8_t {
     Duplicate,                                // none
     Cast, Compare, Select, Gather, GatherMask, Brcb, WholeReduceSum, WholeReduceMax,
 };
+// clang-format on
 
 /// One vector call. In the count form `masked` is false and strides mean nothing.
 struct VectorCall {

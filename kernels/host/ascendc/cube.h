@@ -21,8 +21,8 @@ inline void Mmad(const LocalTensor<T> &c, const LocalTensor<U> &a, const LocalTe
 }
 
 template <typename T, typename U, typename S, typename V>
-inline void Mmad(const LocalTensor<T> &c, const LocalTensor<U> &a, const LocalTensor<S> &b,
-                 const LocalTensor<V> &bias, const MmadParams &params, host::Where where = host::Where::here()) {
+inline void Mmad(const LocalTensor<T> &c, const LocalTensor<U> &a, const LocalTensor<S> &b, const LocalTensor<V> &bias,
+                 const MmadParams &params, host::Where where = host::Where::here()) {
     host::Local place = bias.place();
     host::mmad(c.place(), a.place(), b.place(), &place, params, where);
 }

@@ -11,6 +11,7 @@ namespace AscendC {
 
 enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, VECIN, VECOUT, VECCALC };
 
+// clang-format off
 /// A pair of pipes: source * 8 + destination. Which core kind has which is checked at the call.
 enum class HardEvent : uint8_t {
 #define HPMOE_EVENT(src, dst) src##_##dst = PIPE_##src * 8 + PIPE_##dst
@@ -24,6 +25,7 @@ enum class HardEvent : uint8_t {
     HPMOE_EVENT(S, V), HPMOE_EVENT(V, S), HPMOE_EVENT(V, V),
 #undef HPMOE_EVENT
 };
+// clang-format on
 
 enum class RoundMode : uint8_t { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };

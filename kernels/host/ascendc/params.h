@@ -10,8 +10,14 @@ namespace AscendC {
 struct DataCopyParams {
     uint16_t blockCount = 1;
     uint16_t blockLen = 0; ///< 32 B (64 B into the bias table)
-    union { uint16_t srcGap; uint16_t srcStride; };
-    union { uint16_t dstGap; uint16_t dstStride; };
+    union {
+        uint16_t srcGap;
+        uint16_t srcStride;
+    };
+    union {
+        uint16_t dstGap;
+        uint16_t dstStride;
+    };
     DataCopyParams() : srcGap(0), dstGap(0) {}
     DataCopyParams(uint16_t count, uint16_t len, uint16_t src, uint16_t dst)
         : blockCount(count), blockLen(len), srcGap(src), dstGap(dst) {}

@@ -88,8 +88,7 @@ HPMOE_BINARY(Min)
     }                                                                                                                  \
     template <typename T>                                                                                              \
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask,             \
-                     const uint8_t repeat, const UnaryRepeatParams &params,                                            \
-                     host::Where where = host::Where::here()) {                                                        \
+                     const uint8_t repeat, const UnaryRepeatParams &params, host::Where where = host::Where::here()) { \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
         call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
@@ -97,8 +96,7 @@ HPMOE_BINARY(Min)
     }                                                                                                                  \
     template <typename T>                                                                                              \
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask[],           \
-                     const uint8_t repeat, const UnaryRepeatParams &params,                                            \
-                     host::Where where = host::Where::here()) {                                                        \
+                     const uint8_t repeat, const UnaryRepeatParams &params, host::Where where = host::Where::here()) { \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
         call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \

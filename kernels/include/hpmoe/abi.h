@@ -21,16 +21,16 @@
 /* Which tiles an entry runs over. A kernel may cut the tokens of each rank into chunks. "Local expert" counts the experts of
  * one rank once for each chunk, chunk * chunk_experts + expert of the rank; "pair" is peer * local_experts + local expert. */
 enum HpmoeSpaceKind {
-    HPMOE_ROW_TILES = 0, /* groups: local experts; items: row tiles of the rows received for the expert          */
-    HPMOE_SENDS = 1,     /* groups: pairs (owner, its expert); items: pieces of this rank's rows for that expert, */
-                         /* cut at the receiver's row tiles                                                       */
-    HPMOE_ARRIVALS = 2,  /* groups: pairs (source, own expert); items: pieces of the rows that came from there    */
-    HPMOE_BLOCKS = 3,    /* groups: chunks; items: blocks of consecutive tokens of this rank                      */
-    HPMOE_EXPERTS = 4,   /* groups: local experts; items: one, all rows received for the expert, even if none     */
-    HPMOE_CHUNKS = 5,    /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
-    HPMOE_SENDS_ONCE = 6,/* as HPMOE_SENDS, of tokens that are sent once to each rank: a token is a row for the   */
-                         /* first of the rank's experts that it goes to                                           */
-    HPMOE_ONCE_TILES = 7 /* as HPMOE_ROW_TILES, of those rows; for counters, of no entry                          */
+    HPMOE_ROW_TILES = 0,  /* groups: local experts; items: row tiles of the rows received for the expert */
+    HPMOE_SENDS = 1,      /* groups: pairs (owner, its expert); items: pieces of this rank's rows for that expert, */
+                          /* cut at the receiver's row tiles */
+    HPMOE_ARRIVALS = 2,   /* groups: pairs (source, own expert); items: pieces of the rows that came from there */
+    HPMOE_BLOCKS = 3,     /* groups: chunks; items: blocks of consecutive tokens of this rank */
+    HPMOE_EXPERTS = 4,    /* groups: local experts; items: one, all rows received for the expert, even if none */
+    HPMOE_CHUNKS = 5,     /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
+    HPMOE_SENDS_ONCE = 6, /* as HPMOE_SENDS, of tokens that are sent once to each rank: a token is a row for the */
+                          /* first of the rank's experts that it goes to */
+    HPMOE_ONCE_TILES = 7  /* as HPMOE_ROW_TILES, of those rows; for counters, of no entry */
 };
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
@@ -39,19 +39,19 @@ enum HpmoeSpaceKind {
  * belongs to the core number (b + t) mod core_count of those that share the queue. The core runs it for the phase and then
  * for each of the `more` phases behind it. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
-    uint16_t phase;       /* which call of the taskflow: the case of the dispatch                                  */
-    uint16_t space;       /* index into HpmoeLaunch.spaces                                                         */
-    uint16_t kind;        /* HpmoeSpaceKind of that space                                                          */
-    uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1         */
-    uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call                 */
-    uint32_t expert;      /* place in HpmoeLaunch.expert_order, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS    */
-    uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks                           */
-    uint16_t core_first;  /* first core of its kind that shares this queue                                         */
-    uint16_t core_count;  /* how many do                                                                           */
-    uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1      */
-    uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile                  */
+    uint16_t phase;       /* which call of the taskflow: the case of the dispatch */
+    uint16_t space;       /* index into HpmoeLaunch.spaces */
+    uint16_t kind;        /* HpmoeSpaceKind of that space */
+    uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1 */
+    uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call */
+    uint32_t expert;      /* place in HpmoeLaunch.expert_order, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS */
+    uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks */
+    uint16_t core_first;  /* first core of its kind that shares this queue */
+    uint16_t core_count;  /* how many do */
+    uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1 */
+    uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile */
     uint32_t chunk;
-    uint32_t coming;      /* ROW_TILES: items are walked 0: from the rank's own rows on, 1: as HpmoeSpace.coming says  */
+    uint32_t coming; /* ROW_TILES, items in order: 0: from the rank's own rows on, 1: HpmoeSpace.coming */
     uint32_t reserved[6];
 };
 
@@ -63,9 +63,9 @@ struct HpmoeQueue {
 
 /* Rows that one rank sends to one expert of another, or got from one rank for one own expert. */
 struct HpmoePair {
-    int32_t rows;  /* how many                                                                  */
-    int32_t at;    /* their first row among the rows of the expert at its owner                 */
-    int32_t base;  /* the expert's first row among all rows that its owner has memory for       */
+    int32_t rows;  /* how many */
+    int32_t at;    /* their first row among the rows of the expert at its owner */
+    int32_t base;  /* the expert's first row among all rows that its owner has memory for */
     int32_t order; /* SENDS, SENDS_ONCE: their first place in HpmoeLaunch.order; ARRIVALS: zero */
 };
 
@@ -78,86 +78,86 @@ struct HpmoeExpert {
 
 /* One iteration space: kind, tile height and its run-time extents. */
 struct HpmoeSpace {
-    uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all                        */
-    uint64_t peer_items;  /* .._TILES:  GM int32[ranks * local_experts]: the same at every pair's owner, else zero    */
-    uint64_t counted;     /* GM int32[groups]: items before each group, in expert_order and then from peer to peer;
-                             CHUNKS: zeros, so that one core has them all                                            */
-    uint64_t coming;      /* ROW_TILES: GM int32[items]: items of each group in the order in which rows come; zero
-                             where no entry walks so, and else                                                       */
-    uint32_t kind;        /* HpmoeSpaceKind                                                                          */
-    uint32_t height;      /* most rows of an item                                                                    */
+    uint64_t first_items; /* GM int32[groups + 1]: items before each group, the last one: all */
+    uint64_t peer_items;  /* .._TILES:  GM int32[ranks * local_experts]: the same at every pair's owner, else zero */
+    uint64_t counted;     /* GM int32[groups]: items before each group, in expert_order and then from peer to peer; */
+                          /* CHUNKS: zeros, so that one core has them all */
+    uint64_t coming;      /* ROW_TILES: GM int32[items]: items of each group in the order in which rows come; zero */
+                          /* where no entry walks so, and for other kinds */
+    uint32_t kind;        /* HpmoeSpaceKind */
+    uint32_t height;      /* most rows of an item */
 };
 
 /* The one argument of a kernel: a line-aligned structure in the rank's GM. */
 struct HpmoeLaunch {
-    uint64_t peers;        /* GM uint64[ranks]: address of each rank's symmetric heap, as this rank sees it           */
-    uint64_t tensors;      /* GM uint64[tensors]: address; for a symmetric tensor: byte offset in the heap; for one   */
-                           /* of the caller's that peers write: address of GM uint64[ranks], where it lies on each    */
-    uint64_t queues;       /* GM HpmoeQueue[aic + aiv], AICs first                                                    */
-    uint64_t descriptors;  /* GM HpmoeDescriptor[]                                                                    */
-    uint64_t spaces;       /* GM HpmoeSpace[spaces]                                                                   */
-    uint64_t starts;       /* GM uint32[phases]: where the count of a phase's tiles begins                            */
-                           /* Where tokens are sent once, experts, sends and order have a second part behind the      */
-                           /* first: the same of the rows that are sent then                                          */
-    uint64_t experts;      /* GM HpmoeExpert[local_experts]                                                           */
-    uint64_t sends;        /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert)                       */
-    uint64_t arrivals;     /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank                  */
-    uint64_t order;        /* GM int32[tokens * top_k]: token * top_k + k, sorted by local expert, stable; tokens are
-                              numbered from the first of their chunk                                                */
-    uint64_t counter_bases;/* GM uint32[counters]: number of the first counter of each counter array                  */
-    uint64_t counters;     /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart           */
-    uint64_t ready;        /* byte offset in the heap: int32 of the last launch each peer is ready for, HPMOE_LINE apart */
-    uint64_t freed;        /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: launch * chunks + the number
-                              of chunks of that launch, from the first on, that the peer reads no more              */
-    uint64_t expert_order; /* GM int32[ranks * local_experts]: local experts of each rank as queues have them, chunk by
-                              chunk                                                                                 */
-    uint64_t abort;        /* byte offset in the heap: int32, the number of a launch that is given up                 */
-    uint64_t records;      /* GM HpmoeRecord[aic + aiv]                                                               */
-    uint64_t time_limit;   /* cycles of the system counter that one wait may take                                     */
-    uint64_t rows_once;    /* GM int32[received]: each row's token among the rows that are sent once; zero where none */
-    uint64_t origins;      /* GM int32[received]: each row's token * top_k + k at its sender; zero where puts send it */
-    uint32_t counter_count;/* counters of one set                                                                     */
-    int32_t launch;        /* number of this launch, from 1; the set in use is launch mod 2                           */
+    uint64_t peers;         /* GM uint64[ranks]: address of each rank's symmetric heap, as this rank sees it */
+    uint64_t tensors;       /* GM uint64[tensors]: address; for a symmetric tensor: byte offset in the heap; */
+                            /* for one of the caller's that peers write: address of GM uint64[ranks], one for each */
+    uint64_t queues;        /* GM HpmoeQueue[aic + aiv], AICs first */
+    uint64_t descriptors;   /* GM HpmoeDescriptor[] */
+    uint64_t spaces;        /* GM HpmoeSpace[spaces] */
+    uint64_t starts;        /* GM uint32[phases]: where the count of a phase's tiles begins */
+                            /* Where tokens are sent once, experts, sends and order have a second part behind the */
+                            /* first: the same of the rows that are sent then */
+    uint64_t experts;       /* GM HpmoeExpert[local_experts] */
+    uint64_t sends;         /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert) */
+    uint64_t arrivals;      /* GM HpmoePair[ranks * local_experts]: (source, own expert) to this rank */
+    uint64_t order;         /* GM int32[tokens * top_k]: token * top_k + k, sorted by local expert, stable; tokens */
+                            /* are numbered from the first of their chunk */
+    uint64_t counter_bases; /* GM uint32[counters]: number of the first counter of each counter array */
+    uint64_t counters;      /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart */
+    uint64_t ready;         /* byte offset in the heap: int32: last launch each peer is ready for, HPMOE_LINE apart */
+    uint64_t freed;         /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: launch * chunks + the */
+                            /* number of leading chunks of that launch that the peer no longer reads */
+    uint64_t expert_order;  /* GM int32[ranks * local_experts]: local experts of each rank in queue order, */
+                            /* chunk by chunk */
+    uint64_t abort;         /* byte offset in the heap: int32, the number of a launch that is given up */
+    uint64_t records;       /* GM HpmoeRecord[aic + aiv] */
+    uint64_t time_limit;    /* cycles of the system counter that one wait may take */
+    uint64_t rows_once;     /* GM int32[received]: each row's token among those sent once; zero where none are */
+    uint64_t origins;       /* GM int32[received]: each row's token * top_k + k at its sender; zero if puts send it */
+    uint32_t counter_count; /* counters of one set */
+    int32_t launch;         /* number of this launch, from 1; the set in use is launch mod 2 */
     uint32_t rank;
     uint32_t ranks;
-    uint32_t local_experts; /* chunks * chunk_experts                                                                 */
-    uint32_t tokens;       /* of this rank                                                                            */
-    uint32_t aic;          /* cores that the schedule was made for                                                    */
+    uint32_t local_experts; /* chunks * chunk_experts */
+    uint32_t tokens;        /* of this rank */
+    uint32_t aic;           /* cores that the schedule was made for */
     uint32_t aiv;
-    uint32_t chunks;       /* at least 1                                                                              */
-    uint32_t chunk_tokens; /* of each chunk of this rank; of the last ones fewer, or none                             */
-    uint32_t chunk_experts; /* experts of this rank                                                                   */
+    uint32_t chunks;        /* at least 1 */
+    uint32_t chunk_tokens;  /* of each chunk of this rank; of the last ones fewer, or none */
+    uint32_t chunk_experts; /* experts of this rank */
     uint32_t reserved[13];
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */
 enum HpmoeState {
-    HPMOE_IDLE = 0,      /* has not started                       */
-    HPMOE_RUNNING = 1,   /* inside a tile                         */
-    HPMOE_WAITING = 2,   /* waits for a counter or a peer's word  */
-    HPMOE_DONE = 3,      /* left with its queue finished          */
-    HPMOE_GAVE_UP = 4,   /* its wait took longer than time_limit  */
-    HPMOE_STOPPED = 5,   /* another core gave up                  */
-    HPMOE_REFUSED = 6    /* block count other than the schedule's */
+    HPMOE_IDLE = 0,    /* has not started */
+    HPMOE_RUNNING = 1, /* inside a tile */
+    HPMOE_WAITING = 2, /* waits for a counter or a peer's word */
+    HPMOE_DONE = 3,    /* left with its queue finished */
+    HPMOE_GAVE_UP = 4, /* its wait took longer than time_limit */
+    HPMOE_STOPPED = 5, /* another core gave up */
+    HPMOE_REFUSED = 6  /* block count other than the schedule's */
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
 #define HPMOE_FREED_WORD 0xfffeu /* HpmoeRecord.counter: a freed word, index is the peer */
 
 struct HpmoeRecord {
-    uint32_t state;   /* HpmoeState                                              */
-    uint32_t phase;   /* of the tile it runs or waits for                        */
-    uint32_t group;   /* local expert or pair of that tile                       */
-    uint32_t item;    /* item of the group                                       */
+    uint32_t state; /* HpmoeState */
+    uint32_t phase; /* of the tile it runs or waits for */
+    uint32_t group; /* local expert or pair of that tile */
+    uint32_t item;  /* item of the group */
     uint32_t column;
     uint32_t counter; /* counter array awaited, HPMOE_READY_WORD or HPMOE_FREED_WORD */
-    uint32_t index;   /* which counter of it                                     */
+    uint32_t index;   /* which counter of it */
     int32_t need;
     int32_t have;
-    uint32_t tasks;   /* tiles entered                                           */
-    uint32_t empty;   /* of them, those without rows, columns or contraction     */
-    uint32_t waits;   /* counters looked at                                      */
-    uint32_t entries; /* entries of its queue that had a tile for it             */
+    uint32_t tasks;   /* tiles entered */
+    uint32_t empty;   /* of them, those without rows, columns or contraction */
+    uint32_t waits;   /* counters looked at */
+    uint32_t entries; /* entries of its queue that had a tile for it */
     uint32_t reserved[3];
 };
 

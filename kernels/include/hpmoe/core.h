@@ -15,8 +15,8 @@ struct Core {
     uint64_t counters; // offset in the heap of the set of counters in use
     uint64_t freed;    // bit p: memory of `freed_chunk` at peer p is known to be free
     uint32_t freed_chunk;
-    uint32_t number;   // among the cores of its kind
-    uint32_t slot;     // among all cores, matrix cores first
+    uint32_t number; // among the cores of its kind
+    uint32_t slot;   // among all cores, matrix cores first
 
     // False where the launch has other cores than the schedule was made for: nothing may be touched then.
     __aicore__ inline bool Open(GM_ADDR argument, bool matrix) {
@@ -108,7 +108,9 @@ struct Core {
     __aicore__ inline uint32_t FirstRowOnce(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * (launch.local_experts + expert)));
     }
-    __aicore__ inline uint32_t ExpertRowsOnce(uint32_t expert) const { return ExpertRows(launch.local_experts + expert); }
+    __aicore__ inline uint32_t ExpertRowsOnce(uint32_t expert) const {
+        return ExpertRows(launch.local_experts + expert);
+    }
 
     // Lists of int32 for the rows of a tile: the slots that a piece sends, the rows of a row tile's tokens among those that
     // are sent once, the (token, k) of a piece that arrived.

@@ -178,19 +178,15 @@ __aicore__ inline void AddTerm(CubeCore &core, const Term<X, W> &term, const Mat
 }
 
 template <typename Out> struct FixpipeRounding;
-template <> struct FixpipeRounding<bfloat16_t> {
-    static constexpr QuantMode_t mode = F322BF16;
-};
-template <> struct FixpipeRounding<float> {
-    static constexpr QuantMode_t mode = NoQuant;
-};
+template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mode = F322BF16; };
+template <> struct FixpipeRounding<float> { static constexpr QuantMode_t mode = NoQuant; };
 
 // L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
 template <typename Out> __aicore__ inline void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
-    Fixpipe<Out, float, CFG_ROW_MAJOR>(
-        y.At(0, 0), Local<float>(TPosition::CO1, 0, L0C_BYTES),
-        FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m), static_cast<uint16_t>(AlignUp(m, 16)),
-                          y.pitch, false, FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
+    Fixpipe<Out, float, CFG_ROW_MAJOR>(y.At(0, 0), Local<float>(TPosition::CO1, 0, L0C_BYTES),
+                                       FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m),
+                                                         static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, false,
+                                                         FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
 // The terms of one panel, in order.

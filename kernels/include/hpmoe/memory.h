@@ -6,10 +6,10 @@
 namespace hpmoe {
 
 // UB: tasks own [0, UB_TASKS); the rest, up to the scratch of the headers, belongs to the library.
-constexpr uint32_t UB_LINES = 4;                                      // signals under way at a time
-constexpr uint32_t UB_END = 184 * 1024 - 256;                         // above: scratch of the headers
-constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES;        // above: the signal lines
-constexpr uint32_t UB_ZEROS = 8 * 1024;                               // at 0 while a launch starts
+constexpr uint32_t UB_LINES = 4;                               // signals under way at a time
+constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above: scratch of the headers
+constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES; // above: the signal lines
+constexpr uint32_t UB_ZEROS = 8 * 1024;                        // at 0 while a launch starts
 
 // UB during a put: two halves of rows, then the rows' (token, k).
 constexpr uint32_t UB_HALF = 88 * 1024;

@@ -36,9 +36,7 @@ __aicore__ inline void RowsOut(const ByteRows &to, uint64_t row, uint32_t count,
 __aicore__ inline LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(half * UB_HALF, UB_HALF); }
 
 // The (token, k) of a piece that arrived; valid until the next put.
-__aicore__ inline int32_t Origin(uint32_t row) {
-    return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row);
-}
+__aicore__ inline int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row); }
 
 // The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put that sends some, and a
 // put that looks at some has looked.

@@ -5,8 +5,8 @@
 
 namespace hpmoe {
 
-constexpr uint32_t LANES = 64;       // of f32 in a repeat of a vector call
-constexpr uint32_t LANE_BLOCKS = 8;  // of 32 bytes
+constexpr uint32_t LANES = 64;      // of f32 in a repeat of a vector call
+constexpr uint32_t LANE_BLOCKS = 8; // of 32 bytes
 constexpr uint32_t MOST_REPEATS = 255;
 constexpr uint32_t MOST_STRIDE = 255; // blocks from one repeat to the next
 

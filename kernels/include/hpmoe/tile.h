@@ -12,13 +12,13 @@ struct Tile {
     uint32_t item;   // of the group
     uint32_t column; // the constant ranges around the call, flattened
     uint32_t rows;   // of the row tile or piece; tokens of the block
-    uint32_t first;  // first received row at the expert's owner; first token of the block, counted from that of the chunk
+    uint32_t first;  // first received row at the expert's owner; blocks: first token, counted from that of the chunk
     uint32_t number; // row tiles: among all row tiles of this rank; blocks: which block
     uint32_t expert; // local expert at its owner
     uint32_t chunk;
-    uint32_t at;     // row tiles, pieces: first row within the expert
-    uint32_t peer;   // pieces
-    uint32_t order;  // sends: place of the first row in HpmoeLaunch.order
+    uint32_t at;    // row tiles, pieces: first row within the expert
+    uint32_t peer;  // pieces
+    uint32_t order; // sends: place of the first row in HpmoeLaunch.order
 };
 
 // Where tile `t` of an entry lies: bands of `band` items, each walked column by column, so that tiles made at the

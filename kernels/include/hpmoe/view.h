@@ -36,9 +36,7 @@ template <typename T> struct View {
     __aicore__ inline uint64_t AddressOf(uint32_t row, uint32_t col) const {
         return address + (static_cast<uint64_t>(row) * pitch + col) * sizeof(T);
     }
-    __aicore__ inline GlobalTensor<T> At(uint32_t row, uint32_t col) const {
-        return Global<T>(AddressOf(row, col));
-    }
+    __aicore__ inline GlobalTensor<T> At(uint32_t row, uint32_t col) const { return Global<T>(AddressOf(row, col)); }
     // All rows from `first` on.
     __aicore__ inline View From(uint32_t first) const { return View{AddressOf(first, 0), rows, cols, pitch}; }
     // At most `most` rows from `first` on.

@@ -44,8 +44,7 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
 }
 
 // The tiles of one entry that are this core's: t = start, start + core_count, … False: leave.
-template <class Program, class AnyCore>
-__aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
+template <class Program, class AnyCore> __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = entry.chunk;
     uint32_t expert = 0;

@@ -45,7 +45,8 @@ CASE(nd_to_nz_pads_columns_with_zero_and_leaves_rows) {
     for (uint32_t r = 0; r < rp; ++r)
         for (uint32_t c = 0; c < 32; ++c) {
             float want = r >= rows ? 99.0f : c < cols ? float(bfloat16_t(static_cast<float>(r * pitch + c))) : 0.0f;
-            EXPECT(float(out[(c / 16) * rp * 16 + r * 16 + c % 16]) == want, std::to_string(r) + "," + std::to_string(c));
+            EXPECT(float(out[(c / 16) * rp * 16 + r * 16 + c % 16]) == want,
+                   std::to_string(r) + "," + std::to_string(c));
         }
 }
 
@@ -83,26 +84,25 @@ CASE(bias_comes_through_the_bias_table) {
     Buffer<bfloat16_t> a(16 * 16, bfloat16_t(1.0f)), w(48 * 16, bfloat16_t(2.0f));
     Buffer<float> bias(n), c(16 * n);
     for (uint32_t j = 0; j < n; ++j) bias[j] = static_cast<float>(j);
-    HpmoeHostResult result =
-        onMatrix({a.region("a"), w.region("w"), bias.region("bias"), c.region("c")}, [&] {
-            LocalTensor<bfloat16_t> l1A(TPosition::A1, 0, 256), l1W(TPosition::B1, 512, 768);
-            LocalTensor<bfloat16_t> l0A(TPosition::A2, 0, 256), l0B(TPosition::B2, 0, 768);
-            LocalTensor<float> l1Bias(TPosition::C1, 4096, 48), table(TPosition::C2, 0, 48), l0C(TPosition::CO1, 0, 768);
-            DataCopy(l1A, global(a.data), Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
-            DataCopy(l1W, global(w.data), Nd2NzParams(1, 48, 16, 0, 16, 48, 1, 0));
-            DataCopy(l1Bias, global(bias.data), Nd2NzParams(1, 1, n, 0, n, 1, 1, 0));
-            SetFlag<HardEvent::MTE2_MTE1>(0);
-            WaitFlag<HardEvent::MTE2_MTE1>(0);
-            LoadData(l0A, l1A, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-            LoadData(l0B, l1W, LoadData2DParams(0, 3, 1, 0, 0, false, 0));
-            DataCopy(table, l1Bias, DataCopyParams(1, 3, 0, 0));
-            SetFlag<HardEvent::MTE1_M>(0);
-            WaitFlag<HardEvent::MTE1_M>(0);
-            Mmad(l0C, l0A, l0B, table, MmadParams(16, n, 16, 0, false, false));
-            SetFlag<HardEvent::M_FIX>(0);
-            WaitFlag<HardEvent::M_FIX>(0);
-            Fixpipe<float, float>(global(c.data), l0C, FixpipeParamsV220(n, 16, 16, n, false));
-        });
+    HpmoeHostResult result = onMatrix({a.region("a"), w.region("w"), bias.region("bias"), c.region("c")}, [&] {
+        LocalTensor<bfloat16_t> l1A(TPosition::A1, 0, 256), l1W(TPosition::B1, 512, 768);
+        LocalTensor<bfloat16_t> l0A(TPosition::A2, 0, 256), l0B(TPosition::B2, 0, 768);
+        LocalTensor<float> l1Bias(TPosition::C1, 4096, 48), table(TPosition::C2, 0, 48), l0C(TPosition::CO1, 0, 768);
+        DataCopy(l1A, global(a.data), Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+        DataCopy(l1W, global(w.data), Nd2NzParams(1, 48, 16, 0, 16, 48, 1, 0));
+        DataCopy(l1Bias, global(bias.data), Nd2NzParams(1, 1, n, 0, n, 1, 1, 0));
+        SetFlag<HardEvent::MTE2_MTE1>(0);
+        WaitFlag<HardEvent::MTE2_MTE1>(0);
+        LoadData(l0A, l1A, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+        LoadData(l0B, l1W, LoadData2DParams(0, 3, 1, 0, 0, false, 0));
+        DataCopy(table, l1Bias, DataCopyParams(1, 3, 0, 0));
+        SetFlag<HardEvent::MTE1_M>(0);
+        WaitFlag<HardEvent::MTE1_M>(0);
+        Mmad(l0C, l0A, l0B, table, MmadParams(16, n, 16, 0, false, false));
+        SetFlag<HardEvent::M_FIX>(0);
+        WaitFlag<HardEvent::M_FIX>(0);
+        Fixpipe<float, float>(global(c.data), l0C, FixpipeParamsV220(n, 16, 16, n, false));
+    });
     EXPECT(result.code == 0, result.message);
     for (uint32_t i = 0; i < 16 * n; ++i) EXPECT(c[i] == 32.0f + static_cast<float>(i % n), std::to_string(c[i]));
 }

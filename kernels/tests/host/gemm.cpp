@@ -65,7 +65,8 @@ void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t 
                 if (ks == 0) wait<HardEvent::MTE2_MTE1>(mte21A, s);
                 for (uint32_t i = 0; i < k1; ++i)
                     LoadData(l0A[t][i * 256], l1A[s][(p.l0K / 16 * ks + i) * mp * 16],
-                             LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1), false, 0));
+                             LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1),
+                                              false, 0));
                 if (last) set<HardEvent::MTE1_MTE2>(mte12A, s);
                 if (ks == 0) wait<HardEvent::MTE2_MTE1>(mte21W, 2 + s);
                 LoadData(l0B[t], l1W[s][ks * p.l0K * np],
@@ -75,7 +76,8 @@ void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t 
                 wait<HardEvent::MTE1_M>(mte1m, t);
                 bool final = last && (kb + 1) * p.l1K >= p.k;
                 MmadParams mp0;
-                mp0.m = static_cast<uint16_t>(mm), mp0.n = static_cast<uint16_t>(p.n), mp0.k = static_cast<uint16_t>(kk);
+                mp0.m = static_cast<uint16_t>(mm), mp0.n = static_cast<uint16_t>(p.n),
+                mp0.k = static_cast<uint16_t>(kk);
                 mp0.unitFlag = static_cast<uint8_t>(unitOn * (final ? 3 : 2));
                 mp0.cmatrixInitVal = kb == 0 && ks == 0;
                 Mmad(l0C, l0A[t], l0B[t], mp0);
@@ -138,8 +140,8 @@ CASE(gemm_is_right_for_every_seed_and_tail) {
 }
 
 CASE(gemm_without_any_one_flag_is_found) {
-    static const char *const names[] = {"", "MTE2_MTE1 A", "MTE2_MTE1 W", "MTE1_MTE2 A", "MTE1_MTE2 W", "MTE1_M",
-                                        "M_MTE1", "M_FIX", "FIX_M", "unitFlag"};
+    static const char *const names[] = {"",       "MTE2_MTE1 A", "MTE2_MTE1 W", "MTE1_MTE2 A", "MTE1_MTE2 W",
+                                        "MTE1_M", "M_MTE1",      "M_FIX",       "FIX_M",       "unitFlag"};
     for (int skip = 1; skip < PairCount; ++skip) {
         int found = 0;
         std::string message, last;
@@ -162,8 +164,9 @@ CASE(gemm_speed) {
     HpmoeHostResult result = launch(setup, [&] { gemm(p, Nothing, a.data, w.data, c.data); });
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     EXPECT(result.code == 0, result.message);
-    std::printf("    %.1f GFLOP/s on one thread, %llu Mmads, %.3f s\n", static_cast<double>(result.mmad_flops) / seconds * 1e-9,
-                static_cast<unsigned long long>(result.mmads), seconds);
+    std::printf("    %.1f GFLOP/s on one thread, %llu Mmads, %.3f s\n",
+                static_cast<double>(result.mmad_flops) / seconds * 1e-9, static_cast<unsigned long long>(result.mmads),
+                seconds);
     EXPECT(float(c[5]) == 1024.0f);
 }
 

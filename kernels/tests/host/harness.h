@@ -28,15 +28,17 @@ void expectAt(bool holds, const char *file, int line, const char *what, const st
 
 /// 64-byte aligned global memory of one rank.
 template <typename T> struct Buffer {
-    explicit Buffer(size_t n, T value = T()) : count(n), data(static_cast<T *>(std::aligned_alloc(512, (n * sizeof(T) + 511) / 512 * 512))) {
+    explicit Buffer(size_t n, T value = T())
+        : count(n), data(static_cast<T *>(std::aligned_alloc(512, (n * sizeof(T) + 511) / 512 * 512))) {
         for (size_t i = 0; i < n; ++i) data[i] = value;
     }
     Buffer(const Buffer &) = delete;
     ~Buffer() { std::free(data); }
     T &operator[](size_t i) { return data[i]; }
     HpmoeHostRegion region(const char *name, bool writable = true, uint32_t rank = 0, bool symmetric = false) {
-        return HpmoeHostRegion{data, count * sizeof(T), rank, symmetric ? HPMOE_HOST_SYMMETRIC : HPMOE_HOST_PRIVATE,
-                               writable ? 1u : 0u, 0, name};
+        return HpmoeHostRegion{
+            data, count * sizeof(T), rank, symmetric ? HPMOE_HOST_SYMMETRIC : HPMOE_HOST_PRIVATE, writable ? 1u : 0u, 0,
+            name};
     }
     size_t count;
     T *data;

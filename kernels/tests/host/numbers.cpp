@@ -13,7 +13,8 @@ uint32_t bits(float x) { return host::bitsOf(x); }
 
 /// Runs one unary call over `in` on a vector core.
 template <typename T, typename U>
-void through(Buffer<T> &out, Buffer<U> &in, const std::function<void(const LocalTensor<T> &, const LocalTensor<U> &)> &call) {
+void through(Buffer<T> &out, Buffer<U> &in,
+             const std::function<void(const LocalTensor<T> &, const LocalTensor<U> &)> &call) {
     Setup setup;
     setup.aic = 0, setup.aiv = 1;
     setup.regions = {in.region("in"), out.region("out")};
@@ -21,7 +22,8 @@ void through(Buffer<T> &out, Buffer<U> &in, const std::function<void(const Local
     HpmoeHostResult result = launch(setup, [&] {
         LocalTensor<U> a(TPosition::VECIN, 0, n);
         LocalTensor<T> b(TPosition::VECOUT, 65536, n);
-        DataCopyPad(a, global(in.data), DataCopyExtParams(1, n * uint32_t(sizeof(U)), 0, 0, 0), DataCopyPadExtParams<U>());
+        DataCopyPad(a, global(in.data), DataCopyExtParams(1, n * uint32_t(sizeof(U)), 0, 0, 0),
+                    DataCopyPadExtParams<U>());
         SetFlag<HardEvent::MTE2_V>(0);
         WaitFlag<HardEvent::MTE2_V>(0);
         call(b, a);
@@ -65,8 +67,9 @@ CASE(exp_has_the_documented_bits) {
     constexpr uint32_t n = 1000;
     Buffer<float> in(n), out(n);
     for (uint32_t i = 0; i < n; ++i) in[i] = -110.0f + static_cast<float>(i) * 0.2f;
-    const float special[] = {0.0f, -0.0f, 88.72284f, 88.7229f, -103.97208f, -103.9721f, 1e-30f, -87.5f, -100.0f, 88.0f,
-                             std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    const float special[] = {0.0f,   -0.0f,  88.72284f, 88.7229f, -103.97208f, -103.9721f,
+                             1e-30f, -87.5f, -100.0f,   88.0f,    inf,         -inf};
     for (size_t i = 0; i < sizeof special / sizeof *special; ++i) in[i * 7] = special[i];
     through<float, float>(out, in, [&](const LocalTensor<float> &b, const LocalTensor<float> &a) { Exp(b, a, n); });
     uint64_t sum = 0xCBF29CE484222325ull;
@@ -122,7 +125,8 @@ CASE(half_converts_exactly_and_rounds_to_even) {
     }
     EXPECT(host::toHalf(2049.0f) == host::toHalf(2048.0f) && host::toHalf(2051.0f) == host::toHalf(2052.0f), "ties");
     EXPECT(host::toHalf(65519.0f) == 0x7BFF && host::toHalf(65520.0f) == 0x7C00, "overflow");
-    EXPECT(host::toBf16(host::floatOf(0x3F808000u)) == 0x3F80 && host::toBf16(host::floatOf(0x3F818000u)) == 0x3F82, "ties");
+    EXPECT(host::toBf16(host::floatOf(0x3F808000u)) == 0x3F80 && host::toBf16(host::floatOf(0x3F818000u)) == 0x3F82,
+           "ties");
 }
 
 CASE(cast_rounds_by_mode) {
@@ -131,7 +135,8 @@ CASE(cast_rounds_by_mode) {
     for (int i = 0; i < 8; ++i) in[static_cast<size_t>(i)] = values[i];
     auto whole = [&](RoundMode mode, std::vector<int32_t> want) {
         Buffer<int32_t> out(8);
-        through<int32_t, float>(out, in, [&](const LocalTensor<int32_t> &b, const LocalTensor<float> &a) { Cast(b, a, mode, 8); });
+        through<int32_t, float>(
+            out, in, [&](const LocalTensor<int32_t> &b, const LocalTensor<float> &a) { Cast(b, a, mode, 8); });
         for (size_t i = 0; i < 8; ++i) EXPECT(out[i] == want[i], std::to_string(i));
     };
     constexpr int32_t high = std::numeric_limits<int32_t>::max(), low = std::numeric_limits<int32_t>::min();
@@ -142,7 +147,8 @@ CASE(cast_rounds_by_mode) {
     whole(RoundMode::CAST_TRUNC, {1, 2, -1, -2, 0, 0, high, low});
     Buffer<bfloat16_t> narrow(8);
     auto bf16 = [&](RoundMode mode) {
-        through<bfloat16_t, float>(narrow, in, [&](const LocalTensor<bfloat16_t> &b, const LocalTensor<float> &a) { Cast(b, a, mode, 8); });
+        through<bfloat16_t, float>(
+            narrow, in, [&](const LocalTensor<bfloat16_t> &b, const LocalTensor<float> &a) { Cast(b, a, mode, 8); });
     };
     in[0] = host::floatOf(0x3F808000u), in[1] = host::floatOf(0xBF808001u);
     bf16(RoundMode::CAST_RINT);

@@ -15,7 +15,8 @@ struct Memory {
     }
 };
 
-void refusedOn(bool aic, const char *file, int line, std::vector<const char *> words, const std::function<void(Memory &)> &body) {
+void refusedOn(bool aic, const char *file, int line, std::vector<const char *> words,
+               const std::function<void(Memory &)> &body) {
     Memory memory;
     Setup setup;
     setup.aic = aic ? 1 : 0, setup.aiv = aic ? 0 : 1, setup.regions = memory.regions();
@@ -24,7 +25,8 @@ void refusedOn(bool aic, const char *file, int line, std::vector<const char *> w
         PipeBarrier<PIPE_ALL>();
     });
     expectAt(result.code == HPMOE_HOST_BROKEN_RULE, file, line, "a refusal");
-    expectAt(contains(result.message, aic ? "rank 0, AIC 0: " : "rank 0, AIV 0: "), file, line, "the core", result.message);
+    expectAt(contains(result.message, aic ? "rank 0, AIC 0: " : "rank 0, AIV 0: "), file, line, "the core",
+             result.message);
     for (const char *word : words) expectAt(contains(result.message, word), file, line, word, result.message);
 }
 
@@ -43,17 +45,23 @@ CASE(copies_are_checked) {
     AIV(W("blockCount = 4096"), DataCopy(ub(0), global(m.own.data), DataCopyParams(4096, 1, 0, 0)));
     AIV(W("is in L1, which an AIV does not have"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), 8));
     AIC(W("is in UB, which an AIC does not have"), DataCopy(ub(0), global(m.own.data), 8));
-    AIC(W("exists on an AIV only"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(), DataCopyPadExtParams<float>()));
-    AIV(W("leftPadding = 9"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 0), DataCopyPadExtParams<float>(true, 9, 0, 0)));
+    AIC(W("exists on an AIV only"),
+        DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(), DataCopyPadExtParams<float>()));
+    AIV(W("leftPadding = 9"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 0),
+                                          DataCopyPadExtParams<float>(true, 9, 0, 0)));
     AIV(W("overlap in UB"), DataCopy(ub(32), ub(0), 16));
-    AIC(W("srcDValue = 0"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 0, 16, 1, 0)));
-    AIC(W("dstNzC0Stride = 16385"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 8, 16385, 1, 0)));
-    AIC(W("nValue = 16385"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 16385, 8, 0, 8, 16, 1, 0)));
+    AIC(W("srcDValue = 0"),
+        DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 0, 16, 1, 0)));
+    AIC(W("dstNzC0Stride = 16385"),
+        DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 8, 16385, 1, 0)));
+    AIC(W("nValue = 16385"),
+        DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 16385, 8, 0, 8, 16, 1, 0)));
     AIV(W("SetAtomicAdd is on for int32_t"), SetAtomicAdd<int32_t>(), DataCopy(global(m.own.data), ub(0), 8));
 }
 
 CASE(global_memory_is_checked) {
-    AIV(W("reads 64 bytes", "outside every region", "they start at byte 4064 of region own"), DataCopy(ub(0), global(m.own.data)[1016], 16));
+    AIV(W("reads 64 bytes", "outside every region", "they start at byte 4064 of region own"),
+        DataCopy(ub(0), global(m.own.data)[1016], 16));
     AIV(W("writes region constant", "read-only"), DataCopy(global(m.constant.data), ub(0), 8));
     AIV(W("reads memory of rank 1 (region peer)"), DataCopy(ub(0), global(m.peer.data), 8));
     AIV(W("reads (scalar) memory of rank 1"), global(m.peer.data).GetValue(0));
@@ -94,18 +102,23 @@ CASE(the_cube_is_checked) {
     B l1(TPosition::A1, 0, 1024), a(TPosition::A2, 0, 1024), b(TPosition::B2, 0, 1024);
     F c(TPosition::CO1, 0, 1024);
     AIC(W("no multiple of 512"), LoadData(a[16], l1, LoadData2DParams(0, 1, 1, 0, 0, false, 0)));
-    AIC(W("ifTranspose works on 16-bit"), LoadData(F(TPosition::A2, 0, 64), F(TPosition::A1, 0, 64), LoadData2DParams(0, 1, 1, 0, 0, true, 0)));
+    AIC(W("ifTranspose works on 16-bit"),
+        LoadData(F(TPosition::A2, 0, 64), F(TPosition::A1, 0, 64), LoadData2DParams(0, 1, 1, 0, 0, true, 0)));
     AIC(W("L1, of which 524032 are usable"), LoadData(a, l1, LoadData2DParams(1023, 1, 1, 0, 0, false, 0)));
     AIC(W("no multiple of 1024"), Mmad(c[16], a, b, MmadParams(16, 16, 16, 0, false, true)));
     AIC(W("k = 4096"), Mmad(c, a, b, MmadParams(16, 16, 4096, 0, false, true)));
     AIC(W("A takes bytes 0..98304 of L0A"), Mmad(c, a, b, MmadParams(192, 16, 256, 0, false, true)));
     AIC(W("unitFlag = 1"), Mmad(c, a, b, MmadParams(16, 16, 16, 1, false, true)));
     AIC(W("B must be in L0B"), Mmad(c, a, a, MmadParams(16, 16, 16, 0, false, true)));
-    AIC(W("quantPre does not fit"), Fixpipe<bfloat16_t, float>(global(reinterpret_cast<bfloat16_t *>(m.own.data)), c, FixpipeParamsV220(16, 16, 16, 16, false)));
-    AIC(W("rows overlap in global memory"), Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 8, false)));
-    AIC(W("race in L0C", "PipeBarrier<PIPE_M>"), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true)), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, false)));
+    AIC(W("quantPre does not fit"), Fixpipe<bfloat16_t, float>(global(reinterpret_cast<bfloat16_t *>(m.own.data)), c,
+                                                               FixpipeParamsV220(16, 16, 16, 16, false)));
+    AIC(W("rows overlap in global memory"),
+        Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 8, false)));
+    AIC(W("race in L0C", "PipeBarrier<PIPE_M>"), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true)),
+        Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, false)));
     AIC(W("unit flag of L0C bytes 0..512"), Mmad(c, a, b, MmadParams(16, 16, 16, 3, false, true)));
-    AIC(W("deadlock", "in front of PIPE_FIX: Fixpipe"), Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 16, false, NoQuant, 0, 1, 0, 0, 3)));
+    AIC(W("deadlock", "in front of PIPE_FIX: Fixpipe"),
+        Fixpipe<float, float>(global(m.own.data), c, FixpipeParamsV220(16, 16, 16, 16, false, NoQuant, 0, 1, 0, 0, 3)));
     AIC(W("reaches UB only"), l1.GetValue(0));
     AIV(W("exists on an AIC only"), Mmad(c, a, b, MmadParams(16, 16, 16, 0, false, true)));
 }
@@ -118,15 +131,21 @@ CASE(vector_calls_are_checked) {
     uint64_t kept = 0;
     AIV(W("src0Pattern"), GatherMask(ub(0), ub(8192), 8, true, 64, {1, 1, 8, 0}, kept));
     AIV(W("overlap"), GatherMask(ub(0), ub(64), 1, true, 64, {1, 1, 8, 0}, kept));
-    AIV(W("16 or 32 bit"), GatherMask(LocalTensor<int8_t>(TPosition::VECCALC, 0, 64), LocalTensor<int8_t>(TPosition::VECCALC, 8192, 64), 1, true, 64, {1, 1, 8, 0}, kept));
-    AIV(W("this pair of types does not exist"), Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
+    AIV(W("16 or 32 bit"),
+        GatherMask(LocalTensor<int8_t>(TPosition::VECCALC, 0, 64), LocalTensor<int8_t>(TPosition::VECCALC, 8192, 64), 1,
+                   true, 64, {1, 1, 8, 0}, kept));
+    AIV(W("this pair of types does not exist"),
+        Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
     AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
     AIV(W("mask (lanes of a repeat) = 65"), Add(ub(0), ub(8192), ub(16384), uint64_t(65), 1, BinaryRepeatParams()));
-    AIV(W("repeat 1 reads bytes 256.. of UB (the first source), which repeat 0 writes"), Adds(ub(256), ub(0), 1.0f, uint64_t(64), 2, UnaryRepeatParams()));
-    AIV(W("race in UB", "reads what Exp", "PipeBarrier<PIPE_V>"), Exp(ub(0), ub(8192), 64), Adds(ub(16384), ub(0), 1.0f, 64));
+    AIV(W("repeat 1 reads bytes 256.. of UB (the first source), which repeat 0 writes"),
+        Adds(ub(256), ub(0), 1.0f, uint64_t(64), 2, UnaryRepeatParams()));
+    AIV(W("race in UB", "reads what Exp", "PipeBarrier<PIPE_V>"), Exp(ub(0), ub(8192), 64),
+        Adds(ub(16384), ub(0), 1.0f, 64));
     AIV(W("race in UB", "HardEvent::S_V"), ub(0).SetValue(0, 1.0f), Adds(ub(16384), ub(0), 1.0f, 64));
-    AIV(W("race in UB", "HardEvent::V_S"), Adds(ub(16384), ub(0), 1.0f, 64), PipeBarrier<PIPE_V>(), ub(16384).GetValue(0));
+    AIV(W("race in UB", "HardEvent::V_S"), Adds(ub(16384), ub(0), 1.0f, 64), PipeBarrier<PIPE_V>(),
+        ub(16384).GetValue(0));
     AIC(W("exists on an AIV only"), Exp(ub(0), ub(8192), 64));
 }
 
@@ -148,7 +167,8 @@ CASE(an_error_of_one_rank_stops_the_others) {
     rank(0);
     other.join();
     EXPECT(results[0].code == HPMOE_HOST_STOPPED, results[0].message);
-    EXPECT(results[1].code == HPMOE_HOST_BROKEN_RULE && contains(results[1].message, "rank 1, AIV"), results[1].message);
+    EXPECT(results[1].code == HPMOE_HOST_BROKEN_RULE && contains(results[1].message, "rank 1, AIV"),
+           results[1].message);
 }
 
 } // namespace

@@ -69,7 +69,8 @@ CASE(all_cores_meet_through_counters) {
             setup.regions = {counters.region("counters")};
             HpmoeHostResult result = launch(setup, [&] { meet(&counters[0], &counters[128], 24, &late); });
             EXPECT(result.code == 0 && late == 0, result.message);
-            for (int i = 0; i < 8; ++i) EXPECT(counters[static_cast<size_t>(i)] == 24 && counters[128] == 144, std::to_string(counters[128]));
+            for (int i = 0; i < 8; ++i)
+                EXPECT(counters[static_cast<size_t>(i)] == 24 && counters[128] == 144, std::to_string(counters[128]));
         }
 }
 

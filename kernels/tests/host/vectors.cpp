@@ -71,7 +71,9 @@ void onVector(Buffer<float> &out, const std::function<void()> &body) {
     EXPECT(result.code == 0, result.message);
 }
 
-LocalTensor<float> ub(uint32_t address, uint32_t n = 1024) { return LocalTensor<float>(TPosition::VECCALC, address, n); }
+LocalTensor<float> ub(uint32_t address, uint32_t n = 1024) {
+    return LocalTensor<float>(TPosition::VECCALC, address, n);
+}
 
 /// floats 0, 1, 2, … written by the scalar unit, and handed to V.
 void ramp(const LocalTensor<float> &to, uint32_t n, float step = 1.0f) {
