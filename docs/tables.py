@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tables of docs/time.md again, from `hpmoe simulate --json`: run it after a change of schedules or constants.
 
-    cargo build --release -p hpmoe-build --features cli
+    cargo build --release -p hpmoe-cli
     python3 docs/tables.py            # rewrites the page
     python3 docs/tables.py --check    # says whether the page is current, and changes nothing
 """

@@ -37,8 +37,9 @@ fn the_table_of_variants_is_current() {
 fn the_compiler_and_the_device_library_know_no_variant() {
     let variants: Vec<String> = variants().collect();
     assert!(!variants.is_empty());
-    let mut open =
-        ["../hpmoe-core/src", "../kernels/include", "../kernels/tasks"].map(|folder| examples().join(folder)).to_vec();
+    let mut open = ["../hpmoe-language/src", "../hpmoe-codegen/src", "../kernels/include", "../kernels/tasks"]
+        .map(|folder| examples().join(folder))
+        .to_vec();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));

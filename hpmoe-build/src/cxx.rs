@@ -1,6 +1,6 @@
 //! Compiles generated C++ for the host: one object per file, in parallel, reused when its text has not changed.
 
-use hpmoe_core::fingerprint::Fingerprint;
+use hpmoe_language::fingerprint::Fingerprint;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;

@@ -20,10 +20,10 @@ mod target;
 mod tests;
 mod tuned;
 
-use hpmoe_core::artifacts::{self, FOLDER};
-use hpmoe_core::compile::modules;
-use hpmoe_core::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
-use hpmoe_core::tune::Tuned;
+use hpmoe_codegen::tuned::Tuned;
+use hpmoe_language::artifacts::{self, FOLDER};
+use hpmoe_language::front::modules;
+use hpmoe_language::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use module::Build;
 use std::path::PathBuf;
 use target::Machine;

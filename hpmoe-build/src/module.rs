@@ -1,13 +1,14 @@
 //! What a build makes of one kernel module.
 
 use crate::{Source, cxx, files, tuned_file};
-use hpmoe_core::artifacts::{self, Artifact, Resolved};
-use hpmoe_core::compile::{Front, back, front};
-use hpmoe_core::fingerprint::{of_flow, of_module, of_target};
-use hpmoe_core::program::Program;
-use hpmoe_core::syntax::{Overrides, declared_constants};
-use hpmoe_core::target::Target;
-use hpmoe_core::tune::{self, Candidate, shape};
+use hpmoe_codegen::compile::back;
+use hpmoe_codegen::program::Program;
+use hpmoe_codegen::target::Target;
+use hpmoe_codegen::tuned::{self, Candidate, shape};
+use hpmoe_language::artifacts::{self, Artifact, Resolved};
+use hpmoe_language::fingerprint::{of_flow, of_module};
+use hpmoe_language::front::{Front, front};
+use hpmoe_language::syntax::{Overrides, declared_constants};
 use std::path::{Path, PathBuf};
 
 /// One build, as all of its modules see it.
@@ -29,11 +30,12 @@ impl Build {
         let own: Vec<String> = declared_constants(&source.module);
         let set = self.settings.iter().filter(|(name, _)| own.contains(name));
         let overrides: Overrides = set.map(|(name, value)| (name.clone(), *value)).collect();
-        let Candidate { sizes, choices } = self.tuned_for(source, &overrides).unwrap_or_default();
+        let candidate = self.tuned_for(source, &overrides).unwrap_or_default();
         // What is set for this build wins.
-        let overrides = tune::overrides(&overrides, &sizes);
-        let target = of_target(&self.target).hex();
-        let resolved = Resolved { source: source.file.clone(), target, overrides, choices };
+        let overrides = tuned::overrides(&overrides, &candidate.sizes);
+        let target = self.target.fingerprint().hex();
+        let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();
+        let resolved = Resolved { source: source.file.clone(), target, overrides, choices: texts };
         files::write(&self.folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
         files::write(&self.folder.join(format!("{name}.built")), &source.file)?;
         // The macro runs the same front end and shows its faults at their places.
@@ -41,8 +43,8 @@ impl Build {
         let mut units = Vec::new();
         for checked in &flows {
             let graph = checked.graph();
-            let choices = resolved.choices_of(&graph.taskflow);
-            let fingerprint = of_flow(hash, graph, &resolved.target, &choices);
+            let fingerprint = of_flow(hash, graph, &resolved.target, resolved.choices_of(&graph.taskflow));
+            let choices = candidate.of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
             match back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex()) {
                 Ok(program) => units.push(self.write(&artifact, &program)?),
@@ -62,7 +64,7 @@ impl Build {
         let fits = |candidate: &Candidate| {
             let own = declared_constants(module);
             candidate.sizes.keys().all(|name| own.contains(name))
-                && front(module, &tune::overrides(overrides, &candidate.sizes)).is_ok()
+                && front(module, &tuned::overrides(overrides, &candidate.sizes)).is_ok()
         };
         let missing = match &candidate {
             None => "has no schedule for these constants",

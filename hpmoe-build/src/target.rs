@@ -1,8 +1,7 @@
 //! The machine that a build is for.
 
-use hpmoe_core::fingerprint::of_target;
-use hpmoe_core::schedule::Cores;
-use hpmoe_core::target::{Fault, Target};
+use hpmoe_codegen::schedule::Cores;
+use hpmoe_codegen::target::{Fault, Target};
 use std::path::{Path, PathBuf};
 
 /// As a build script names it: nothing is the built-in target.
@@ -19,7 +18,7 @@ impl Machine {
         println!("cargo::rerun-if-changed={}", file.display());
         let target = fit_for_kernels(read_target(file)?, Some(file), self.matrix_cores)?;
         let built_in = Target::ascend_a3();
-        if target.name == built_in.name && of_target(&target).hex() != of_target(&built_in).hex() {
+        if target.name == built_in.name && target.fingerprint().hex() != built_in.fingerprint().hex() {
             println!(
                 "cargo::warning=`{}` has the name of the built-in target, `{}`, and other constants: it gets what was tuned \
                  for either; give it a name of its own",
@@ -78,7 +77,7 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
 pub fn read_target(file: &Path) -> Result<Target, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("target `{}` is neither built in (ascend-a3) nor a file: {error}", file.display()))?;
-    let help = "a target has all keys of the built-in one, `hpmoe-core/targets/ascend-a3.toml`, and no others";
+    let help = "a target has all keys of the built-in one, `hpmoe-codegen/targets/ascend-a3.toml`, and no others";
     Target::read(&text).map_err(|faults| told(file, &faults, help))
 }
 

@@ -3,15 +3,15 @@
 use crate::module::Build;
 use crate::target::Machine;
 use crate::{Source, read_sources};
-use hpmoe_core::artifacts::FOLDER;
-use hpmoe_core::expand::{Environment, megakernel};
-use hpmoe_core::syntax::Overrides;
+use hpmoe_language::artifacts::FOLDER;
+use hpmoe_language::expand::{Environment, megakernel};
+use hpmoe_language::syntax::Overrides;
 use quote::ToTokens as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui-tests/kernels/mixed.rs");
-const ASCEND_A3: &str = include_str!("../../hpmoe-core/targets/ascend-a3.toml");
+const ASCEND_A3: &str = include_str!("../../hpmoe-codegen/targets/ascend-a3.toml");
 
 /// A package with a kernel, and two machines that differ from the built-in one.
 struct Package {
@@ -128,7 +128,7 @@ fn a_faulty_target_is_told_line_by_line() {
         package.refused(&package.machine("faulty.toml")),
         "`faulty.toml`, line 6: `cores.clock_ghz` is missing\n       \
          `faulty.toml`, line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?\n\
-         help: a target has all keys of the built-in one, `hpmoe-core/targets/ascend-a3.toml`, and no others"
+         help: a target has all keys of the built-in one, `hpmoe-codegen/targets/ascend-a3.toml`, and no others"
     );
     package.write("odd.toml", &ASCEND_A3.replace("aiv = 48", "aiv = 40").replace("l0a_kib = 64", "l0a_kib = 32"));
     assert_eq!(

@@ -1,7 +1,7 @@
 //! The file beside a kernel's source that keeps what `hpmoe tune` has found.
 
-use hpmoe_core::target::Fault;
-use hpmoe_core::tune::Tuned;
+use hpmoe_codegen::target::Fault;
+use hpmoe_codegen::tuned::Tuned;
 use std::path::{Path, PathBuf};
 
 /// The file for the kernels of a source file: `src/moe.tuned.toml` for `src/moe.rs`.

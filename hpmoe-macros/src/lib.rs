@@ -1,6 +1,6 @@
-//! The attributes of hpmoe: a thin face over `hpmoe-core`.
+//! The attributes of hpmoe: a thin face over `hpmoe-language`.
 
-use hpmoe_core::expand::{self, Environment};
+use hpmoe_language::expand::{self, Environment};
 use proc_macro::TokenStream;
 
 /// Marks an inline module as a kernel: its tasks and taskflows are checked, scheduled and compiled.

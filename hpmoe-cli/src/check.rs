@@ -1,0 +1,78 @@
+//! `hpmoe check`: every fault, at its place.
+
+use crate::input::{Input, scheduled};
+use crate::options::Source;
+use codespan_reporting::diagnostic::{Diagnostic, Label};
+use codespan_reporting::files::SimpleFile;
+use codespan_reporting::term::{
+    self,
+    termcolor::{ColorChoice, StandardStream},
+};
+use hpmoe_language::analyze::CheckedGraph;
+use std::io::IsTerminal as _;
+use std::ops::Range;
+use std::process::ExitCode;
+
+pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
+    let target = source.die.read()?;
+    let input = Input::read(source)?;
+    let file = SimpleFile::new(&input.name, &input.text);
+    let mut code = ExitCode::SUCCESS;
+    for (kernel, checked) in &input.kernels {
+        match checked {
+            Ok(flows) => {
+                for flow in flows {
+                    scheduled(flow, &target)?;
+                    println!("{kernel}::{} is right: {}", flow.graph().taskflow, numbers(flow));
+                }
+            }
+            Err(faults) => {
+                code = ExitCode::FAILURE;
+                for fault in faults {
+                    show(&file, &input.text, fault)?;
+                }
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn numbers(flow: &CheckedGraph) -> String {
+    let graph = flow.graph();
+    format!(
+        "{} tasks, {} calls, {} tensors, {} dependencies",
+        graph.tasks.len(),
+        graph.phases.len(),
+        graph.tensors.len(),
+        flow.dependencies().len()
+    )
+}
+
+fn show(
+    file: &SimpleFile<&String, &String>,
+    text: &str,
+    fault: &hpmoe_language::finding::Diagnostic,
+) -> Result<(), String> {
+    let words = fault.words();
+    let mut labels = vec![Label::primary((), bytes(text, fault.at))];
+    labels.extend(words.also.iter().map(|(span, note)| Label::secondary((), bytes(text, *span)).with_message(note)));
+    let diagnostic = Diagnostic::error()
+        .with_code(words.code)
+        .with_message(&words.message)
+        .with_labels(labels)
+        .with_notes(vec![format!("help: {}", words.help)]);
+    let colour = if std::io::stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
+    let mut stream = StandardStream::stderr(colour);
+    term::emit_to_write_style(&mut stream, &term::Config::default(), file, &diagnostic)
+        .map_err(|error| error.to_string())
+}
+
+/// Place of a span in the text. Columns of spans count characters.
+fn bytes(text: &str, span: proc_macro2::Span) -> Range<usize> {
+    let at = |place: proc_macro2::LineColumn| {
+        let start: usize = text.split_inclusive('\n').take(place.line.saturating_sub(1)).map(str::len).sum();
+        let line = &text[start.min(text.len())..];
+        start + line.char_indices().nth(place.column).map_or(line.len(), |(byte, _)| byte)
+    };
+    at(span.start())..at(span.end())
+}

@@ -1,0 +1,87 @@
+//! `--export`: every core's queue, task by task, for another program to replay. The schema is in `docs/export.md`.
+
+use crate::input::{Input, chosen, scheduled};
+use crate::options::Schedule;
+use crate::routing::{Sizes, routing};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, Program as _, Task};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes the queues of all ranks with the extents of a routing.
+pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
+    let flows = Input::read(&options.source()?)?.flows()?;
+    let checked = chosen(flows, CheckedGraph::graph, options.taskflow.as_deref())?;
+    let target = options.die.read()?;
+    let valid = scheduled(&checked, &target)?;
+    let sizes = &checked.graph().sizes;
+    let small = |size: usize| u32::try_from(size).map_err(|_| format!("{size} is too much to export"));
+    let sizes = Sizes {
+        ranks: options.ranks,
+        experts: small(sizes.experts)?,
+        top_k: small(sizes.top_k)?,
+        tokens: small(sizes.tokens)?,
+    };
+    let routing = routing(&options.routing, sizes)?;
+    let ours = Ours::new(&target, &checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
+    let graph = checked.graph();
+    let head = json!({
+        "format": "hpmoe-schedule",
+        "version": 1,
+        "kernel": graph.kernel,
+        "taskflow": graph.taskflow,
+        "ranks": sizes.ranks,
+        "experts": sizes.experts,
+        "top_k": sizes.top_k,
+        "tokens": (0..sizes.ranks).map(|rank| routing.tokens(rank)).collect::<Vec<_>>(),
+        "routing": options.routing,
+        "counters": (0..sizes.ranks).map(|rank| ours.counters(rank)).collect::<Vec<_>>(),
+    });
+    write(&ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))
+}
+
+/// Queue by queue, so that millions of tasks need no memory.
+fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let head = head.to_string();
+    write!(file, "{},\"queues\":[", head.trim_end_matches('}'))?;
+    let mut between = "\n";
+    for rank in 0..ours.ranks() {
+        for (kind, name) in [(CoreKind::Aic, "aic"), (CoreKind::Aiv, "aiv")] {
+            for core in 0..ours.cores(kind) {
+                write!(file, "{between}{{\"rank\":{rank},\"core\":\"{name}\",\"number\":{core},\"tasks\":[")?;
+                let (mut cursor, mut task, mut comma) = (Cursor::default(), Task::default(), "");
+                while ours.next(rank, kind, core, &mut cursor, &mut task) {
+                    write!(file, "{comma}\n{}", object(ours, rank, &task))?;
+                    comma = ",";
+                }
+                write!(file, "]}}")?;
+                between = ",\n";
+            }
+        }
+    }
+    writeln!(file, "]}}")?;
+    file.flush()
+}
+
+fn object(ours: &Ours<'_>, rank: u32, task: &Task) -> Value {
+    let tile = ours.tile(rank, task);
+    let waits = task.waits.iter().filter(|wait| wait.need > 0);
+    let signals = task.signals.iter();
+    json!({
+        "op": ours.ops()[task.op as usize].name,
+        "line": ours.ops()[task.op as usize].line,
+        "group": task.group,
+        "item": task.item,
+        "column": task.column,
+        "tile": {"rows": tile.rows, "columns": tile.columns, "depth": tile.depth},
+        "bytes": task.work.bytes() as u64,
+        "flops": task.work.flops() as u64,
+        "waits": waits.map(|wait| json!({"counter": wait.counter, "threshold": wait.need})).collect::<Vec<_>>(),
+        "signals": signals
+            .map(|signal| json!({"counter": signal.counter, "rank": signal.rank, "amount": signal.amount}))
+            .collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,58 @@
+//! `--json`.
+
+use super::runs::Run;
+use super::scenario::Scenario;
+use crate::options::Policy;
+use hpmoe_simulator::simulate::{CoreKind, Spent, Time};
+use serde_json::{Value, json};
+
+/// One object of a run. Times are µs; those of cores are means over all cores of a kind.
+pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
+    let simulated = &run.simulated;
+    let by_kind = |part: fn(&Spent) -> Time| {
+        json!({
+            "aic": mean(scenario, run, CoreKind::Aic, part(&simulated.aic)),
+            "aiv": mean(scenario, run, CoreKind::Aiv, part(&simulated.aiv)),
+        })
+    };
+    let mut value = json!({
+        "policy": run.policy.name(),
+        "direction": scenario.direction.name(),
+        "ranks": scenario.ranks,
+        "target": scenario.target.name,
+        "tokens": scenario.tokens,
+        "simulated_us": run.time.us(),
+        "bound_us": run.bound.us(),
+        "aic_useful": run.aic_useful(&scenario.target),
+        "tasks": simulated.tasks,
+        "empty_tasks": simulated.empty_tasks,
+        "idle": {
+            "dependency": by_kind(|spent| spent.dependency),
+            "communication": by_kind(|spent| spent.communication),
+            "contention": by_kind(|spent| spent.contention),
+            "tail": by_kind(|spent| spent.tail),
+        },
+        "busy": {
+            "work": by_kind(|spent| spent.work),
+            "overhead": by_kind(|spent| spent.overhead),
+            "launch": by_kind(|spent| spent.launch),
+        },
+        "refused_by_the_original": run.limits,
+        "assumed": super::assumed(scenario, &[run.policy]),
+    });
+    if run.policy == Policy::Ours {
+        value["schedule"] = json!(scenario.schedule);
+    }
+    if let Some(extras) = run.extras {
+        value["extras_us"] = json!(extras.us());
+    }
+    if traffic {
+        value["traffic_bytes"] = json!(simulated.traffic);
+    }
+    value
+}
+
+/// Of the time of all cores of a kind, the share of one: µs.
+pub(crate) fn mean(scenario: &Scenario, run: &Run, kind: CoreKind, time: Time) -> f64 {
+    time.us() / (f64::from(scenario.ranks) * f64::from(run.cores(kind)))
+}

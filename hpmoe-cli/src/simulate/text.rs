@@ -1,0 +1,151 @@
+//! Tables.
+
+use super::runs::Run;
+use super::scenario::Scenario;
+use crate::options::{Policy, Simulate};
+use hpmoe_codegen::target::Source;
+use hpmoe_simulator::simulate::{CoreKind, Spent, Time, depends};
+use std::fmt::Write as _;
+
+/// Everything about the runs, and what it rests on.
+pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
+    let schedule = match (options.policy, scenario.schedule) {
+        (Some(Policy::Hyperparallel | Policy::Serial), _) => "",
+        (_, "tuned") => "ours with its tuned schedule\n",
+        (_, "given") => "ours with the given choices\n",
+        _ => "ours with the default schedule\n",
+    };
+    let mut text = format!("{}\n{schedule}\n", about(options, scenario));
+    text.push_str(&latencies(scenario, runs));
+    text.push_str(&ratios(runs));
+    text.push_str(&spent(scenario, runs));
+    text.push_str(&apart(options, runs));
+    if options.traffic {
+        runs.iter().for_each(|run| text.push_str(&traffic(run)));
+    }
+    text.push_str(&rests_on(scenario, runs));
+    text
+}
+
+/// What is simulated.
+pub(super) fn about(options: &Simulate, scenario: &Scenario) -> String {
+    let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
+    let plural = if *ranks == 1 { "" } else { "s" };
+    format!(
+        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {} routing",
+        direction.name(),
+        target.name,
+        routing.top_k(),
+        routing.experts(),
+        options.routing
+    )
+}
+
+fn latencies(scenario: &Scenario, runs: &[Run]) -> String {
+    let mut text = format!(
+        "{:<14} {:>14} {:>12} {:>15} {:>12} {:>9} {:>9}\n",
+        "policy", "simulated µs", "bound µs", "simulated/bound", "AIC useful", "tasks", "empty"
+    );
+    for run in runs {
+        let _ = writeln!(
+            text,
+            "{:<14} {:>14.1} {:>12.1} {:>15.3} {:>10.1} % {:>9} {:>9}",
+            run.policy.name(),
+            run.time.us(),
+            run.bound.us(),
+            run.ratio(),
+            100.0 * run.aic_useful(&scenario.target),
+            run.simulated.tasks,
+            run.simulated.empty_tasks
+        );
+    }
+    text
+}
+
+fn ratios(runs: &[Run]) -> String {
+    let Some(ours) = runs.iter().find(|run| run.policy == Policy::Ours) else { return String::new() };
+    let others = runs.iter().filter(|run| run.policy != Policy::Ours);
+    let ratio = |run: &Run| format!("{}/ours {:.3}", run.policy.name(), run.time.seconds() / ours.time.seconds());
+    let ratios: Vec<String> = others.map(ratio).collect();
+    if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n", ratios.join(", ")) }
+}
+
+/// A part of the time of cores, with its name.
+type Part = (&'static str, fn(&Spent) -> Time);
+
+fn spent(scenario: &Scenario, runs: &[Run]) -> String {
+    let mut text = "\nwhere the time of cores goes, simulated, in % of the latency".to_owned();
+    let _ = write!(text, "\n{:<14} {:<7}", "", "");
+    const PARTS: [Part; 7] = [
+        ("work", |spent| spent.work),
+        ("overhead", |spent| spent.overhead),
+        ("launch", |spent| spent.launch),
+        ("dependency", |spent| spent.dependency),
+        ("communication", |spent| spent.communication),
+        ("contention", |spent| spent.contention),
+        ("tail", |spent| spent.tail),
+    ];
+    PARTS.iter().for_each(|(name, _)| text.push_str(&format!(" {:>1$}", name, name.len().max(6))));
+    text.push('\n');
+    for run in runs {
+        for (kind, name) in [(CoreKind::Aic, "matrix"), (CoreKind::Aiv, "vector")] {
+            let spent = if kind == CoreKind::Aic { &run.simulated.aic } else { &run.simulated.aiv };
+            let _ = write!(text, "{:<14} {name:<7}", run.policy.name());
+            for (name, part) in PARTS {
+                let share = super::json::mean(scenario, run, kind, part(spent)) / run.simulated.time.us();
+                let _ = write!(text, " {:>1$.1}", 100.0 * share, name.len().max(6));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn apart(options: &Simulate, runs: &[Run]) -> String {
+    let counted = if options.count_extras { "counted above" } else { "not counted above" };
+    let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
+    for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
+        let what = match run.policy {
+            Policy::Ours => "permutation within the puts, top-k sum overlapped",
+            _ => "routing tables, permutation, top-k sum as kernels of their own",
+        };
+        let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), extras.us());
+    }
+    for limit in runs.iter().flat_map(|run| &run.limits) {
+        let _ = writeln!(text, "the original itself refuses this layer: {limit}");
+    }
+    text
+}
+
+fn traffic(run: &Run) -> String {
+    let ranks = run.simulated.traffic.len();
+    let name = run.policy.name();
+    if run.policy == Policy::Serial {
+        return format!("\n{name} puts nothing: its collectives are simulated as a whole\n");
+    }
+    let mut text = format!("\nMB put by {name}, simulated: from the rank of the line to that of the column\n     ");
+    (0..ranks).for_each(|to| text.push_str(&format!(" {to:>8}")));
+    for (from, row) in run.simulated.traffic.iter().enumerate() {
+        let _ = write!(text, "\n{from:>5}");
+        row.iter().for_each(|&bytes| text.push_str(&format!(" {:>8.2}", bytes as f64 / 1e6)));
+    }
+    let _ = writeln!(text, "\nto other ranks: {:.2} MB", run.simulated.remote_bytes() as f64 / 1e6);
+    text
+}
+
+/// Estimates and what the user set.
+fn rests_on(scenario: &Scenario, runs: &[Run]) -> String {
+    let policies: Vec<Policy> = runs.iter().map(|run| run.policy).collect();
+    let mut text = "\nsimulated figures rest on these estimates (`assumed` in the target):\n".to_owned();
+    for line in super::assumed(scenario, &policies) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let given = scenario.target.constants().iter().filter(|constant| {
+        constant.source == Source::Given && policies.iter().any(|policy| depends(policy.name(), constant))
+    });
+    let given: Vec<String> = given.map(|constant| scenario.target.words(constant)).collect();
+    if !given.is_empty() {
+        let _ = writeln!(text, "and on what was set for this run:\n  {}", given.join("\n  "));
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! `--trace`: events for chrome://tracing and Perfetto.
+//!
+//! What readers need beside the format itself:
+//! - slices of a thread may not overlap. Perfetto turns times into whole nanoseconds and cuts off digits, so that what touches
+//!   here could overlap there: times are whole nanoseconds, and a slice ends one of them early;
+//! - an arrow belongs to the slice that encloses its end, so that ends lie inside;
+//! - process 0 and thread 0 are the idle ones, and some readers know a thread by its number alone: numbers start at 1, and no
+//!   two threads have the same.
+
+use hpmoe_simulator::simulate::{CoreKind, Program, Record, Simulated, Slice, record};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// A process for each rank, a thread for each core; an arrow from the last signal of what a task waited for to the task.
+pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simulated, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let about = json!({"about": title, "note": "simulated, not measured"});
+    write!(file, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
+    let mut comma = "\n";
+    let mut event = |value: Value| {
+        write!(file, "{comma}{value}")?;
+        comma = ",\n";
+        io::Result::Ok(())
+    };
+    names(program).try_for_each(&mut event)?;
+    let records = record(program, run);
+    let mut arrow = 0u64;
+    for record in &records {
+        slices(source, program, record).try_for_each(&mut event)?;
+        for &by in record.signalled_by.iter().flatten() {
+            let (from, to) = (&records[by].slice, &record.slice);
+            // What takes no time holds no arrow.
+            let (Some(tail), Some(head)) = (Shown::of(from).end(), Shown::of(to).begin()) else { continue };
+            arrow += 1;
+            event(end(program, arrow, "s", from, tail))?;
+            let mut head = end(program, arrow, "f", to, head);
+            head["bp"] = "e".into();
+            event(head)?;
+        }
+    }
+    writeln!(file, "\n]}}")?;
+    file.flush()
+}
+
+/// One end of an arrow.
+fn end(program: &dyn Program, arrow: u64, phase: &str, slice: &Slice, at: u64) -> Value {
+    let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
+    json!({"ph": phase, "id": arrow, "name": "signal", "cat": "signal", "pid": pid, "tid": tid, "ts": us(at)})
+}
+
+const fn process(rank: u32) -> u32 {
+    rank + 1
+}
+
+/// Vector cores follow matrix cores.
+fn thread(program: &dyn Program, rank: u32, kind: CoreKind, core: u32) -> u32 {
+    let [aic, aiv] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| program.cores(kind));
+    1 + rank * (aic + aiv) + core + if kind == CoreKind::Aic { 0 } else { aic }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn names(program: &dyn Program) -> impl Iterator<Item = Value> + '_ {
+    let about = |what: &str, pid: u32, tid: u32, key: &str, value: Value| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {key: value}});
+    (0..program.ranks()).flat_map(move |rank| {
+        let pid = process(rank);
+        let name = format!("rank {rank}, {}, simulated", program.policy().name);
+        let cores = [(CoreKind::Aic, "AIC"), (CoreKind::Aiv, "AIV")].into_iter().flat_map(move |(kind, word)| {
+            let named = move |core| (thread(program, rank, kind, core), format!("{word} {core:02}"));
+            (0..program.cores(kind)).map(named)
+        });
+        let first = thread(program, rank, CoreKind::Aic, 0);
+        let threads = cores.flat_map(move |(tid, name)| {
+            [
+                about("thread_name", pid, tid, "name", name.into()),
+                about("thread_sort_index", pid, tid, "sort_index", tid.into()),
+            ]
+        });
+        [
+            about("process_name", pid, first, "name", name.into()),
+            about("process_sort_index", pid, first, "sort_index", pid.into()),
+        ]
+        .into_iter()
+        .chain(threads)
+    })
+}
+
+/// When a task waits and works, ns.
+struct Shown {
+    wait: (u64, u64),
+    work: (u64, u64),
+    empty: bool,
+}
+
+impl Shown {
+    /// A task without work is shown as the overhead that it costs, behind its wait.
+    fn of(slice: &Slice) -> Self {
+        let [came, looked, begun, end] = [slice.came, slice.looked, slice.begun, slice.end].map(|time| time.0 / 1000);
+        if slice.begun == slice.end {
+            let worked = begun - (looked - came);
+            Self { wait: (came, worked), work: (worked, end), empty: true }
+        } else {
+            Self { wait: (looked, begun), work: (begun, end), empty: false }
+        }
+    }
+
+    /// Where an arrow to the task ends: the moment at which it has waited.
+    fn begin(&self) -> Option<u64> {
+        self.end().map(|end| if self.empty { end } else { self.work.0 })
+    }
+
+    /// Where an arrow from the task begins: the last moment that lies inside for all readers.
+    fn end(&self) -> Option<u64> {
+        (self.work.1 > self.work.0 + 1).then(|| self.work.1 - 2)
+    }
+}
+
+/// The wait, where there was one, and the work. Between them lies overhead.
+fn slices(source: &str, program: &dyn Program, Record { slice, task, .. }: &Record) -> impl Iterator<Item = Value> {
+    let op = &program.ops()[task.op as usize];
+    let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
+    let of = |name: &str, category: &str, (from, to): (u64, u64), mut arguments: Value| {
+        if op.line > 0 {
+            arguments["source"] = format!("{source}:{}", op.line).into();
+        }
+        let lasts = (to - from).saturating_sub(1);
+        json!({"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, "ts": us(from), "dur": us(lasts),
+            "args": arguments})
+    };
+    let Shown { wait, work, empty } = Shown::of(slice);
+    let waited = (wait.1 > wait.0 + 1).then(|| of("wait", "wait", wait, json!({"for": op.name})));
+    let arguments = json!({
+        "group": task.group,
+        "item": task.item,
+        "column": task.column,
+        "bytes": task.work.bytes() as u64,
+        "flops": task.work.flops() as u64,
+        "empty": empty,
+    });
+    waited.into_iter().chain([of(&op.name, "task", work, arguments)])
+}

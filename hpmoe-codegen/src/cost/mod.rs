@@ -1,0 +1,14 @@
+//! What work costs on a target: one model, which the scheduler and the simulator share.
+
+#[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
+mod cost;
+mod reuse;
+mod time;
+mod work;
+mod works;
+
+pub use cost::{Cost, Costs, Shared};
+pub use reuse::reuse;
+pub use time::Time;
+pub use work::{Efficiency, Work};
+pub use works::Works;

@@ -1,0 +1,156 @@
+//! What every emitter looks things up in.
+
+use super::cpp::{self, identifier};
+use crate::schedule::{Schedule, Unit};
+use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
+use hpmoe_language::graph::{Phase, Space, SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
+use hpmoe_language::plan::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The program with a name for everything.
+pub(super) struct Context<'a> {
+    pub(super) graph: &'a TaskGraph,
+    pub(super) counters: &'a Arena<CounterId, Counter>,
+    pub(super) reuse: Option<&'a Reuse>,
+    pub(super) dependencies: &'a [Dependency],
+    pub(super) plans: &'a Arena<TaskId, Plan>,
+    pub(super) schedule: &'a Schedule,
+    pub(super) file: &'a str,
+    pub(super) tensor_names: Arena<TensorId, String>,
+    pub(super) task_names: Arena<TaskId, String>,
+    pub(super) used_counters: UsedCounters,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str) -> Self {
+        let graph = checked.graph();
+        let (mut tensors, mut tasks) = (cpp::Names::default(), cpp::Names::default());
+        Self {
+            graph,
+            counters: checked.counters(),
+            reuse: checked.reuse(),
+            dependencies: checked.dependencies(),
+            plans: checked.plans(),
+            schedule,
+            file,
+            tensor_names: graph.tensors.iter().map(|(_, tensor)| tensors.new_name(&tensor.name)).collect(),
+            task_names: graph.tasks.iter().map(|(_, task)| tasks.new_name(&task.label)).collect(),
+            used_counters: UsedCounters::new(graph, checked.counters(), schedule),
+        }
+    }
+
+    pub(super) fn unit(&self, phase: PhaseId) -> Unit {
+        self.schedule.roles[self.schedule.role_of[phase]].unit
+    }
+
+    /// Whether a phase needs, maybe by way of others, what is sent in the same launch.
+    pub(super) fn needs_a_send(&self, phase: PhaseId) -> bool {
+        let mut before = self.dependencies.iter().filter(|dependency| dependency.after == phase);
+        before.any(|dependency| {
+            let kind = self.graph.spaces[self.graph.phases[dependency.before].space].kind;
+            kind.sends() || dependency.before < phase && self.needs_a_send(dependency.before)
+        })
+    }
+
+    /// `file:line`, or the file alone where lines are not known.
+    pub(super) fn place(&self, line: usize) -> String {
+        if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }
+    }
+
+    /// Row-tile spaces whose first tiles the dispatch looks up, because a counter's tiles are not the phase's own.
+    pub(super) fn looked_up_spaces(&self) -> BTreeSet<SpaceId> {
+        let mut spaces = BTreeSet::new();
+        for (id, phase) in self.graph.phases.iter() {
+            let waits = self.schedule.waits[id].iter().map(|wait| (wait.counter, wait.index));
+            let signals = self.schedule.signals[id].iter().map(|signal| (signal.counter, signal.index));
+            spaces.extend(waits.chain(signals).filter_map(|(counter, index)| self.looked_up(phase, counter, index)));
+            spaces.extend(self.schedule.waits[id].iter().flat_map(|wait| self.counted_spaces(wait)));
+        }
+        spaces
+    }
+
+    /// The space of a counter's row tiles where it is not the phase's own.
+    pub(super) fn looked_up(&self, phase: &Phase, counter: CounterId, index: Index) -> Option<SpaceId> {
+        match (index, self.counters[counter].grid) {
+            (Index::RowTile | Index::Tile | Index::OnceTiles, Grid::RowTiles { space, .. }) => {
+                (phase.space != space).then_some(space)
+            }
+            _ => None,
+        }
+    }
+
+    /// Spaces whose tiles are all counted for one counter of the whole rank.
+    fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
+        let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
+        pieces.filter_map(|&(height, _)| self.row_tiles(height)).collect()
+    }
+
+    /// The space of row tiles of that height.
+    pub(super) fn row_tiles(&self, height: u32) -> Option<SpaceId> {
+        self.graph.spaces.position(|space| space.kind == SpaceKind::RowTiles && space.height == height)
+    }
+
+    pub(super) fn space_name(&self, space: SpaceId) -> String {
+        let Space { kind, height } = self.graph.spaces[space];
+        format!("{}_{height}", if kind == SpaceKind::OnceTiles { "once_tiles" } else { "row_tiles" })
+    }
+}
+
+/// The counter arrays that a schedule uses, numbered without gaps, as kernel and runtime know them.
+pub(super) struct UsedCounters {
+    numbers: BTreeMap<CounterId, (u32, String)>,
+}
+
+impl UsedCounters {
+    pub(super) fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, schedule: &Schedule) -> Self {
+        let signals = schedule.signals.iter().flat_map(|(_, signals)| signals).map(|signal| signal.counter);
+        let waits = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter);
+        let used: BTreeSet<CounterId> = signals.chain(waits).collect();
+        let mut names = cpp::Names::default();
+        let named = |(number, id): (usize, CounterId)| {
+            let counter = &counters[id];
+            let tensor = identifier(&graph.tensors[counter.tensor].name);
+            let grid = match counter.grid {
+                Grid::RowTiles { columns: 1, .. } => "rows",
+                Grid::RowTiles { .. } => "tiles",
+                Grid::Experts => "experts",
+                Grid::Blocks { .. } => "blocks",
+                Grid::Rank => "all",
+            };
+            let grid = if counter.through { "through" } else { grid };
+            (id, (number as u32, names.new_name(&format!("{tensor}_{grid}"))))
+        };
+        Self { numbers: used.into_iter().enumerate().map(named).collect() }
+    }
+
+    /// In order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CounterId, &str)> {
+        self.numbers.iter().map(|(id, (_, name))| (*id, name.as_str()))
+    }
+
+    pub(super) fn name(&self, counter: CounterId) -> &str {
+        &self.numbers[&counter].1
+    }
+
+    /// What one counter of an array stands for, in words.
+    pub(super) fn meaning(graph: &TaskGraph, counter: &Counter) -> String {
+        let tensor = &graph.tensors[counter.tensor].name;
+        match counter.grid {
+            Grid::RowTiles { space, columns } => {
+                let height = graph.spaces[space].height;
+                let columns = if columns == 1 { String::new() } else { format!(", each of {columns} columns") };
+                format!("{tensor}, row tiles of {height}{columns}")
+            }
+            Grid::Experts => format!("{tensor}, all rows of an expert"),
+            Grid::Blocks { height } => format!("{tensor}, blocks of {height} tokens"),
+            Grid::Rank if counter.through => format!("{tensor}, how much of a chunk's is read no more"),
+            Grid::Rank => format!("{tensor}, all of it"),
+        }
+    }
+}
+
+/// A number of an id, as generated text has it.
+pub(super) fn number<I: Id>(id: I) -> u64 {
+    id.index() as u64
+}

@@ -1,0 +1,36 @@
+//! Functions of tasks on matrix cores.
+
+use super::cpp::{Function, Names, Stmt, braces, int, name};
+use hpmoe_kernels::op::Contracted;
+use hpmoe_language::graph::Task;
+use hpmoe_language::plan::CubePlan;
+
+/// A function that calls the library's product with its plan.
+pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
+    let mut scope = Names::with(&["core"]);
+    let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
+    let mut params = vec![("CubeCore &".to_owned(), "core".to_owned())];
+    params.extend(
+        task.params
+            .iter()
+            .zip(&names)
+            .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone())),
+    );
+    let products = plan.products.iter().map(|product| {
+        let cut = braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)]);
+        let mut arguments = vec![name("core"), name(&names[product.y]), cut];
+        arguments.extend(product.terms.iter().map(|term| {
+            let kind = format!("Term<{}, {}>", contracted(term.x.1), contracted(term.w.1));
+            braces(kind, vec![name(&names[term.x.0]), name(&names[term.w.0])])
+        }));
+        Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
+    });
+    Function { head: "__aicore__ inline void".to_owned(), name: function.to_owned(), params, body: products.collect() }
+}
+
+const fn contracted(way: Contracted) -> &'static str {
+    match way {
+        Contracted::Columns => "Contracted::Columns",
+        Contracted::Rows => "Contracted::Rows",
+    }
+}

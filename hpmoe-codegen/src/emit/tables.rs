@@ -1,0 +1,179 @@
+//! The runtime's tables: Rust items for `include!`, and a file of descriptors beside them.
+
+use super::Names;
+use super::context::UsedCounters;
+use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
+use crate::schedule::Schedule;
+use crate::validate::ValidSchedule;
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::{CheckedGraph, Grid};
+use hpmoe_language::graph::{Extent, Memory, Sizes, SpaceKind, Tensor};
+use hpmoe_language::ids::Id as _;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+/// Where the tables find what lies beside them.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths<'a> {
+    /// What identifies source, constants, compiler and ABI.
+    pub fingerprint: &'a str,
+    /// The file of descriptors, below `OUT_DIR`, with a leading slash.
+    pub descriptors: &'a str,
+}
+
+/// The tables of one taskflow.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// Items: the kernel's declaration and `KERNEL`.
+    pub rust: TokenStream,
+    /// The file of descriptors: those of all numbers of ranks, one after another.
+    pub descriptors: Vec<u8>,
+}
+
+/// Writes the tables. The descriptors are a file of their own, because a literal of their size would take the user's
+/// compiler long.
+#[must_use]
+pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, paths: &Paths<'_>) -> Tables {
+    let schedule = valid.schedule();
+    let graph = checked.graph();
+    let mut descriptors = Vec::new();
+    let mut schedules = Vec::new();
+    for order in &schedule.orders {
+        let encoded = encode(graph, schedule, order);
+        let (start, count) = (descriptors.len() / DESCRIPTOR_BYTES, encoded.bytes.len() / DESCRIPTOR_BYTES);
+        descriptors.extend(encoded.bytes);
+        let ranks = order.ranks;
+        let queues = encoded.queues.iter().map(|(first, count)| quote!((#first, #count)));
+        schedules.push(quote! {
+            ScheduleTable { ranks: #ranks, queues: &[#(#queues),*], descriptors: descriptors(#start, #count) }
+        });
+    }
+    let items =
+        [declaration(names.symbol), bytes(paths.descriptors), kernel(checked, schedule, names, paths, &schedules)];
+    Tables { rust: items.into_iter().collect(), descriptors }
+}
+
+fn declaration(symbol: &str) -> TokenStream {
+    let entry = format_ident!("{symbol}");
+    quote! {
+        #[link(name = #symbol, kind = "static")]
+        unsafe extern "C" {
+            fn #entry(launch: *mut u8);
+        }
+    }
+}
+
+fn bytes(path: &str) -> TokenStream {
+    quote! {
+        static DESCRIPTORS: &[u8] = ::core::include_bytes!(::core::concat!(::core::env!("OUT_DIR"), #path));
+        const fn descriptors(start: usize, count: usize) -> &'static [u8] {
+            DESCRIPTORS.split_at(start * #DESCRIPTOR_BYTES).1.split_at(count * #DESCRIPTOR_BYTES).0
+        }
+    }
+}
+
+fn kernel(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    names: &Names<'_>,
+    paths: &Paths<'_>,
+    schedules: &[TokenStream],
+) -> TokenStream {
+    let graph = checked.graph();
+    let name = format!("{}::{}", graph.kernel, graph.taskflow);
+    let (fingerprint, file, entry) = (paths.fingerprint, names.file, format_ident!("{}", names.symbol));
+    let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
+    let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
+    let origins = graph.phases.iter().any(|(_, phase)| {
+        let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
+        arrives && graph.tasks[phase.task].core == Core::Comm && phase.origins.is_none()
+    });
+    let mut arguments = 0;
+    let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
+    let spaces = graph.spaces.iter().map(|(_, space)| {
+        let (kind, height) = (u32::from(space_kind(space.kind)), space.height);
+        quote!(SpaceTable { kind: #kind, height: #height })
+    });
+    let used = UsedCounters::new(graph, checked.counters(), schedule);
+    let counters = used.iter().map(|(id, _)| {
+        let counter = &checked.counters()[id];
+        let (name, grid) = (UsedCounters::meaning(graph, counter), grid(counter.grid));
+        quote!(CounterTable { name: #name, grid: #grid })
+    });
+    let phases = graph.phases.iter().map(|(id, phase)| {
+        let starts = schedule.starts[id].iter().map(|(space, columns)| {
+            let space = space.index() as u32;
+            quote!((#space, #columns))
+        });
+        let (task, source) = (&graph.tasks[phase.task].label, &phase.source);
+        let (line, space) = (phase.line as u32, phase.space.index() as u32);
+        quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
+    });
+    quote! {
+        #[doc(hidden)]
+        pub static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
+            use ::hpmoe_runtime::op::ElementType;
+            use ::hpmoe_runtime::tables::*;
+            KernelTables {
+                name: #name,
+                fingerprint: #fingerprint,
+                file: #file,
+                entry: #entry,
+                experts: #experts,
+                top_k: #top_k,
+                tokens: #tokens,
+                chunks: #chunks,
+                origins: #origins,
+                aic: #aic,
+                aiv: #aiv,
+                by_load: #by_load,
+                tensors: &[#(#tensors),*],
+                spaces: &[#(#spaces),*],
+                counters: &[#(#counters),*],
+                phases: &[#(#phases),*],
+                schedules: &[#(#schedules),*],
+            }
+        };
+    }
+}
+
+fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
+    let Tensor { name, columns, pitch, writable, .. } = tensor;
+    let element = format_ident!("{}", tensor.element.name());
+    let extent = match tensor.extent {
+        Extent::Token => quote!(Extent::Token),
+        Extent::Slot => quote!(Extent::Slot),
+        Extent::Received => quote!(Extent::Received),
+        Extent::Once => quote!(Extent::Once),
+        Extent::Expert { rows } => quote!(Extent::Expert(#rows)),
+        Extent::Matrix { rows } => quote!(Extent::Matrix(#rows)),
+    };
+    let memory = match tensor.memory {
+        Memory::Argument | Memory::Shared => {
+            let number = *arguments;
+            *arguments += 1;
+            let kind = format_ident!("{}", if tensor.memory == Memory::Shared { "Shared" } else { "Argument" });
+            quote!(Memory::#kind(#number))
+        }
+        Memory::Workspace => quote!(Memory::Workspace),
+        Memory::Symmetric => quote!(Memory::Symmetric),
+    };
+    quote! {
+        TensorTable {
+            name: #name, element: ElementType::#element, columns: #columns, pitch: #pitch, extent: #extent,
+            memory: #memory, writable: #writable
+        }
+    }
+}
+
+fn grid(grid: Grid) -> TokenStream {
+    match grid {
+        Grid::RowTiles { space, columns } => {
+            let space = space.index() as u32;
+            quote!(Grid::RowTiles { space: #space, columns: #columns })
+        }
+        Grid::Experts => quote!(Grid::Experts),
+        Grid::Blocks { height } => quote!(Grid::Blocks { height: #height }),
+        Grid::Rank => quote!(Grid::Rank),
+    }
+}

@@ -1,0 +1,132 @@
+use super::*;
+use crate::schedule::{Cores, schedule, walks};
+use crate::validate::{ValidSchedule, validate};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared};
+
+const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward" };
+const PATHS: Paths<'_> = Paths { fingerprint: "0123456789abcdef", descriptors: "/hpmoe/moe_ffn.descriptors" };
+
+fn valid(checked: &CheckedGraph) -> ValidSchedule {
+    let found = validate(checked, schedule(checked, Cores::ASCEND_A3));
+    found.unwrap_or_else(|found| panic!("{found:?}"))
+}
+
+fn emitted(checked: &CheckedGraph) -> (Ascendc, ValidSchedule) {
+    let schedule = valid(checked);
+    (ascendc(checked, &schedule, &NAMES), schedule)
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+#[test]
+fn the_same_program_is_the_same_text() {
+    let checked = moe_ffn(&Layer::SMALL);
+    assert_eq!(emitted(&checked).0, emitted(&moe_ffn(&Layer::SMALL)).0);
+}
+
+#[test]
+fn every_call_is_a_case_headed_by_its_source() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
+    assert!(kernel.text.contains(
+        "        // swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n))\n        \
+         // src/moe.rs:"
+    ));
+    assert_eq!(count(&kernel.text, "        case "), 7);
+    assert_eq!(count(&kernel.text, "core.AwaitReady(tile.peer)"), 1, "rows go back only to peers that have started");
+}
+
+#[test]
+fn regions_are_views_in_the_terms_of_the_graph() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
+    for view in [
+        "core.Of(tensor::gate).Rows(tile.expert * 64, 64).Rows(tile.column * 32, 32),",
+        "core.Of(tensor::g).Rows(tile.first, tile.rows).Cols(tile.column * 32, 32));",
+        "core.OfPeer(tensor::recv, tile.peer).Rows(tile.first, tile.rows),",
+        "core.Of(tensor::back).Rows(tile.first * 4, tile.rows * 4).Cols(0, 1024),",
+    ] {
+        assert!(kernel.text.contains(view), "no `{view}` in\n{}", kernel.text);
+    }
+}
+
+#[test]
+fn flags_come_in_pairs_and_barriers_only_between_dependent_calls() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
+    for event in ["MTE2_V", "V_MTE2", "V_MTE3", "MTE3_V"] {
+        let set = count(&kernel.text, &format!(" SetFlag<HardEvent::{event}>(stage)"));
+        let wait = count(&kernel.text, &format!(" WaitFlag<HardEvent::{event}>(stage)"));
+        assert_eq!((set, wait), (2, 2), "{event} in two vector tasks");
+    }
+    // Between Muls, Exp, Adds, Div and the product of swiglu and its store; after the sum, which waits by itself.
+    assert_eq!(count(&kernel.text, "PipeBarrier<PIPE_V>();"), 6 + 1);
+    let lines: Vec<&str> = kernel.text.lines().map(str::trim).collect();
+    let up = lines.iter().position(|line| line.starts_with("Cast(up_value,")).expect("swiglu loads up");
+    assert!(lines[up - 1].starts_with("// load") && lines[up - 2].starts_with("Div("), "up does not wait for silu");
+}
+
+#[test]
+fn unused_counters_are_neither_declared_nor_allocated() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let (kernel, schedule) = emitted(&checked);
+    let tables = tables(&checked, &schedule, &NAMES, &PATHS);
+    let declared = count(&kernel.text, "constexpr uint32_t ")
+        - count(&kernel.text, "constexpr uint32_t row_tiles_")
+        - count(&kernel.text, "constexpr uint32_t ROWS");
+    assert!(declared < checked.counters().len(), "the schedule elides some");
+    assert_eq!(count(&tables.rust.to_string(), "CounterTable {"), declared);
+}
+
+#[test]
+fn tables_are_rust_and_name_what_they_need() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let (_, schedule) = emitted(&checked);
+    let tables = tables(&checked, &schedule, &NAMES, &PATHS);
+    let file: syn::File = syn::parse_str(&tables.rust.to_string()).expect("tables are Rust");
+    assert_eq!(file.items.len(), 4, "a declaration, the descriptors and their cut, the kernel");
+    assert!(tables.rust.to_string().contains("\"/hpmoe/moe_ffn.descriptors\""));
+    let entries: usize = schedule
+        .schedule()
+        .orders
+        .iter()
+        .flat_map(|order| order.queues.iter())
+        .map(|(_, queue)| walks(queue, &schedule.schedule().joins).count())
+        .sum();
+    assert_eq!(tables.descriptors.len(), entries * 64);
+}
+
+#[test]
+fn code_of_the_large_layer_fits_the_instruction_caches() {
+    for checked in [moe_ffn(&Layer::DEEPSEEK), gated(&Layer::SMALL)] {
+        let (kernel, _) = emitted(&checked);
+        assert!(kernel.aic_bytes < hpmoe_language::units::Bytes::kib(32), "AIC: {}", kernel.aic_bytes);
+        assert!(kernel.aiv_bytes < hpmoe_language::units::Bytes::kib(16), "AIV: {}", kernel.aiv_bytes);
+    }
+}
+
+#[test]
+fn the_compiler_takes_kernels_without_a_warning() {
+    let kernels = [moe_ffn(&Layer::SMALL), moe_ffn(&Layer::DEEPSEEK), gated(&Layer::TINY), prepared(&Layer::SMALL)];
+    for (number, checked) in kernels.iter().enumerate() {
+        let path = std::env::temp_dir().join(format!("hpmoe-emit-{}-{number}.cpp", std::process::id()));
+        std::fs::write(&path, emitted(checked).0.text).expect("the temporary folder can be written");
+        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+        let output = std::process::Command::new(compiler)
+            .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I"])
+            .args([hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR])
+            .arg(&path)
+            .output()
+            .expect("a C++ compiler is needed to run kernels, too");
+        std::fs::remove_file(&path).expect("it was written above");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn lines_are_short_and_free_of_trailing_blanks() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::DEEPSEEK));
+    for line in kernel.text.lines() {
+        assert!(line.len() <= 120 && line == line.trim_end(), "{line:?}");
+    }
+}

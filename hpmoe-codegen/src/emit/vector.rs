@@ -1,0 +1,247 @@
+//! Functions of vector tasks: pieces of rows, loaded one ahead of those that are computed.
+
+mod barriers;
+mod extents;
+
+use super::cpp::{Expr, Function, Names, Stmt, braces, float, int, name};
+use barriers::barriers;
+use extents::{Extent, columns, extents};
+use hpmoe_language::graph::Task;
+use hpmoe_language::ids::Arena;
+use hpmoe_language::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
+
+/// Names that the function has for itself.
+const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
+
+/// The function; `layout` tells its use of UB from that of other tasks.
+pub(super) fn vector(
+    task: &Task,
+    function: &str,
+    plan: &VectorPlan,
+    layout: u64,
+    place: &dyn Fn(usize) -> String,
+) -> Function {
+    let mut scope = Names::with(OWN);
+    let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
+    let buffers = plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
+    let extents = extents(plan);
+    let counts = extents.iter().map(|extent| scope.new_name(&extent.label(&extents, &params))).collect();
+    let emitter = Emitter { task, plan, params, buffers, extents, counts, place };
+    let views = task
+        .params
+        .iter()
+        .zip(&emitter.params)
+        .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone()));
+    Function {
+        head: "__aicore__ inline void".to_owned(),
+        name: function.to_owned(),
+        params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).collect(),
+        body: emitter.body(layout),
+    }
+}
+
+struct Emitter<'a> {
+    task: &'a Task,
+    plan: &'a VectorPlan,
+    params: Vec<String>,
+    buffers: Arena<BufferId, String>,
+    /// The different numbers of elements that calls run over.
+    extents: Vec<Extent>,
+    /// Their names.
+    counts: Vec<String>,
+    place: &'a dyn Fn(usize) -> String,
+}
+
+impl Emitter<'_> {
+    fn body(&self, layout: u64) -> Vec<Stmt> {
+        let leader = &self.params[self.plan.program.leader];
+        let mut body = vec![Stmt::constexpr("uint32_t", "ROWS", int(self.plan.rows))];
+        body.extend(self.stages());
+        body.push(Stmt::call("core.Use", vec![int(layout)]));
+        let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
+        body.push(Stmt::constant("uint32_t", "pieces", all));
+        let load = self.load();
+        let mut compute = self.piece(name("piece") - int(1u64));
+        compute.extend(self.compute());
+        let mut turns = Vec::new();
+        if !load.is_empty() {
+            let mut loaded = self.piece(name("piece"));
+            loaded.extend(load);
+            turns.push(Stmt::If(name("piece").binary("<", name("pieces")), loaded));
+        }
+        turns.push(Stmt::If(name("piece").binary(">", int(0u64)), compute));
+        body.push(Stmt::for_up_to("piece", name("pieces"), turns));
+        body
+    }
+
+    /// Where and how long a piece is, and which stage it takes.
+    fn piece(&self, number: Expr) -> Vec<Stmt> {
+        let left = name(&self.params[self.plan.program.leader]).dot("rows") - name("first");
+        vec![
+            Stmt::constant("uint32_t", "first", number.clone() * name("ROWS")),
+            Stmt::constant("uint32_t", "rows", name("Min").call(vec![name("ROWS"), left])),
+            Stmt::constant("uint32_t", "stage", number % int(2u64)),
+        ]
+    }
+
+    fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.plan.program.buffers[id]
+    }
+
+    /// Offsets and sizes of the tiles' stages.
+    fn stages(&self) -> Vec<Stmt> {
+        let staged = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds != Holds::Value);
+        staged
+            .map(|(id, buffer)| {
+                let place = braces("", vec![int(self.plan.offsets[id].0), int(self.plan.bytes(id).0)]);
+                Stmt::constexpr(format!("Stages<{}>", buffer.element.ascendc()), &self.buffers[id], place)
+            })
+            .collect()
+    }
+
+    /// A buffer as an operand.
+    fn operand(&self, id: BufferId) -> Expr {
+        let named = name(&self.buffers[id]);
+        if self.buffer(id).holds == Holds::Value { named } else { named.at(name("stage")) }
+    }
+
+    fn load(&self) -> Vec<Stmt> {
+        let inputs = self.plan.program.buffers.iter().filter_map(|(id, buffer)| match buffer.holds {
+            Holds::Input(param) => Some((id, buffer, param)),
+            _ => None,
+        });
+        let loads: Vec<Stmt> = inputs
+            .map(|(id, buffer, param)| {
+                let from = name(&self.params[param]);
+                let [first, rows] = rows(buffer);
+                Stmt::call("LoadRows", vec![self.operand(id), from, first, rows])
+            })
+            .collect();
+        if loads.is_empty() {
+            return loads;
+        }
+        let mut all = vec![Stmt::wait_flag("V_MTE2", name("stage"))];
+        all.extend(loads);
+        all.push(Stmt::set_flag("MTE2_V", name("stage")));
+        all
+    }
+
+    fn compute(&self) -> Vec<Stmt> {
+        let program = &self.plan.program;
+        let mut body = self.values();
+        body.extend(self.counts());
+        let reads_input = |call: &Call| call.from.iter().any(|&id| matches!(self.buffer(id).holds, Holds::Input(_)));
+        let writes_output = |call: &Call| matches!(self.buffer(call.to).holds, Holds::Output(_));
+        let last_read = program.calls.iter().rposition(reads_input);
+        let first_write = program.calls.iter().position(writes_output);
+        if last_read.is_some() {
+            body.push(Stmt::wait_flag("MTE2_V", name("stage")));
+        }
+        let barriers = barriers(self.plan);
+        let mut step = None;
+        for (number, call) in program.calls.iter().enumerate() {
+            if step != Some(call.step) {
+                step = Some(call.step);
+                body.push(self.step_comment(call.step));
+            }
+            if barriers[number] {
+                body.push(Stmt::call("PipeBarrier<PIPE_V>", Vec::new()));
+            }
+            if first_write == Some(number) {
+                body.push(Stmt::wait_flag("MTE3_V", name("stage")));
+            }
+            body.push(self.call(call));
+            if last_read == Some(number) {
+                body.push(Stmt::set_flag("V_MTE2", name("stage")));
+            }
+        }
+        body.extend(self.store());
+        body
+    }
+
+    fn step_comment(&self, step: usize) -> Stmt {
+        let step = &self.task.body.steps[step];
+        Stmt::Comment(format!("{}  {}", step.operation.name(), (self.place)(step.line)))
+    }
+
+    fn values(&self) -> Vec<Stmt> {
+        let values = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds == Holds::Value);
+        values
+            .map(|(id, buffer)| {
+                let ty = buffer.element.ascendc();
+                let place = vec![int(self.plan.offsets[id].0), int(self.plan.bytes(id).0)];
+                let made = name(format!("Ub<{ty}>")).call(place);
+                Stmt::constant(format!("LocalTensor<{ty}>"), &self.buffers[id], made)
+            })
+            .collect()
+    }
+
+    fn counts(&self) -> Vec<Stmt> {
+        let value = |(extent, count): (&Extent, &String)| {
+            let rows = if extent.single { int(1u64) } else { name("rows") * int(extent.rows) };
+            let value = name("UbCount").call(vec![rows, columns(extent.width, &self.params)]);
+            Stmt::constant("int32_t", count, value)
+        };
+        self.extents.iter().zip(&self.counts).map(value).collect()
+    }
+
+    fn call(&self, call: &Call) -> Stmt {
+        let mut arguments = vec![self.operand(call.to)];
+        arguments.extend(call.from.iter().map(|&id| self.operand(id)));
+        let function = match call.instruction {
+            Instruction::Routine { name: routine, terms, .. } => {
+                let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
+                arguments.extend(call.scratch.iter().map(|&id| self.operand(id)));
+                let [_, rows] = rows(to);
+                arguments.push(rows);
+                arguments.push(columns(values.width, &self.params));
+                if terms {
+                    arguments.push(int(values.rows / to.rows));
+                }
+                return Stmt::call(routine, arguments);
+            }
+            Instruction::Widen => {
+                arguments.push(name("RoundMode::CAST_NONE"));
+                "Cast"
+            }
+            Instruction::Narrow => {
+                arguments.push(name("RoundMode::CAST_RINT"));
+                "Cast"
+            }
+            Instruction::Copy => "DataCopy",
+            Instruction::Scalar(function, scalar) => {
+                arguments.push(float(scalar));
+                function
+            }
+            Instruction::Fill(scalar) => {
+                arguments.push(float(scalar));
+                "Duplicate"
+            }
+            Instruction::Binary(function) | Instruction::Unary(function) => function,
+        };
+        let extent = Extent::of(self.buffer(call.to));
+        let number = self.extents.iter().position(|other| *other == extent).expect("extents are those of all calls");
+        arguments.push(name(&self.counts[number]));
+        Stmt::call(function, arguments)
+    }
+
+    fn store(&self) -> Vec<Stmt> {
+        let outputs = self.plan.program.buffers.iter().filter_map(|(id, buffer)| match buffer.holds {
+            Holds::Output(param) => Some((id, buffer, param)),
+            _ => None,
+        });
+        let mut all = vec![Stmt::set_flag("V_MTE3", name("stage")), Stmt::wait_flag("V_MTE3", name("stage"))];
+        all.extend(outputs.map(|(id, buffer, param)| {
+            let to = name(&self.params[param]);
+            let [first, rows] = rows(buffer);
+            Stmt::call("StoreRows", vec![to, first, rows, self.operand(id)])
+        }));
+        all.push(Stmt::set_flag("MTE3_V", name("stage")));
+        all
+    }
+}
+
+/// First row and number of rows of a piece, in a buffer.
+fn rows(buffer: &Buffer) -> [Expr; 2] {
+    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|of| name(of) * int(buffer.rows)) }
+}

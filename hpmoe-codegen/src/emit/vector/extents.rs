@@ -1,0 +1,56 @@
+//! How many elements calls run over.
+
+use super::super::cpp::{Expr, int, name};
+use hpmoe_language::plan::{Buffer, Instruction, VectorPlan, Width};
+
+/// Columns at run time.
+pub(super) fn columns(width: Width, params: &[String]) -> Expr {
+    match width {
+        Width::One => int(1u64),
+        Width::Of { param, parts } => name(&params[param]).dot("cols") / int(parts),
+    }
+}
+
+/// Rows and columns that a call runs over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// For one row of the piece.
+    pub(super) rows: u32,
+    pub(super) single: bool,
+    pub(super) width: Width,
+}
+
+impl Extent {
+    pub(super) fn of(buffer: &Buffer) -> Self {
+        Self { rows: buffer.rows, single: buffer.single, width: buffer.width }
+    }
+
+    /// `count`, with columns and rows where those tell it from others.
+    pub(super) fn label(&self, all: &[Self], params: &[String]) -> String {
+        let of = match self.width {
+            _ if all.iter().all(|other| other.width == self.width) => String::new(),
+            Width::One => "_column".to_owned(),
+            Width::Of { param, parts: 1 } => format!("_{}", params[param]),
+            Width::Of { param, parts } => format!("_{}_by_{parts}", params[param]),
+        };
+        let times = match self.rows {
+            _ if self.single => "_row".to_owned(),
+            1 => String::new(),
+            rows => format!("_{rows}"),
+        };
+        format!("count{of}{times}")
+    }
+}
+
+/// Those of all calls in count form.
+pub(super) fn extents(plan: &VectorPlan) -> Vec<Extent> {
+    let mut extents = Vec::new();
+    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine { .. }));
+    for call in counted {
+        let extent = Extent::of(&plan.program.buffers[call.to]);
+        if !extents.contains(&extent) {
+            extents.push(extent);
+        }
+    }
+    extents
+}

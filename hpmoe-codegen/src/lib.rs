@@ -1,0 +1,16 @@
+//! The code generator: schedules a checked task graph for a target, validates the schedule, and writes one AscendC kernel.
+//!
+//! `compile.rs` is the order of the stages.
+
+#![forbid(unsafe_code)]
+
+pub mod compile;
+pub mod cost;
+pub mod emit;
+pub mod program;
+pub mod random;
+pub mod report;
+pub mod schedule;
+pub mod target;
+pub mod tuned;
+pub mod validate;

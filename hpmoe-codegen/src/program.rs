@@ -1,0 +1,159 @@
+//! What a build leaves behind for one taskflow: the kernel, the tables that the macro includes, texts and pictures.
+
+use crate::emit::{Ascendc, Tables};
+use crate::report::{graph_text, mermaid, schedule_svg, schedule_text, summary};
+use crate::target::Target;
+use crate::validate::ValidSchedule;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::artifacts::Artifact;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+/// The files of one taskflow.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// All of them.
+    pub files: Vec<File>,
+}
+
+/// A file below the artifacts' folder.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Collects the files.
+pub(crate) fn program(
+    checked: &CheckedGraph,
+    valid: &ValidSchedule,
+    target: &Target,
+    artifact: &Artifact,
+    kernel: &Ascendc,
+    tables: Tables,
+    fingerprint: &str,
+) -> Program {
+    let schedule = valid.schedule();
+    let texts = [
+        Text { name: "GRAPH", ending: "graph.txt", doc: "The task graph.", text: graph_text(checked, schedule) },
+        Text {
+            name: "GRAPH_MERMAID",
+            ending: "graph.mmd",
+            doc: "The task graph as a Mermaid flowchart.",
+            text: mermaid(checked, schedule),
+        },
+        Text {
+            name: "SCHEDULE",
+            ending: "schedule.txt",
+            doc: "The schedule, for every number of ranks.",
+            text: schedule_text(checked, schedule),
+        },
+        Text { name: "ASCENDC", ending: "cpp", doc: "The generated AscendC.", text: kernel.text.clone() },
+    ];
+    let ranks: Vec<u32> = schedule.orders.iter().map(|order| order.ranks).collect();
+    let by_ranks = [
+        ByRanks {
+            name: "summary",
+            ending: "summary.txt",
+            doc: "Graph, schedule and memory in numbers, for a number of ranks that divides the experts.",
+            texts: ranks.iter().map(|&ranks| (ranks, summary(checked, schedule, kernel, ranks))).collect(),
+        },
+        ByRanks {
+            name: "schedule_svg",
+            ending: "schedule.svg",
+            doc: "The modelled schedule as a picture (SVG), for a number of ranks that divides the experts.",
+            texts: ranks
+                .iter()
+                .filter_map(|&ranks| Some((ranks, schedule_svg(checked, schedule, target, ranks)?)))
+                .collect(),
+        },
+    ];
+    let constants = texts.iter().map(|text| text.constant(artifact));
+    let functions = by_ranks.iter().map(|text| text.function(artifact));
+    let items: TokenStream = constants.chain(functions).collect();
+    let kernel_tables = tables.rust;
+    let rust = quote! {
+        #items
+        #kernel_tables
+        /// Identifies source, constants and compiler.
+        pub const FINGERPRINT: &str = #fingerprint;
+    };
+    let mut files = vec![
+        File { name: artifact.file("rs"), bytes: formatted(rust).into_bytes() },
+        File { name: artifact.file("descriptors"), bytes: tables.descriptors },
+    ];
+    files
+        .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
+    files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
+    Program { files }
+}
+
+/// As a person would read it, should one have to.
+fn formatted(rust: TokenStream) -> String {
+    prettyplease::unparse(&syn::parse2(rust).expect("the tables are Rust items"))
+}
+
+/// A text that the user's crate gets as a constant.
+struct Text {
+    name: &'static str,
+    ending: &'static str,
+    doc: &'static str,
+    text: String,
+}
+
+impl Text {
+    fn constant(&self, artifact: &Artifact) -> TokenStream {
+        let (name, doc, text) = (format_ident!("{}", self.name), self.doc, included(artifact, self.ending));
+        quote! {
+            #[doc = #doc]
+            pub const #name: &str = #text;
+        }
+    }
+}
+
+/// A text for each number of ranks, which the user's crate gets by a function.
+struct ByRanks {
+    name: &'static str,
+    ending: &'static str,
+    doc: &'static str,
+    texts: Vec<(u32, String)>,
+}
+
+impl ByRanks {
+    fn function(&self, artifact: &Artifact) -> TokenStream {
+        let (name, doc) = (format_ident!("{}", self.name), self.doc);
+        let arms = self.texts.iter().map(|(ranks, _)| {
+            let text = included(artifact, &self.ending_for(*ranks));
+            let ranks = *ranks as usize;
+            quote!(#ranks => ::core::option::Option::Some(#text),)
+        });
+        quote! {
+            #[doc = #doc]
+            pub fn #name(ranks: usize) -> ::core::option::Option<&'static str> {
+                match ranks {
+                    #(#arms)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+    }
+
+    fn files(self, artifact: &Artifact) -> Vec<File> {
+        let named = |(ranks, text): &(u32, String)| File {
+            name: artifact.file(&self.ending_for(*ranks)),
+            bytes: text.clone().into_bytes(),
+        };
+        self.texts.iter().map(named).collect()
+    }
+
+    fn ending_for(&self, ranks: u32) -> String {
+        format!("{ranks}.{}", self.ending)
+    }
+}
+
+fn included(artifact: &Artifact, ending: &str) -> TokenStream {
+    let path = artifact.below_out_dir(ending);
+    quote!(::core::include_str!(::core::concat!(::core::env!("OUT_DIR"), #path)))
+}

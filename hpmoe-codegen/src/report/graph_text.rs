@@ -1,0 +1,153 @@
+//! A task graph as text.
+
+use super::names;
+use crate::schedule::Schedule;
+use hpmoe_language::analyze::{CheckedGraph, Hazard};
+use hpmoe_language::graph::{Access, Columns, Extent, Memory, Phase, Rows, TaskGraph};
+use std::fmt::Write as _;
+
+/// Tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, counters.
+#[must_use]
+pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
+    let graph = checked.graph();
+    let sizes = &graph.sizes;
+    let mut text = format!("graph of {}::{}\n", graph.kernel, graph.taskflow);
+    let _ = writeln!(text, "  {} experts, top {}, at most {} tokens", sizes.experts, sizes.top_k, sizes.tokens);
+    section(&mut text, "tensors", tensors(graph));
+    section(&mut text, "tasks", tasks(graph));
+    section(&mut text, "phases", phases(graph));
+    section(&mut text, "dependencies", dependencies(checked, schedule));
+    section(&mut text, "counters", counters(checked, schedule));
+    text
+}
+
+/// Lines of cells, each column as wide as its widest cell, the last one ragged.
+fn section(text: &mut String, title: &str, rows: Vec<Vec<String>>) {
+    let _ = writeln!(text, "\n{title}");
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter(|row| row.len() > column + 1).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(line, "  {cell:width$}");
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
+    let row = |(_, tensor): (_, &hpmoe_language::graph::Tensor)| {
+        let rows = match tensor.extent {
+            Extent::Token => "tokens".to_owned(),
+            Extent::Slot => format!("tokens * {}", graph.sizes.top_k),
+            Extent::Received => "received".to_owned(),
+            Extent::Once => "received once".to_owned(),
+            Extent::Expert { rows } => format!("experts * {rows}"),
+            Extent::Matrix { rows } => rows.to_string(),
+        };
+        let memory = match tensor.memory {
+            Memory::Argument if tensor.writable => "output",
+            Memory::Argument => "input",
+            Memory::Shared => "output in reach of peers",
+            Memory::Workspace => "workspace",
+            Memory::Symmetric => "symmetric",
+        };
+        vec![tensor.name.clone(), tensor.element.to_string(), format!("{rows} x {}", tensor.columns), memory.to_owned()]
+    };
+    graph.tensors.iter().map(row).collect()
+}
+
+fn tasks(graph: &TaskGraph) -> Vec<Vec<String>> {
+    let row = |(_, task): (_, &hpmoe_language::graph::Task)| {
+        let param = |param: &hpmoe_language::graph::Param| {
+            let by = if param.write { "&mut " } else { "&" };
+            let shape = &param.shape;
+            format!("{}: {by}{} {}x{}", param.name, shape.element, shape.rows, shape.cols)
+        };
+        let params: Vec<String> = task.params.iter().map(param).collect();
+        vec![task.label.clone(), names::core(task.core).to_owned(), params.join(", ")]
+    };
+    graph.tasks.iter().map(row).collect()
+}
+
+fn phases(graph: &TaskGraph) -> Vec<Vec<String>> {
+    let row = |(id, phase): (hpmoe_language::ids::PhaseId, &Phase)| {
+        let space = names::space(graph, phase.space);
+        let ranges: String = phase.ranges.iter().map(|range| format!(" x {range}")).collect();
+        let mut touched: Vec<String> = phase.accesses.iter().map(|access| touched(graph, phase, access)).collect();
+        if let Some(origins) = phase.origins {
+            let name = &graph.tensors[origins.tensor].name;
+            touched.push(if origins.write { format!("writes peer's {name}") } else { format!("reads {name}") });
+        }
+        let number = id.0.to_string();
+        vec![number, names::phase(graph, id), format!("{space}{ranges}"), touched.join(", ")]
+    };
+    graph.phases.iter().map(row).collect()
+}
+
+/// As in `writes peer's recv[piece]`.
+fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
+    let of_range = |range: Option<u32>, index: u32| match range {
+        // One range needs no number.
+        Some(_) if phase.ranges.len() == 1 => "n".to_owned(),
+        Some(range) => format!("n{range}"),
+        None => index.to_string(),
+    };
+    let rows = match access.region.rows {
+        Rows::Tile => "tile".to_owned(),
+        Rows::Group => "all rows".to_owned(),
+        Rows::Piece => "piece".to_owned(),
+        Rows::Gather => "gathered".to_owned(),
+        Rows::Once => "tokens of the tile".to_owned(),
+        Rows::Scatter => "scattered".to_owned(),
+        Rows::Block => "block".to_owned(),
+        Rows::BlockSlots => "slots of the block".to_owned(),
+        Rows::Expert { range, index, .. } => {
+            let matrix = matches!(graph.tensors[access.tensor].extent, Extent::Matrix { .. });
+            format!("{}{}", if matrix { "" } else { "expert, " }, of_range(range, index))
+        }
+    };
+    let columns = match access.region.columns {
+        Columns::All => String::new(),
+        Columns::Tile { range, index, .. } => format!(", {}", of_range(range, index)),
+    };
+    let verb = if access.write { "writes" } else { "reads" };
+    let place = if access.remote { " peer's" } else { "" };
+    format!("{verb}{place} {}[{rows}{columns}]", graph.tensors[access.tensor].name)
+}
+
+fn dependencies(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Vec<String>> {
+    let graph = checked.graph();
+    let row = |(number, dependency): (usize, &hpmoe_language::analyze::Dependency)| {
+        let hazard = match dependency.hazard {
+            Hazard::ReadAfterWrite => "reads after",
+            Hazard::WriteAfterRead => "overwrites what is read by",
+            Hazard::WriteAfterWrite => "overwrites after",
+        };
+        let cover = match names::elided(schedule, number) {
+            Some(elision) => format!("elided: {}", names::reason(graph, &elision.implied)),
+            None => format!("kept: c{}", dependency.wait.counter.0),
+        };
+        vec![
+            names::phase(graph, dependency.after),
+            hazard.to_owned(),
+            names::phase(graph, dependency.before),
+            graph.tensors[dependency.tensor].name.clone(),
+            cover,
+        ]
+    };
+    checked.dependencies().iter().enumerate().map(row).collect()
+}
+
+fn counters(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Vec<String>> {
+    let row = |id: hpmoe_language::ids::CounterId| {
+        let waits = schedule.waits.iter().flat_map(|(_, waits)| waits).find(|wait| wait.counter == id);
+        let full = waits.map_or("not used".to_owned(), |wait| format!("full at {}", names::need(&wait.need)));
+        vec![format!("c{}", id.0), names::counter(checked, id), full]
+    };
+    checked.counters().ids().map(row).collect()
+}

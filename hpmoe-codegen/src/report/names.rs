@@ -1,0 +1,122 @@
+//! Names of what a graph holds.
+
+use crate::schedule::{Elision, Implied, Schedule};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
+use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::ids::{CounterId, PhaseId, SpaceId};
+
+/// The task's name; with what it writes where several phases call it: `project→g`.
+#[must_use]
+pub fn phase(graph: &TaskGraph, id: PhaseId) -> String {
+    let name = |id: PhaseId| &graph.tasks[graph.phases[id].task].name;
+    let written = |id: PhaseId| {
+        let mut accesses = graph.phases[id].accesses.iter().filter(|access| access.write);
+        accesses.next().map(|access| &graph.tensors[access.tensor].name)
+    };
+    let alike: Vec<PhaseId> = graph.phases.ids().filter(|&other| name(other) == name(id)).collect();
+    let Some(tensor) = written(id).filter(|_| alike.len() > 1) else { return name(id).clone() };
+    if alike.iter().filter(|&&other| written(other) == written(id)).count() > 1 {
+        return format!("{}→{tensor}#{}", name(id), id.0);
+    }
+    format!("{}→{tensor}", name(id))
+}
+
+/// Which cores run it.
+pub(super) fn core(core: Core) -> &'static str {
+    match core {
+        Core::Cube => "matrix",
+        Core::Vector => "vector",
+        Core::Comm => "put",
+    }
+}
+
+/// As in `row tiles of 128`.
+pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
+    let space = graph.spaces[id];
+    if space.whole_experts() {
+        return if space.kind == SpaceKind::Experts { "experts" } else { "experts with rows" }.to_owned();
+    }
+    let kind = match space.kind {
+        SpaceKind::Experts => "experts of",
+        SpaceKind::RowTiles => "row tiles of",
+        SpaceKind::Sends => "sends of",
+        SpaceKind::SendsOnce => "sends once of",
+        SpaceKind::OnceTiles => "row tiles sent once of",
+        SpaceKind::Arrivals => "arrivals of",
+        SpaceKind::Blocks => "blocks of",
+        SpaceKind::Chunks => return "chunks".to_owned(),
+    };
+    format!("{kind} {}", space.height)
+}
+
+/// As in `recv per row tile of 128`.
+pub(super) fn counter(checked: &CheckedGraph, id: CounterId) -> String {
+    let graph = checked.graph();
+    let counter = checked.counters()[id];
+    let tensor = &graph.tensors[counter.tensor].name;
+    match counter.grid {
+        Grid::RowTiles { space, columns: 1 } => format!("{tensor} per row tile of {}", graph.spaces[space].height),
+        Grid::RowTiles { space, columns } => {
+            format!("{tensor} per row tile of {} and each of {columns} columns", graph.spaces[space].height)
+        }
+        Grid::Experts => format!("{tensor} per expert"),
+        Grid::Blocks { height } => format!("{tensor} per block of {height} tokens"),
+        Grid::Rank => format!("{tensor} per rank"),
+    }
+}
+
+/// As in `c0[row tile] += rows at the peer`.
+pub(super) fn signal(signal: &Signal) -> String {
+    let amount = match signal.amount {
+        Amount::Rows => "rows",
+        Amount::One => "1",
+    };
+    let place = if signal.remote { " at the peer" } else { "" };
+    format!("c{}[{}] += {amount}{place}", signal.counter.0, index(signal.index))
+}
+
+/// As in `c0[row tile] >= 4 per 32 rows`.
+pub(super) fn wait(wait: &Wait) -> String {
+    format!("c{}[{}] >= {}", wait.counter.0, index(wait.index), need(&wait.need))
+}
+
+/// As in `2 per row + 4 per 32 rows`.
+pub(super) fn need(need: &Need) -> String {
+    let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
+    let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
+    let pieces = need.pieces.iter().map(|(height, count)| format!("{count} per {height} rows"));
+    fixed.into_iter().chain(rows).chain(pieces).collect::<Vec<_>>().join(" + ")
+}
+
+fn index(index: Index) -> &'static str {
+    match index {
+        Index::RowTile => "row tile",
+        Index::Tile => "tile",
+        Index::Expert => "expert",
+        Index::OnceTiles => "row tiles of its tokens",
+        Index::Block => "block",
+        Index::PieceBlocks => "blocks of the piece",
+        Index::Rank => "rank",
+    }
+}
+
+/// Why a dependency has no wait, or nothing where it has one.
+pub(super) fn elided(schedule: &Schedule, dependency: usize) -> Option<&Elision> {
+    schedule.elided.iter().find(|elision| elision.dependency == dependency)
+}
+
+/// The reason in words.
+pub(super) fn reason(graph: &TaskGraph, implied: &Implied) -> String {
+    match implied {
+        Implied::Path(path) => {
+            let names: Vec<String> = path.iter().map(|&id| phase(graph, id)).collect();
+            format!("by the path {}", names.join(", "))
+        }
+        Implied::QueueOrder { later, .. } => {
+            format!("the same core makes the same tile of {} after it", phase(graph, *later))
+        }
+        Implied::SameCore => "the same core has made the same tile".to_owned(),
+        Implied::AlreadyAwaited { by } => format!("the same core has waited in {}", phase(graph, *by)),
+    }
+}

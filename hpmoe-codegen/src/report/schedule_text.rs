@@ -1,0 +1,72 @@
+//! A schedule as text.
+
+use super::{names, runs::runs};
+use crate::schedule::{Schedule, Unit};
+use hpmoe_language::analyze::CheckedGraph;
+use std::fmt::Write as _;
+
+/// Most characters of a line of a queue.
+const WIDTH: usize = 118;
+
+/// Roles with their cores; what each phase waits for and signals; the queue of each role for each number of ranks.
+#[must_use]
+pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
+    let graph = checked.graph();
+    let mut text = format!(
+        "schedule of {}::{} for {} matrix and {} vector cores{}\n\nroles\n",
+        graph.kernel,
+        graph.taskflow,
+        schedule.aic,
+        schedule.aiv,
+        if schedule.by_load { ", experts by load" } else { "" }
+    );
+    let width = schedule.roles.iter().map(|(_, role)| role.name.len()).max().unwrap_or(0);
+    for (_, role) in schedule.roles.iter() {
+        let unit = match role.unit {
+            Unit::Aic => "AIC",
+            Unit::Aiv => "AIV",
+        };
+        let last = (role.first + role.count).saturating_sub(1);
+        let _ = writeln!(text, "  {:width$}  {unit} {}..{last}", role.name, role.first);
+    }
+    text.push_str("\nphases\n");
+    for phase in graph.phases.ids() {
+        let role = &schedule.roles[schedule.role_of[phase]];
+        let name = names::phase(graph, phase);
+        let joins = if schedule.joins[phase] { ", tile by tile with the phase before" } else { "" };
+        let coming = if schedule.coming[phase] { ", as rows come" } else { "" };
+        let _ = writeln!(text, "  {name}: {}, band {}{coming}{joins}", role.name, schedule.band_of[phase]);
+        for wait in &schedule.waits[phase] {
+            let _ = writeln!(text, "    waits for {}", names::wait(wait));
+        }
+        for signal in &schedule.signals[phase] {
+            let _ = writeln!(text, "    signals {}", names::signal(signal));
+        }
+    }
+    for order in &schedule.orders {
+        let plural = if order.ranks == 1 { "" } else { "s" };
+        let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
+        let alike = if order.alike { ", rows come from all ranks alike" } else { "" };
+        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}", order.ranks);
+        for (part, queue) in order.queues.iter() {
+            queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));
+        }
+    }
+    text
+}
+
+/// Runs after the role's name, wrapped under one another.
+fn queue_lines(text: &mut String, role: &str, width: usize, runs: Vec<String>) {
+    let mut line = format!("  {role:width$} ");
+    let indent = line.chars().count();
+    let last = runs.len().saturating_sub(1);
+    for (at, run) in runs.iter().enumerate() {
+        let end = if at < last { ";" } else { "" };
+        if line.chars().count() + run.chars().count() + 2 > WIDTH && line.trim().len() > role.len() {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = " ".repeat(indent);
+        }
+        let _ = write!(line, " {run}{end}");
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}

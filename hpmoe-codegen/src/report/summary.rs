@@ -1,0 +1,93 @@
+//! A graph and its schedule for a person, for one number of ranks.
+
+use super::totals;
+use crate::emit::Ascendc;
+use crate::schedule::Schedule;
+use crate::validate::{footprint, lossless_rows};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{Extent, Tensor};
+use hpmoe_language::plan::Memory;
+use hpmoe_language::units::Bytes;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Writes the numbers of graph, schedule, memory and code.
+#[must_use]
+pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ranks: u32) -> String {
+    let graph = checked.graph();
+    let totals = totals(checked, schedule, ranks);
+    let mut text = format!("{}::{} for {ranks} ranks\n\ngraph\n", graph.kernel, graph.taskflow);
+    for (core, name) in [(Core::Cube, "matrix"), (Core::Vector, "vector"), (Core::Comm, "put")] {
+        let tasks: Vec<&str> =
+            graph.tasks.iter().filter(|(_, task)| task.core == core).map(|(_, task)| task.label.as_str()).collect();
+        let _ = writeln!(text, "  {name:<12}  {}", if tasks.is_empty() { "none".into() } else { tasks.join(", ") });
+    }
+    let _ = writeln!(text, "  tiles         {} on each rank, were the routing even", totals.tiles);
+    let _ = writeln!(
+        text,
+        "  dependencies  {}: {} by counters, {} implied by other waits, {} by the order of queues",
+        totals.dependencies, totals.kept, totals.by_path, totals.by_queue
+    );
+    let _ = writeln!(
+        text,
+        "  counters      {} arrays kept, {} elided",
+        totals.counter_arrays_kept,
+        totals.counter_arrays - totals.counter_arrays_kept
+    );
+    let sizes = &graph.sizes;
+    let memory = footprint(checked, schedule, ranks, lossless_rows(graph, ranks));
+    let _ = writeln!(text, "\nschedule");
+    let _ = writeln!(text, "  cores         {} AIC and {} AIV", totals.aic, totals.aiv);
+    let _ = writeln!(text, "  entries       {} of 64 B", totals.entries);
+    let _ = writeln!(
+        text,
+        "  workspace     {} + {} in the symmetric heap, for the most rows a rank can receive ({}{})",
+        memory.workspace,
+        memory.symmetric,
+        memory.rows,
+        if sizes.chunks > 1 { " of a chunk" } else { "" }
+    );
+    if sizes.chunks > 1 {
+        let (tokens, chunks, buffers) = (sizes.chunk_tokens(), sizes.chunks, sizes.buffers());
+        let _ = writeln!(text, "  chunks        {chunks} of at most {tokens} tokens, {buffers} in memory at a time");
+    }
+    let _ = writeln!(text, "  counters      {} in two sets of {}", memory.counter_bytes, memory.counters);
+    let kept = kept(checked);
+    if !kept.is_empty() {
+        let all: Bytes = kept.iter().map(|(_, bytes)| *bytes).sum();
+        let each: Vec<String> = kept.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
+        let _ = writeln!(text, "  kept          {all} by the caller, were the routing even: {}", each.join(", "));
+    }
+    for (memory, (used, capacity, task)) in high_water(checked) {
+        let _ = writeln!(text, "  {:<12}  {used} of {capacity} at most (`{task}`)", memory.to_string());
+    }
+    let _ = write!(text, "  code          AIC {}, AIV {}, estimated", kernel.aic_bytes, kernel.aiv_bytes);
+    text
+}
+
+/// The caller's tensors of received rows: what one taskflow keeps for another.
+fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
+    let graph = checked.graph();
+    let is_kept =
+        |tensor: &&Tensor| tensor.memory.is_argument() && matches!(tensor.extent, Extent::Received | Extent::Once);
+    let tensors = graph.tensors.iter().map(|(_, tensor)| tensor).filter(is_kept);
+    // With an even routing a rank receives as many rows as it has slots.
+    let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;
+    let bytes = |tensor: &Tensor| Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows;
+    tensors.map(|tensor| (tensor.name.clone(), bytes(tensor))).collect()
+}
+
+/// The fullest that each on-chip memory gets, and by which task.
+fn high_water(checked: &CheckedGraph) -> BTreeMap<Memory, (Bytes, Bytes, &str)> {
+    let mut marks = BTreeMap::new();
+    for (id, plan) in checked.plans().iter() {
+        for (memory, used, capacity) in plan.used() {
+            let mark = marks.entry(memory).or_insert((Bytes(0), capacity, ""));
+            if used > mark.0 {
+                *mark = (used, capacity, checked.graph().tasks[id].label.as_str());
+            }
+        }
+    }
+    marks
+}

@@ -1,0 +1,250 @@
+//! Drops counters that the order of queues makes needless.
+
+use super::groups::Groups;
+use super::tiling::Tiling;
+use super::{Elision, Implied, Order};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
+use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What phases still wait for and signal, and what they need not.
+pub(super) struct Kept {
+    pub(super) waits: Arena<PhaseId, Vec<Wait>>,
+    pub(super) signals: Arena<PhaseId, Vec<Signal>>,
+    pub(super) elided: Vec<Elision>,
+}
+
+/// What the schedule has fixed so far.
+pub(super) struct Placed<'a> {
+    pub(super) tiling: Tiling<'a>,
+    pub(super) orders: &'a [Order],
+}
+
+/// Finds every dependency that another one, or the order of a queue, implies, and keeps the rest.
+pub(super) fn elide(checked: &CheckedGraph, placed: &Placed<'_>) -> Kept {
+    let before = Before::new(checked, placed);
+    let mut implied: Vec<Option<Implied>> = vec![None; checked.dependencies().len()];
+    paths(checked, &mut implied);
+    same_core(checked, &before, &mut implied);
+    queue_order(checked, &before, &mut implied);
+    already_awaited(checked, &before, &mut implied);
+    keep(checked, implied)
+}
+
+/// The analysis has found a path already.
+fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
+    for (dependency, implied) in checked.dependencies().iter().zip(implied) {
+        if let Cover::Path(path) = &dependency.cover {
+            *implied = Some(Implied::Path(path.clone()));
+        }
+    }
+}
+
+/// What a vector core reads it has made itself. Everything that one wait stands for must be so, or the wait stays.
+fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
+    let dependencies = checked.dependencies();
+    let mut own: BTreeMap<(PhaseId, &Wait), bool> = BTreeMap::new();
+    for dependency in dependencies {
+        let all = own.entry((dependency.after, &dependency.wait)).or_insert(true);
+        *all &= before.same_tiles(dependency.before, dependency.after)
+            && changes_task(checked, dependency)
+            && same_part(checked, dependency);
+    }
+    for (dependency, implied) in dependencies.iter().zip(implied) {
+        if implied.is_none() && own[&(dependency.after, &dependency.wait)] {
+            *implied = Some(Implied::SameCore);
+        }
+    }
+}
+
+/// Whether between the two a vector core gives UB to another task, and so waits for all of its pipes.
+fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
+    let graph = checked.graph();
+    let [before, after] = [dependency.before, dependency.after].map(|phase| graph.phases[phase].task);
+    before != after && [before, after].iter().all(|&task| graph.tasks[task].core == Core::Vector)
+}
+
+/// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.
+fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
+    let of = |phase: PhaseId| {
+        let all = checked.graph().phases[phase].accesses.iter();
+        all.filter(|access| access.tensor == dependency.tensor)
+    };
+    let written = |region| of(dependency.before).any(|made| made.write && !made.remote && made.region == region);
+    of(dependency.after).all(|access| !access.remote && written(access.region))
+}
+
+/// Of several producers of one tile on one core, the last speaks for all.
+fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
+    let dependencies = checked.dependencies();
+    for consumer in checked.graph().phases.ids() {
+        let of: Vec<usize> =
+            (0..dependencies.len()).filter(|&d| dependencies[d].after == consumer && implied[d].is_none()).collect();
+        // Everything that one wait stands for must be implied, or the wait stays.
+        let mut waits: BTreeMap<&Wait, Vec<usize>> = BTreeMap::new();
+        for &d in &of {
+            waits.entry(&dependencies[d].wait).or_default().push(d);
+        }
+        for (wait, parts) in &waits {
+            let later = |&d: &usize| {
+                let speaks = |&&other: &&usize| {
+                    let other = &dependencies[other];
+                    other.wait != **wait && speaks_for(checked, before, other, &dependencies[d])
+                };
+                let others = of.iter().filter(speaks).map(|&other| dependencies[other].before);
+                others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
+            };
+            let later: Option<Vec<PhaseId>> = parts.iter().map(later).collect();
+            for (&d, later) in parts.iter().zip(later.into_iter().flatten()) {
+                let earlier = dependencies[d].before;
+                implied[d] = Some(Implied::QueueOrder { earlier, later });
+            }
+        }
+    }
+}
+
+/// Whether `other`'s counter, once full, tells that `dependency`'s producer is done with the same tiles.
+fn speaks_for(checked: &CheckedGraph, before: &Before, other: &Dependency, dependency: &Dependency) -> bool {
+    let grid = |d: &Dependency| checked.counters()[d.signal.counter].grid;
+    before.same_tiles(dependency.before, other.before)
+        && dependency.signal.counter != other.signal.counter
+        && grid(dependency) == grid(other)
+        && dependency.signal.index == other.signal.index
+        && dependency.signal.remote == other.signal.remote
+        && dependency.wait.index == other.wait.index
+}
+
+/// The same core has waited for the same in an earlier entry.
+fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
+    let dependencies = checked.dependencies();
+    let mut waiting: BTreeMap<&Wait, BTreeSet<PhaseId>> = BTreeMap::new();
+    for (dependency, implied) in dependencies.iter().zip(&*implied) {
+        if implied.is_none() {
+            waiting.entry(&dependency.wait).or_default().insert(dependency.after);
+        }
+    }
+    for (dependency, implied) in dependencies.iter().zip(implied) {
+        if implied.is_none() {
+            let mut waiting = waiting[&dependency.wait].iter().copied();
+            let by = waiting.find(|&phase| before.same_tiles(phase, dependency.after));
+            *implied = by.map(|by| Implied::AlreadyAwaited { by });
+        }
+    }
+}
+
+/// Waits of dependencies that nothing implies, signals of every phase that adds to a counter still awaited.
+fn keep(checked: &CheckedGraph, implied: Vec<Option<Implied>>) -> Kept {
+    let dependencies = checked.dependencies();
+    let phases = checked.graph().phases.len();
+    let mut waits: Vec<BTreeSet<Wait>> = vec![BTreeSet::new(); phases];
+    let mut awaited: BTreeSet<CounterId> = BTreeSet::new();
+    for (dependency, implied) in dependencies.iter().zip(&implied) {
+        if implied.is_none() {
+            waits[dependency.after.index()].insert(dependency.wait.clone());
+            awaited.insert(dependency.wait.counter);
+        }
+    }
+    let mut signals: Vec<BTreeSet<Signal>> = vec![BTreeSet::new(); phases];
+    for dependency in dependencies {
+        if awaited.contains(&dependency.signal.counter) {
+            signals[dependency.before.index()].insert(dependency.signal);
+        }
+    }
+    let elided = implied
+        .into_iter()
+        .enumerate()
+        .filter_map(|(dependency, implied)| implied.map(|implied| Elision { dependency, implied }));
+    Kept {
+        elided: elided.collect(),
+        waits: waits.into_iter().map(|waits| waits.into_iter().collect()).collect(),
+        signals: signals.into_iter().map(|signals| signals.into_iter().collect()).collect(),
+    }
+}
+
+/// Which phases cut the same space into the same tiles for the same cores, one before the other in every queue.
+struct Before {
+    pairs: BTreeSet<(PhaseId, PhaseId)>,
+}
+
+impl Before {
+    fn new(checked: &CheckedGraph, placed: &Placed<'_>) -> Self {
+        let graph = checked.graph();
+        let alike = |first: PhaseId, second: PhaseId| first != second && placed.tiling.alike(graph, first, second);
+        let pairs = graph.phases.ids().flat_map(|a| graph.phases.ids().map(move |b| (a, b)));
+        let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| alike(a, b)).collect();
+        for order in placed.orders {
+            let groups = Groups::new(graph, order.ranks);
+            let mut place = vec![(PartId(0), 0); groups.len()];
+            for (part, queue) in order.queues.iter() {
+                for (at, &entry) in queue.iter().enumerate() {
+                    place[groups.number(entry)] = (part, at);
+                }
+            }
+            pairs.retain(|&(a, b)| {
+                let mut entries = groups.of(a).zip(groups.of(b));
+                entries.all(|(a, b)| {
+                    let (a, b) = (place[groups.number(a)], place[groups.number(b)]);
+                    a.0 == b.0 && a.1 < b.1
+                })
+            });
+        }
+        Self { pairs }
+    }
+
+    /// The core that makes a tile of `second` has made the same tile of `first` before.
+    fn same_tiles(&self, first: PhaseId, second: PhaseId) -> bool {
+        self.pairs.contains(&(first, second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
+
+    #[test]
+    fn one_of_two_producers_speaks_and_one_of_two_consumers_waits() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let [dispatch, gate, up, swiglu, down, back, sum] = [0, 1, 2, 3, 4, 5, 6].map(PhaseId);
+        // Dependencies: recv to gate, recv to up, g to swiglu, u to swiglu, h to down, out to back, back to sum, and the
+        // (token, k) beside recv to back.
+        assert_eq!(
+            schedule.elided,
+            [
+                Elision { dependency: 1, implied: Implied::AlreadyAwaited { by: gate } },
+                Elision { dependency: 2, implied: Implied::QueueOrder { earlier: gate, later: up } },
+                Elision { dependency: 7, implied: Implied::Path(vec![dispatch, up, swiglu, down, back]) },
+            ]
+        );
+        let counts = |of: PhaseId| (schedule.waits[of].len(), schedule.signals[of].len());
+        assert_eq!(
+            [dispatch, gate, up, swiglu, down, back, sum].map(counts),
+            [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]
+        );
+    }
+
+    #[test]
+    fn what_a_core_made_in_another_task_needs_no_counter() {
+        let [swiglu, again] = [3, 4].map(PhaseId);
+        let between = |another| {
+            let checked = activated_again(&Layer::SMALL, another);
+            let schedule = schedule(&checked, Cores::ASCEND_A3);
+            let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
+            // The second one waits for what both read of the products.
+            (elided, schedule.signals[swiglu].len(), schedule.waits[again].len())
+        };
+        assert_eq!(between(true), (1, 0, 0));
+        assert_eq!(between(false), (0, 1, 1));
+    }
+
+    #[test]
+    fn a_path_needs_no_wait_of_its_own() {
+        let checked = gated(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let path = schedule.elided.iter().filter(|e| matches!(e.implied, Implied::Path(_)));
+        assert_eq!(path.count(), 2);
+    }
+}

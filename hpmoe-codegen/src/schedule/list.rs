@@ -1,0 +1,276 @@
+//! The list scheduler: always the best of the entries that are ready.
+
+use super::cost::Costs;
+use super::groups::Groups;
+use super::parts::Parts;
+use super::precedence::Precedence;
+use super::priority::priorities;
+use super::{Choices, Entry, Order, Role};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::SpaceKind;
+use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
+use hpmoe_language::units::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Orders the entries of each part of a role for a number of ranks, along one modelled timeline per part.
+///
+/// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
+pub(super) fn list(
+    checked: &CheckedGraph,
+    costs: &Costs,
+    choices: &Choices,
+    roles: &Arena<RoleId, Role>,
+    role_of: &Arena<PhaseId, RoleId>,
+    ranks: u32,
+) -> Order {
+    let graph = checked.graph();
+    let groups = Groups::new(graph, ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
+    let entries: Vec<Entry> = groups.all().collect();
+    let parts = Parts::new(graph, roles, role_of, ranks, choices);
+    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
+    let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
+    let times: Vec<Nanos> = entries.iter().map(time).collect();
+    let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
+
+    let mut lists = Lists {
+        incoming: precedence.incoming.clone(),
+        ready: vec![Nanos(0); precedence.len()],
+        lanes: parts.parts.ids().map(|_| Lane::default()).collect(),
+        precedence: &precedence,
+        entries: &entries,
+        priorities: &priorities,
+        parts: &parts,
+        ranks,
+        ahead: choices.ahead,
+        kinds: kinds(checked, role_of),
+        visible: costs.visible,
+    };
+    for node in 0..precedence.len() {
+        if precedence.incoming[node] == 0 {
+            lists.release(node);
+        }
+    }
+    let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
+    let mut placed = vec![false; entries.len()];
+    while let Some((part, start)) = lists.next_start() {
+        let number = lists.take(part, start);
+        queues[part].push(entries[number]);
+        placed[number] = true;
+        lists.finish(number, start + times[number]);
+        // Where tiles are fewer than cores, those without one go on to the next entry.
+        lists.lanes[part].free = start + share(entries[number]);
+    }
+    for (number, &entry) in entries.iter().enumerate() {
+        if !placed[number] {
+            queues[parts.of(entry)].push(entry);
+        }
+    }
+    Order { ranks, parts: parts.parts, queues, alike: parts.alike }
+}
+
+/// What comes first: the highest.
+///
+/// What computes goes expert by expert, so that results go back all along, and not all at the end, when the links are full
+/// and the matrix cores have nothing to do. What puts begins with what most work waits for.
+type Rank = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
+
+/// What the place of an entry depends on.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// How often the work has gone from role to role before.
+    Computes(u32),
+    Sends,
+    PutsBack,
+}
+
+impl Kind {
+    fn rank(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Rank {
+        let Entry { phase, expert, peer_offset } = entry;
+        // Row tiles are walked from the own rows on: a rank needs the rows of the next rank next, and has them ready to
+        // be put back next. A tile that it shares with the rank before is made last, so its own rows go back last.
+        let far = match self {
+            Self::Sends => (ranks - peer_offset) % ranks,
+            Self::PutsBack => (peer_offset + ranks - 1) % ranks,
+            Self::Computes(_) => peer_offset,
+        };
+        let round = match self {
+            // When work comes back to its role it lets the next experts' pass: nobody waits for the other role meanwhile.
+            Self::Computes(changes) => expert + changes / 2 * ahead,
+            // What goes with the rows of an expert is needed as soon as they are.
+            Self::Sends => expert,
+            Self::PutsBack => 0,
+        };
+        (Reverse(round), priority, Reverse((expert, far, phase)))
+    }
+}
+
+fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Kind> {
+    let graph = checked.graph();
+    let mut kinds: Arena<PhaseId, Kind> = Arena::new();
+    for (id, phase) in graph.phases.iter() {
+        let before = checked.dependencies().iter().filter(|d| d.after == id && d.before < id);
+        let changes = before.map(|d| match kinds[d.before] {
+            Kind::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
+            Kind::Sends | Kind::PutsBack => 0,
+        });
+        kinds.push(match (graph.tasks[phase.task].core, graph.spaces[phase.space].kind) {
+            (Core::Comm, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
+            (Core::Comm, SpaceKind::Arrivals) => Kind::PutsBack,
+            _ => Kind::Computes(changes.max().unwrap_or(0)),
+        });
+    }
+    kinds
+}
+
+#[derive(Default)]
+struct Lane {
+    /// When its cores have finished what it was given.
+    free: Nanos,
+    /// Entries by the time at which they become ready.
+    coming: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Ready entries.
+    ready: BinaryHeap<(Rank, usize)>,
+}
+
+struct Lists<'a> {
+    incoming: Vec<u32>,
+    /// When a node's last predecessor lets it go.
+    ready: Vec<Nanos>,
+    lanes: Arena<PartId, Lane>,
+    precedence: &'a Precedence,
+    entries: &'a [Entry],
+    priorities: &'a [Nanos],
+    parts: &'a Parts,
+    ranks: u32,
+    ahead: u32,
+    kinds: Arena<PhaseId, Kind>,
+    visible: Nanos,
+}
+
+impl Lists<'_> {
+    /// The part that can begin an entry first, and when.
+    fn next_start(&self) -> Option<(PartId, Nanos)> {
+        let starts = self.lanes.iter().filter_map(|(part, lane)| {
+            let start = match (lane.ready.is_empty(), lane.coming.peek()) {
+                (false, _) => lane.free,
+                (true, Some(&Reverse((ready, _)))) => lane.free.max(ready),
+                (true, None) => return None,
+            };
+            Some((part, start))
+        });
+        starts.min_by_key(|&(part, start)| (start, part))
+    }
+
+    /// The best entry of a part at that time.
+    fn take(&mut self, part: PartId, now: Nanos) -> usize {
+        let lane = &mut self.lanes[part];
+        while let Some(&Reverse((ready, number))) = lane.coming.peek() {
+            if ready > now {
+                break;
+            }
+            lane.coming.pop();
+            let phase = self.entries[number].phase;
+            let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
+            lane.ready.push((rank, number));
+        }
+        let (_, number) = lane.ready.pop().expect("a part begins only when an entry is ready");
+        number
+    }
+
+    /// Lets go what waits for an entry. Data are seen a moment later; program order is seen at once.
+    fn finish(&mut self, number: usize, end: Nanos) {
+        let precedence = self.precedence;
+        for next in precedence.successors(number) {
+            let data = next < precedence.first_order;
+            self.pass(next, if data { end + self.visible } else { end });
+        }
+    }
+
+    fn pass(&mut self, node: usize, time: Nanos) {
+        self.ready[node] = self.ready[node].max(time);
+        self.incoming[node] -= 1;
+        if self.incoming[node] == 0 {
+            self.release(node);
+        }
+    }
+
+    fn release(&mut self, node: usize) {
+        let time = self.ready[node];
+        if node < self.entries.len() {
+            let part = self.parts.of(self.entries[node]);
+            self.lanes[part].coming.push(Reverse((time, node)));
+            return;
+        }
+        let precedence = self.precedence;
+        for next in precedence.successors(node) {
+            self.pass(next, time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule, schedule_with, timeline};
+    use crate::target::Target;
+    use crate::validate::{Violation, validate};
+    use hpmoe_language::fixture::{Layer, circular, moe_ffn};
+    use hpmoe_language::ids::Id;
+
+    fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
+        let together = Choices::read("spread=0 returns=0").unwrap();
+        let schedule = schedule_with(&moe_ffn(layer), &Target::ascend_a3(), &together);
+        let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
+        let queue = order.queues[PartId::new(role)].iter();
+        queue.map(|entry| (entry.phase.0, entry.expert, entry.peer_offset)).collect()
+    }
+
+    #[test]
+    fn gate_and_up_of_an_expert_stay_together() {
+        let matrix = queue(&Layer::DEEPSEEK, 8, 0);
+        assert_eq!(matrix.len(), 24);
+        for expert in 0..8 {
+            let gate = matrix.iter().position(|&entry| entry == (1, expert, 0)).unwrap();
+            assert_eq!(matrix[gate + 1], (2, expert, 0));
+        }
+        let order: Vec<_> = matrix.iter().filter(|entry| entry.0 != 2).map(|entry| (entry.0, entry.1)).collect();
+        assert_eq!(order[..6], [(1, 0), (1, 1), (4, 0), (1, 2), (4, 1), (1, 3)], "one expert ahead");
+    }
+
+    #[test]
+    fn sends_serve_one_expert_after_another_own_rank_first() {
+        let communication = queue(&Layer::DEEPSEEK, 8, 1);
+        let sends: Vec<_> = communication.iter().filter(|entry| entry.0 == 0).collect();
+        let by_expert = (0..8).flat_map(|expert| [0, 7, 6, 5, 4, 3, 2, 1].map(|peer| (0, expert, peer)));
+        assert!(sends.into_iter().copied().eq(by_expert));
+        assert_eq!(communication.len(), 128);
+    }
+
+    #[test]
+    fn the_sum_comes_last() {
+        let vector = queue(&Layer::DEEPSEEK, 8, 2);
+        assert_eq!(vector[8], (6, 0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
+        let checked = circular(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let bars: usize = timeline(&checked, &schedule, &Target::ascend_a3(), 4)
+            .unwrap()
+            .lanes
+            .iter()
+            .map(|(_, lane)| lane.len())
+            .sum();
+        let entries: usize = schedule.orders[2].queues.iter().map(|(_, queue)| queue.len()).sum();
+        assert_eq!(entries, 49);
+        assert!(bars < entries, "a replay stops where entries wait for one another");
+        let found = validate(&checked, schedule).unwrap_err();
+        let text: String = found.iter().map(|violation| violation.text(&checked) + "\n").collect();
+        assert!(found.iter().all(|violation| matches!(violation, Violation::Cycle { .. })), "{text}");
+        assert!(text.contains("swiglu (phase 3) of expert") && text.contains("project (phase 4)"), "{text}");
+    }
+}

@@ -1,0 +1,33 @@
+//! The static schedule: an ordered queue of entries for every core.
+
+mod bands;
+mod choices;
+mod coming;
+mod cores;
+mod cost;
+mod elide;
+mod groups;
+mod joins;
+mod list;
+#[cfg(test)]
+mod optimum;
+mod parts;
+mod precedence;
+mod priority;
+mod queue;
+mod roles;
+#[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
+mod schedule;
+mod starts;
+mod swizzle;
+mod tiling;
+mod timeline;
+
+pub use choices::{CHOICES, Choice, Choices};
+pub use cores::Cores;
+pub(crate) use groups::chunk;
+pub(crate) use queue::walks;
+pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
+pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
+pub use swizzle::Swizzle;
+pub use timeline::{Bar, Timeline, timeline};

@@ -1,0 +1,189 @@
+//! Which cores of a role share a queue.
+
+use super::{Choices, Entry, Role, Unit};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
+
+/// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
+const CORES_A_RANK: u32 = 3;
+
+/// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it
+/// idle.
+const PIECES_A_CORE: usize = 16;
+
+/// Whether cores that send are to serve peers alone where there are enough of them: not where so little is sent that
+/// some would have nothing to do.
+pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
+    let heights = |kind: SpaceKind| {
+        let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind && !space.whole_experts());
+        spaces.map(|(_, space)| space.height as usize)
+    };
+    let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
+    let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
+    let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
+    let rows = sent / graph.sizes.experts.max(1);
+    choices.spread > 0
+        && (choices.coming > 0 || !at_once(graph))
+        && rows * 100 >= tile * choices.spread_from as usize
+        && sent >= PIECES_A_CORE * aiv as usize * piece
+}
+
+/// Whether a phase needs all rows of an expert at once, from whichever rank.
+fn at_once(graph: &TaskGraph) -> bool {
+    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].whole_experts())
+}
+
+/// The parts of all roles for one number of ranks.
+pub(super) struct Parts {
+    pub(super) parts: Arena<PartId, Role>,
+    /// Whether cores that send serve peers alone, as many each.
+    pub(super) alike: bool,
+    /// By phase, then by distance of the peer where the phase has one.
+    of: Arena<PhaseId, Vec<PartId>>,
+}
+
+impl Parts {
+    /// Every role as a whole; but of those that only send, if so chosen, each core serves some peers alone. Where
+    /// routing is uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    pub(super) fn new(
+        graph: &TaskGraph,
+        roles: &Arena<RoleId, Role>,
+        role_of: &Arena<PhaseId, RoleId>,
+        ranks: u32,
+        choices: &Choices,
+    ) -> Self {
+        let sends = |phase: PhaseId| {
+            let phase = &graph.phases[phase];
+            graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind.sends()
+        };
+        let aiv = roles.iter().filter(|(_, role)| role.unit == Unit::Aiv).map(|(_, role)| role.count).sum();
+        let apart = ranks > 1 && apart(graph, aiv, choices);
+        // What needs all rows of an expert waits for those that come last: none are to come later than others.
+        let evenly = choices.coming > u32::from(!at_once(graph));
+        let shares = if evenly { Shares::Even } else { Shares::Near(choices.spread) };
+        let mut parts = Arena::new();
+        let mut alike = false;
+        let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
+        for (id, role) in roles.iter() {
+            let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
+            let enough = role.count >= CORES_A_RANK * ranks;
+            let split = apart && enough && phases.peek().is_some() && phases.all(sends);
+            alike |= split && evenly;
+            of_role.push(if split {
+                by_distance((ranks, shares), role, &mut parts)
+            } else {
+                let whole = parts.push(role.clone());
+                vec![whole; ranks as usize]
+            });
+        }
+        Self { of: role_of.iter().map(|(_, &role)| of_role[role].clone()).collect(), parts, alike }
+    }
+
+    /// The part that runs an entry.
+    pub(super) fn of(&self, entry: Entry) -> PartId {
+        self.of[entry.phase][entry.peer_offset as usize]
+    }
+}
+
+/// How many cores serve a peer.
+#[derive(Clone, Copy)]
+enum Shares {
+    /// As many as any other.
+    Even,
+    /// The nearer, the more, and that much in percent evenly.
+    Near(u32),
+}
+
+/// The part for each distance.
+///
+/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs
+/// those of the i-th rank after its own when it is done with i others. They all come in time, and none too soon, when
+/// the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others are put.
+fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
+    let weight = |i: u32| match shares {
+        Shares::Even => 1.0,
+        Shares::Near(evenly) => 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0,
+    };
+    let all: f64 = (0..ranks).map(weight).sum();
+    let mut of = vec![PartId(0); ranks as usize];
+    let (mut used, mut share, mut from) = (0, 0.0, 0);
+    for i in 0..ranks {
+        share += weight(i);
+        let last = i == ranks - 1;
+        let end = if last { role.count } else { (f64::from(role.count) * share / all).round() as u32 };
+        // The last core is left for those that come last.
+        if end == used || (end == role.count && !last) {
+            continue;
+        }
+        let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
+        for after in from..=i {
+            of[((ranks - after) % ranks) as usize] = part;
+        }
+        (used, from) = (end, i + 1);
+    }
+    of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::schedule_with;
+    use crate::target::Target;
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+
+    fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
+        let role = Role { name: "communication", unit: Unit::Aiv, first: 0, count };
+        let mut parts = Arena::new();
+        let of = by_distance((ranks, shares), &role, &mut parts);
+        (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())
+    }
+
+    #[test]
+    fn few_pieces_are_sent_by_all_cores_to_every_peer() {
+        let apart = |tokens| apart(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
+        // A piece has 16 rows, and a token goes to 8 experts.
+        assert!(apart(16 * 48 * 16 / 8) && !apart(16 * 48 * 16 / 8 - 1));
+    }
+
+    #[test]
+    fn the_next_rank_gets_most_cores() {
+        let (parts, of) = split(8, 24, Shares::Near(20));
+        assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
+        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn where_all_rows_are_needed_at_once_all_ranks_get_as_many_cores() {
+        let (parts, of) = split(8, 24, Shares::Even);
+        assert!(parts.iter().all(|&(_, count)| count == 3));
+        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+        let alike = |checked: &CheckedGraph, choices: &str| {
+            let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+            schedule.orders.iter().filter(|order| order.alike).map(|order| order.ranks).collect::<Vec<_>>()
+        };
+        let layer = Layer { put: 8, ..Layer::DEEPSEEK };
+        let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
+        assert_eq!(alike(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
+        assert_eq!(alike(&backward, "coming=0"), [0; 0]);
+        assert_eq!(alike(&forward, ""), [0; 0]);
+        assert_eq!(alike(&forward, "coming=2"), [2, 4, 8]);
+    }
+
+    #[test]
+    fn all_cores_serve_and_all_peers_are_served() {
+        for ranks in 2..=64 {
+            for count in 1..=48 {
+                let (parts, of) = split(ranks, count, Shares::Near(20));
+                assert_eq!(
+                    parts.iter().fold(0, |end, &(first, count)| if first == end { end + count } else { 99 }),
+                    count
+                );
+                assert!(parts.iter().all(|&(_, count)| count > 0));
+                assert!((0..parts.len() as u32).all(|part| of.contains(&part)), "{ranks} {count}");
+                assert!(of.iter().all(|&part| (part as usize) < parts.len()));
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What must come before what among the entries of one rank, as a sparse graph.
+//!
+//! All ranks run the same queues, with peers counted from the own rank, so one rank stands for all: what arrives here
+//! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
+
+use super::Entry;
+use super::groups::{Groups, chunk};
+use hpmoe_language::analyze::{CheckedGraph, Index};
+use hpmoe_language::graph::{CHUNK_BUFFERS, TaskGraph};
+use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, RoleId};
+use std::collections::BTreeSet;
+
+/// Nodes are the entries by number; then one for each group of counters, which follows all entries that signal it and
+/// precedes all that wait for it; then one for each point at which one phase of a role ends and the next begins, for
+/// one expert. So the number of edges grows with the number of entries, not with its square.
+pub(super) struct Precedence {
+    /// Nodes that stand for entries.
+    pub(super) entries: usize,
+    /// The first node that stands for program order rather than for data.
+    pub(super) first_order: usize,
+    /// Edges that lead to each node.
+    pub(super) incoming: Vec<u32>,
+    first: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Precedence {
+    /// With `role_of`, entries of one expert keep the program order of phases within a role; without, only data count.
+    pub(super) fn new(
+        checked: &CheckedGraph,
+        groups: &Groups,
+        ranks: u32,
+        role_of: Option<&Arena<PhaseId, RoleId>>,
+    ) -> Self {
+        let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
+        let experts = checked.graph().sizes.local_experts(ranks as usize);
+        edges.data(checked, groups, (ranks, experts));
+        edges.reuse(checked, groups, ranks);
+        let first_order = edges.nodes;
+        if let Some(role_of) = role_of {
+            edges.program_order(checked.graph(), groups, experts, role_of);
+        }
+        edges.sums(checked.graph(), groups, ranks);
+        edges.finish(groups.len(), first_order)
+    }
+
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Nodes that come after a node.
+    pub(super) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        self.targets[self.first[node]..self.first[node + 1]].iter().map(|&node| node as usize)
+    }
+}
+
+struct Edges {
+    list: Vec<(u32, u32)>,
+    nodes: usize,
+}
+
+impl Edges {
+    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, (ranks, experts): (u32, usize)) {
+        let graph = checked.graph();
+        let counters = self.nodes;
+        self.nodes += checked.counters().len() * experts;
+        let node = |counter: CounterId, index, entry: Entry| {
+            counters + counter.index() * experts + group_of(graph, ranks, index, entry)
+        };
+        let mut signals = BTreeSet::new();
+        let mut waits = BTreeSet::new();
+        // A phase that depends on itself is ordered by its tiles, not by its entries.
+        let between = checked.dependencies().iter().filter(|d| d.before != d.after);
+        for dependency in between {
+            signals.insert((dependency.before, dependency.signal.counter, dependency.signal.index));
+            waits.insert((dependency.after, dependency.wait.counter, dependency.wait.index));
+        }
+        for (phase, counter, index) in signals {
+            for entry in groups.of(phase) {
+                self.add(groups.number(entry), node(counter, index, entry));
+            }
+        }
+        // Who waits for tiles of any expert up to its own waits for what those before it wait for.
+        let of_once = waits.iter().filter(|wait| wait.2 == Index::OnceTiles).map(|wait| wait.1);
+        for counter in of_once.collect::<BTreeSet<CounterId>>() {
+            let first = counters + counter.index() * experts;
+            (first + 1..first + experts).for_each(|next| self.add(next - 1, next));
+        }
+        for (phase, counter, index) in waits {
+            for entry in groups.of(phase) {
+                self.add(node(counter, index, entry), groups.number(entry));
+            }
+        }
+    }
+
+    /// Rows of a chunk are written where those of the chunk before the last were, once these are read no more.
+    fn reuse(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32) {
+        let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
+        let first = self.nodes;
+        self.nodes += graph.sizes.chunks;
+        for entry in groups.of(reuse.frees) {
+            self.add(groups.number(entry), first + chunk(graph, ranks, entry) as usize);
+        }
+        // A word tells of all chunks up to one.
+        for pair in groups.of(reuse.frees).collect::<Vec<_>>().windows(2) {
+            self.add(groups.number(pair[0]), groups.number(pair[1]));
+        }
+        for (phase, _) in reuse.waits.iter().filter(|(_, wait)| wait.is_some()) {
+            for entry in groups.of(phase) {
+                if let Some(before) = (chunk(graph, ranks, entry) as usize).checked_sub(CHUNK_BUFFERS) {
+                    self.add(first + before, groups.number(entry));
+                }
+            }
+        }
+    }
+
+    fn program_order(&mut self, graph: &TaskGraph, groups: &Groups, experts: usize, role_of: &Arena<PhaseId, RoleId>) {
+        let by_expert = |phase| !graph.spaces[graph.phases[phase].space].by_chunk();
+        let roles: BTreeSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
+        for role in roles {
+            for experts_only in [true, false] {
+                let phases =
+                    graph.phases.ids().filter(|&phase| role_of[phase] == role && by_expert(phase) == experts_only);
+                let phases: Vec<PhaseId> = phases.collect();
+                for pair in phases.windows(2) {
+                    let points = self.nodes;
+                    self.nodes += experts;
+                    for entry in groups.of(pair[0]) {
+                        self.add(groups.number(entry), points + entry.expert as usize);
+                    }
+                    for entry in groups.of(pair[1]) {
+                        self.add(points + entry.expert as usize, groups.number(entry));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sums over all chunks have one order: what a chunk adds comes after what the one before it has added.
+    fn sums(&mut self, graph: &TaskGraph, groups: &Groups, ranks: u32) {
+        for phase in graph.phases.ids().filter(|&phase| graph.adds_up(phase)) {
+            let first = self.nodes;
+            self.nodes += graph.sizes.chunks;
+            for entry in groups.of(phase) {
+                let at = first + chunk(graph, ranks, entry) as usize;
+                self.add(groups.number(entry), at);
+                if at > first {
+                    self.add(at - 1, groups.number(entry));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, from: usize, to: usize) {
+        self.list.push((from as u32, to as u32));
+    }
+
+    fn finish(self, entries: usize, first_order: usize) -> Precedence {
+        let mut incoming = vec![0; self.nodes];
+        let mut first = vec![0; self.nodes + 1];
+        for &(from, to) in &self.list {
+            incoming[to as usize] += 1;
+            first[from as usize + 1] += 1;
+        }
+        for node in 0..self.nodes {
+            first[node + 1] += first[node];
+        }
+        let mut next = first.clone();
+        let mut targets = vec![0; self.list.len()];
+        for (from, to) in self.list {
+            targets[next[from as usize]] = to;
+            next[from as usize] += 1;
+        }
+        Precedence { entries, first_order, incoming, first, targets }
+    }
+}
+
+/// Which counters of an array an entry touches: those of one expert, or all.
+fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
+    match index {
+        Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,
+        Index::Block | Index::PieceBlocks | Index::Rank => chunk(graph, ranks, entry) as usize,
+    }
+}

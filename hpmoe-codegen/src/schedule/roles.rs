@@ -1,0 +1,113 @@
+//! Who does what: every core in exactly one role.
+
+use super::cost::Costs;
+use super::parts::apart;
+use super::{Choices, Cores, Role, Unit};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, PhaseId, RoleId};
+
+/// All matrix cores in one role; vector cores split into those that put and those that compute, by the cost of the two
+/// kinds of work, but with no more putting than fill the link, unless chosen otherwise. The role of each phase comes with them.
+pub(super) fn roles(
+    graph: &TaskGraph,
+    costs: &Costs,
+    cores: Cores,
+    choices: &Choices,
+) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
+    let mut roles = Arena::new();
+    let matrix = roles.push(Role { name: "matrix", unit: Unit::Aic, first: 0, count: cores.aic });
+    let puts = put_cores(graph, costs, cores.aiv, choices);
+    let mut vector = |name, first, count| roles.push(Role { name, unit: Unit::Aiv, first, count });
+    let (communication, vector) = match puts {
+        0 => {
+            let all = vector("vector", 0, cores.aiv);
+            (all, all)
+        }
+        all if all == cores.aiv => {
+            let all = vector("communication", 0, cores.aiv);
+            (all, all)
+        }
+        some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
+    };
+    let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, cores.aiv, choices) {
+        Core::Cube => matrix,
+        Core::Comm => communication,
+        Core::Vector => vector,
+    });
+    let role_of = role_of.collect();
+    (roles, role_of)
+}
+
+/// What kind of work a phase is: one that copies on its own rank counts as vector work, and so does one that puts results back
+/// where chosen so.
+fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> Core {
+    let core = graph.tasks[phase.task].core;
+    let copies = core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
+    if copies {
+        return Core::Vector;
+    }
+    let sends = graph.spaces[phase.space].kind.sends();
+    if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, aiv, choices) { Core::Vector } else { core }
+}
+
+/// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
+fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
+    let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, aiv, choices) == core);
+    let time = |core| of(core).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
+    let filling = of(Core::Comm).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
+    match (time(Core::Comm), time(Core::Vector)) {
+        (None, _) => 0,
+        (Some(_), None) => aiv,
+        (Some(_), Some(_)) if aiv < 2 => 0,
+        (Some(_), Some(_)) if choices.put_cores > 0 => choices.put_cores.min(aiv - 1),
+        (Some(puts), Some(computes)) => {
+            let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
+            // What puts results back comes after what sends, in time: half of the cores for either is no loss.
+            let share = if choices.returns > 0 && apart(graph, aiv, choices) { share.max(aiv / 2) } else { share };
+            share.min(filling).clamp(1, aiv - 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_ffn, only};
+
+    fn split(checked: &hpmoe_language::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
+        let graph = checked.graph();
+        let (roles, _) = roles(
+            graph,
+            &Costs::new(graph, &crate::target::Target::ascend_a3()),
+            Cores { aic: 24, aiv },
+            &Choices::read("returns=0").unwrap(),
+        );
+        roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
+    }
+
+    #[test]
+    fn puts_take_no_more_cores_than_fill_the_link() {
+        assert_eq!(
+            split(&moe_ffn(&Layer::DEEPSEEK), 48),
+            [("matrix", 0, 24), ("communication", 0, 22), ("vector", 22, 26)]
+        );
+    }
+
+    #[test]
+    fn each_kind_of_work_has_a_core() {
+        assert_eq!(
+            split(&moe_ffn(&Layer::DEEPSEEK), 2),
+            [("matrix", 0, 24), ("communication", 0, 1), ("vector", 1, 1)]
+        );
+        assert_eq!(split(&moe_ffn(&Layer::DEEPSEEK), 1), [("matrix", 0, 24), ("vector", 0, 1)]);
+    }
+
+    #[test]
+    fn one_kind_of_work_takes_all() {
+        let layer = Layer::SMALL;
+        assert_eq!(split(&only(&layer, Core::Comm), 48)[1], ("communication", 0, 48));
+        assert_eq!(split(&only(&layer, Core::Vector), 48)[1], ("vector", 0, 48));
+        assert_eq!(split(&only(&layer, Core::Cube), 48)[1], ("vector", 0, 48));
+    }
+}

@@ -1,0 +1,59 @@
+//! Where the count of each phase's tiles begins.
+
+use hpmoe_language::graph::TaskGraph;
+use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
+
+/// Lets each kind of tiles of a role begin where the one before it ended. Phases with the same tiles begin alike, so that one
+/// core makes the same tile of all of them; but not those over whole experts: their tiles are few and each takes as long as
+/// its expert has rows, so that cores with one more of a phase are to have one less of the next.
+pub(super) fn starts(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
+    let tiles = |phase: PhaseId| (graph.phases[phase].space, graph.phases[phase].columns());
+    let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].whole_experts();
+    let alike = |one: PhaseId, other: PhaseId| one == other || tiles(one) == tiles(other) && !whole(one);
+    let start = |phase: PhaseId| {
+        let same_role = graph.phases.ids().filter(|other| role_of[*other] == role_of[phase]);
+        let mut before: Vec<PhaseId> = Vec::new();
+        for other in same_role.take_while(|&other| !alike(other, phase)) {
+            if !before.iter().any(|&known| alike(known, other)) {
+                before.push(other);
+            }
+        }
+        before.into_iter().map(tiles).collect()
+    };
+    graph.phases.ids().map(start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+
+    #[test]
+    fn the_same_tiles_begin_alike_and_others_behind_them() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let starts = |phase| &schedule.starts[PhaseId(phase)];
+        let gate = (checked.graph().phases[PhaseId(1)].space, checked.graph().phases[PhaseId(1)].columns());
+        assert!(starts(0).is_empty() && starts(1).is_empty());
+        assert_eq!(starts(1), starts(2));
+        assert_eq!(starts(4), &[gate]);
+        assert_eq!(starts(5).len(), 1);
+    }
+
+    #[test]
+    fn gradients_of_weights_begin_one_behind_the_other() {
+        let checked = moe_backward(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let whole =
+            checked.graph().phases.iter().filter(|(_, phase)| checked.graph().spaces[phase.space].whole_experts());
+        let whole: Vec<PhaseId> = whole.map(|(id, _)| id).collect();
+        assert_eq!(whole.len(), 3);
+        let tiles = |phase: PhaseId| checked.graph().phases[phase].columns();
+        let before = |phase: PhaseId| schedule.starts[phase].iter().map(|&(_, columns)| columns).sum::<u32>();
+        for pair in whole.windows(2) {
+            assert_eq!(before(pair[1]), before(pair[0]) + tiles(pair[0]));
+            assert!(!schedule.joins[pair[1]], "phases with other cores aren't walked together");
+        }
+    }
+}

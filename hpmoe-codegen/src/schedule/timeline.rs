@@ -1,0 +1,127 @@
+//! When entries would run: the queues replayed along the modelled times that ordered them.
+
+use super::cost::Costs;
+use super::groups::Groups;
+use super::precedence::Precedence;
+use super::{Entry, Schedule};
+use crate::target::Target;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::ids::{Arena, PartId};
+use hpmoe_language::units::Nanos;
+
+/// A modelled run of an entry on all cores that share its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// What runs.
+    pub entry: Entry,
+    /// From when.
+    pub start: Nanos,
+    /// Until when.
+    pub end: Nanos,
+}
+
+/// A modelled run of one rank with evenly spread tokens. Never a measurement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Timeline {
+    /// What each part of a role does, in the order of its queue.
+    pub lanes: Arena<PartId, Vec<Bar>>,
+    /// When the last entry ends.
+    pub end: Nanos,
+}
+
+/// Replays the queues for a number of ranks on a target, or nothing where there is no schedule for it. Entries wait for whole
+/// entries here; on the device they wait for tiles, and overlap more.
+#[must_use]
+pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<Timeline> {
+    let order = schedule.orders.iter().find(|order| order.ranks == ranks)?;
+    let graph = checked.graph();
+    let groups = Groups::new(graph, ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, None);
+    let costs = Costs::new(graph, target);
+
+    let mut replay = Replay {
+        incoming: precedence.incoming.clone(),
+        ready: vec![Nanos(0); precedence.len()],
+        precedence: &precedence,
+    };
+    let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
+    for node in precedence.entries..precedence.len() {
+        if precedence.incoming[node] == 0 {
+            replay.let_go(node, Nanos(0));
+        }
+    }
+    loop {
+        let mut moved = false;
+        for (part, queue) in order.queues.iter() {
+            while let Some(&entry) = queue.get(lanes[part].len()) {
+                let number = groups.number(entry);
+                if replay.incoming[number] > 0 {
+                    break;
+                }
+                let free = lanes[part].last().map_or(Nanos(0), |bar| bar.end);
+                let start = free.max(replay.ready[number]);
+                let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
+                lanes[part].push(Bar { entry, start, end });
+                replay.let_go(number, end + costs.visible);
+                moved = true;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    let ends = lanes.iter().filter_map(|(_, lane)| lane.last().map(|bar| bar.end));
+    let end = ends.max().unwrap_or_default();
+    Some(Timeline { lanes, end })
+}
+
+struct Replay<'a> {
+    incoming: Vec<u32>,
+    ready: Vec<Nanos>,
+    precedence: &'a Precedence,
+}
+
+impl Replay<'_> {
+    fn let_go(&mut self, node: usize, time: Nanos) {
+        let precedence = self.precedence;
+        for next in precedence.successors(node) {
+            self.ready[next] = self.ready[next].max(time);
+            self.incoming[next] -= 1;
+            if next >= precedence.entries && self.incoming[next] == 0 {
+                self.let_go(next, self.ready[next]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn all_entries_run_in_the_order_of_their_queue() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        for order in &schedule.orders {
+            let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), order.ranks).unwrap();
+            for (part, queue) in order.queues.iter() {
+                let lane = &timeline.lanes[part];
+                assert!(lane.iter().map(|bar| bar.entry).eq(queue.iter().copied()));
+                assert!(lane.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            }
+        }
+        assert!(timeline(&checked, &schedule, &Target::ascend_a3(), 3).is_none());
+    }
+
+    #[test]
+    fn matrix_cores_rarely_wait() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), 8).unwrap();
+        let (_, matrix) = timeline.lanes.iter().next().unwrap();
+        let busy: u64 = matrix.iter().map(|bar| (bar.end - bar.start).0).sum();
+        assert!(busy * 100 > timeline.end.0 * 80, "{busy} of {} ns", timeline.end.0);
+    }
+}

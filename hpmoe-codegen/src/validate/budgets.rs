@@ -1,0 +1,131 @@
+//! Numbers fit the fields that carry them, and buffers the memory.
+
+use super::{Violation, footprint, lossless_rows};
+use crate::schedule::{Order, Schedule};
+use hpmoe_language::analyze::{CheckedGraph, Grid, Wait};
+
+/// Descriptors have 16-bit fields for phase, space, band and cores.
+const SHORT: u64 = u16::MAX as u64;
+/// Items, rows and thresholds are signed 32-bit numbers on the device.
+const INT: u64 = i32::MAX as u64;
+/// HBM of one die.
+const HBM_BYTES: u64 = 64 << 30;
+
+/// Checks descriptor fields, counts up to the most rows that a rank can receive, and memory for evenly spread tokens.
+/// Memory for more rows than that is asked for at launch, and refused there.
+pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    for order in &schedule.orders {
+        let ranks = order.ranks;
+        let rows = lossless_rows(checked.graph(), ranks);
+        let fields = fields(checked, schedule);
+        let counts = counts(checked, schedule, order, rows);
+        let memory = memory(checked, schedule, ranks);
+        let numbers = fields.into_iter().chain(counts).chain(memory);
+        let large = numbers.filter(|(_, value, limit)| value > limit);
+        found.extend(large.map(|(what, value, limit)| Violation::TooLarge { ranks, what, value, limit }));
+    }
+}
+
+type Number = (&'static str, u64, u64);
+
+/// Fields of descriptors.
+fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Number> {
+    let graph = checked.graph();
+    let band = schedule.band_of.iter().map(|(_, &band)| band).max().unwrap_or(1);
+    let cores = schedule.aic.max(schedule.aiv);
+    let columns = graph.phases.iter().map(|(_, phase)| {
+        let product = phase.ranges.iter().try_fold(1u64, |product, &range| product.checked_mul(range.into()));
+        product.unwrap_or(u64::MAX)
+    });
+    vec![
+        ("phases", graph.phases.len() as u64, SHORT),
+        ("iteration spaces", graph.spaces.len() as u64, SHORT),
+        ("a band", band.into(), SHORT),
+        ("cores of one kind", cores.into(), SHORT),
+        ("tiles of an item", columns.max().unwrap_or(1), INT),
+    ]
+}
+
+/// What is counted at run time, at its largest.
+fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Number> {
+    let graph = checked.graph();
+    let sizes = &graph.sizes;
+    let (groups, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
+    let tiles = graph.phases.iter().map(|(_, phase)| {
+        let items =
+            rows.max(sizes.chunk_tokens() as u64) * chunks / u64::from(graph.spaces[phase.space].height) + 2 * groups;
+        items.saturating_mul(phase.ranges.iter().map(|&range| u64::from(range)).product())
+    });
+    let needs = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| need(checked, wait, rows));
+    let footprint = footprint(checked, schedule, order.ranks, rows);
+    vec![
+        ("received rows", rows * sizes.buffers() as u64, INT),
+        ("tiles of a phase", tiles.max().unwrap_or(0), INT),
+        ("a threshold", needs.max().unwrap_or(0), INT),
+        ("counters", footprint.counters, u32::MAX.into()),
+        ("descriptors", footprint.descriptors, u32::MAX.into()),
+    ]
+}
+
+/// The largest threshold of a wait.
+fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
+    let graph = checked.graph();
+    let rows = match checked.counters()[wait.counter].grid {
+        Grid::RowTiles { space, .. } => graph.spaces[space].height.into(),
+        Grid::Blocks { height } => height.into(),
+        Grid::Experts | Grid::Rank => rows.max(graph.sizes.chunk_tokens() as u64),
+    };
+    wait.need.at(rows)
+}
+
+/// Bytes of a rank for evenly spread tokens.
+fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Number> {
+    let sizes = &checked.graph().sizes;
+    let balanced = footprint(checked, schedule, ranks, (sizes.chunk_tokens() * sizes.top_k) as u64);
+    let bytes = balanced.counter_bytes + balanced.workspace + balanced.symmetric + balanced.descriptor_bytes;
+    vec![("bytes for evenly spread tokens", bytes.0, HBM_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::PhaseId;
+
+    fn broken(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
+        let checked = moe_ffn(layer);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        budgets(&checked, &schedule, &mut found);
+        let large = |violation| match violation {
+            Violation::TooLarge { ranks, what, .. } => (ranks, what),
+            other => panic!("{other:?}"),
+        };
+        found.into_iter().map(large).collect()
+    }
+
+    #[test]
+    fn the_example_fits() {
+        assert_eq!(broken(&Layer::DEEPSEEK, |_| ()), []);
+    }
+
+    #[test]
+    fn a_band_must_fit_its_field() {
+        let found = broken(&Layer::SMALL, |schedule| schedule.band_of[PhaseId(0)] = 70_000);
+        assert_eq!(found[0], (1, "a band"));
+    }
+
+    #[test]
+    fn rows_are_numbered_in_32_bits() {
+        let found = broken(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK }, |_| ());
+        assert!(found.contains(&(8, "received rows")) && !found.contains(&(4, "received rows")), "{found:?}");
+    }
+
+    #[test]
+    fn buffers_must_fit_the_memory() {
+        let found = broken(&Layer { tokens: 200_000, ..Layer::DEEPSEEK }, |_| ());
+        assert!(found.contains(&(1, "bytes for evenly spread tokens")), "{found:?}");
+    }
+}

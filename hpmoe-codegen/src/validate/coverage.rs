@@ -1,0 +1,203 @@
+//! Every dependency is kept by something.
+
+use super::Violation;
+use super::forms::home;
+use super::same_core::SameCore;
+use crate::schedule::Schedule;
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::{CheckedGraph, Dependency, Index, Wait};
+use hpmoe_language::graph::{Phase, Rows, TaskGraph};
+use hpmoe_language::ids::PhaseId;
+use std::collections::BTreeSet;
+
+/// Each dependency is kept in one of four ways:
+///
+/// - it has a signal and a wait of its own;
+/// - another producer has them, whose tiles the same cores make later;
+/// - the core that makes a tile has made what it touches itself, in a task before;
+/// - dependencies so kept lead from the one phase to the other, for the same rows and columns.
+///
+/// That a wait is for all that is signalled is for [`thresholds`](super::thresholds::thresholds) to see.
+pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let same_core = SameCore::new(checked, schedule);
+    let dependencies = checked.dependencies();
+    let counted: Vec<bool> = dependencies.iter().map(|d| counted(schedule, &same_core, d)).collect();
+    let spoken_for = |d: &Dependency| {
+        let mut others = dependencies.iter().zip(&counted).filter(|(_, counted)| **counted);
+        others.any(|(other, _)| speaks_for(checked, &same_core, other, d))
+    };
+    let covered = |(d, counted): (_, &bool)| *counted || spoken_for(d) || own(checked.graph(), &same_core, d);
+    let solid: Vec<bool> = dependencies.iter().zip(&counted).map(covered).collect();
+    for (dependency, wanted) in dependencies.iter().enumerate() {
+        if !solid[dependency] && !path(checked, &solid, wanted) {
+            found.push(Violation::Uncovered { dependency });
+        }
+    }
+}
+
+/// The producer signals, and the consumer waits, or the same core has waited for the same in an earlier entry.
+fn counted(schedule: &Schedule, same_core: &SameCore, dependency: &Dependency) -> bool {
+    let waits = |phase: PhaseId| schedule.waits[phase].contains(&dependency.wait);
+    let waited_before = || {
+        let mut phases = schedule.waits.ids();
+        phases.any(|phase| same_core.before(phase, dependency.after) && waits(phase))
+    };
+    schedule.signals[dependency.before].contains(&dependency.signal) && (waits(dependency.after) || waited_before())
+}
+
+/// The same core makes `other`'s tile after `wanted`'s, signals the counter at the same place in an array of the same
+/// shape, and the consumer looks there.
+fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, wanted: &Dependency) -> bool {
+    let grid = |wait: &Wait| checked.counters()[wait.counter].grid;
+    other.after == wanted.after
+        && same_core.before(wanted.before, other.before)
+        && grid(&other.wait) == grid(&wanted.wait)
+        && other.wait.index == wanted.wait.index
+        && (other.signal.index, other.signal.remote) == (wanted.signal.index, wanted.signal.remote)
+}
+
+/// A core touches what it has made itself in the same place, and another task has been given UB since: it has waited
+/// for all pipes, as vector cores do then.
+fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
+    let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
+    let vector = |phase: &Phase| graph.tasks[phase.task].core == Core::Vector;
+    let made = before.accesses.iter().filter(|access| access.write);
+    let made: Vec<_> = made.map(|access| (access.tensor, access.region, access.remote)).collect();
+    let mut touched = after.accesses.iter().filter(|access| access.tensor == wanted.tensor);
+    same_core.before(wanted.before, wanted.after)
+        && vector(before)
+        && vector(after)
+        && before.task != after.task
+        && touched.all(|access| !access.remote && made.contains(&(access.tensor, access.region, false)))
+}
+
+/// Every phase covers all rows that it shares with another, so a row that both ends touch is touched by a tile of each
+/// phase between them, and those tiles follow one another: each step relates tiles that share a row. A step from tile
+/// to tile keeps to one column; any other waits for all columns, and so one such step joins them.
+fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
+    let graph = checked.graph();
+    if !row_by_row(graph, wanted) {
+        return false;
+    }
+    let by_column = column_by_column(wanted);
+    // A phase, and whether the way there has joined the columns.
+    let mut open = vec![(wanted.before, false)];
+    let mut seen = BTreeSet::new();
+    while let Some((phase, joined)) = open.pop() {
+        if !seen.insert((phase, joined)) {
+            continue;
+        }
+        for (step, solid) in checked.dependencies().iter().zip(solid) {
+            let same_home = home(graph, step.before, step.signal.index, step.signal.remote)
+                == home(graph, step.after, step.wait.index, false);
+            if step.before != phase || !solid || !same_home {
+                continue;
+            }
+            let joined = joined || !column_by_column(step);
+            if step.after == wanted.after && (joined || by_column) {
+                return true;
+            }
+            open.push((step.after, joined));
+        }
+    }
+    false
+}
+
+fn column_by_column(dependency: &Dependency) -> bool {
+    dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile
+}
+
+/// Whether the two phases meet only where they touch the same routed rows or tokens.
+fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
+    let of = |phase: PhaseId| graph.phases[phase].accesses.iter();
+    let mut shared = of(dependency.before).chain(of(dependency.after)).filter(|a| a.tensor == dependency.tensor);
+    shared.all(|access| !matches!(access.region.rows, Rows::Expert { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, Entry, schedule};
+    use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
+
+    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
+        uncovered(&moe_ffn(&Layer::SMALL), break_it)
+    }
+
+    fn uncovered(checked: &CheckedGraph, break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
+        let mut schedule = schedule(checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        coverage(checked, &schedule, &mut found);
+        let dependency = |violation| match violation {
+            Violation::Uncovered { dependency } => dependency,
+            other => panic!("{other:?}"),
+        };
+        found.into_iter().map(dependency).collect()
+    }
+
+    #[test]
+    fn a_right_schedule_passes() {
+        assert_eq!(broken(|_| ()), [0; 0]);
+        assert_eq!(uncovered(&gated(&Layer::SMALL), |_| ()), [0; 0]);
+        assert_eq!(uncovered(&activated_again(&Layer::SMALL, true), |_| ()), [0; 0]);
+    }
+
+    #[test]
+    fn every_wait_and_every_signal_is_missed() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        for phase in checked.graph().phases.ids() {
+            for wait in 0..whole.waits[phase].len() {
+                let found = broken(|schedule| drop(schedule.waits[phase].remove(wait)));
+                assert!(!found.is_empty(), "wait {wait} of phase {}", phase.0);
+            }
+            for signal in 0..whole.signals[phase].len() {
+                let found = broken(|schedule| {
+                    schedule.signals[phase].remove(signal);
+                });
+                assert!(!found.is_empty(), "signal {signal} of phase {}", phase.0);
+            }
+        }
+    }
+
+    #[test]
+    fn other_cores_speak_for_nobody() {
+        // Without the same band, up's tiles don't tell of gate's, nor gate's waits of up's; and no path is left for the
+        // (token, k).
+        assert_eq!(broken(|schedule| schedule.band_of[PhaseId(1)] = 2), [1, 2, 7]);
+    }
+
+    #[test]
+    fn what_another_core_or_the_same_task_made_is_awaited() {
+        let again = PhaseId(4);
+        let checked = activated_again(&Layer::SMALL, true);
+        let of_again = |found: Vec<usize>| found.iter().any(|&number| checked.dependencies()[number].after == again);
+        assert!(of_again(uncovered(&checked, |schedule| schedule.band_of[again] = 2)));
+        let checked = activated_again(&Layer::SMALL, false);
+        assert!(of_again(uncovered(&checked, |schedule| schedule.waits[again].clear())));
+    }
+
+    #[test]
+    fn a_queue_that_turns_two_phases_round_is_found() {
+        let swapped = |schedule: &mut Schedule| {
+            let queue = &mut schedule.orders[1].queues[hpmoe_language::ids::PartId(0)];
+            let place = |queue: &[Entry], phase| {
+                queue.iter().position(|entry| entry.phase == PhaseId(phase) && entry.expert == 3).unwrap()
+            };
+            let (gate, up) = (place(queue, 1), place(queue, 2));
+            queue.swap(gate, up);
+        };
+        assert_eq!(broken(swapped), [1, 2, 7]);
+    }
+
+    #[test]
+    fn a_path_from_tile_to_tile_joins_no_columns() {
+        // Received rows are read again by a phase that runs tile by tile after the down projection. Without the wait of
+        // the down projection for whole rows nothing joins the columns on the way.
+        let checked = gated(&Layer::SMALL);
+        let down = PhaseId(4);
+        let found = uncovered(&checked, |schedule| schedule.waits[down].clear());
+        assert!(found.len() > 1, "{found:?}");
+    }
+}

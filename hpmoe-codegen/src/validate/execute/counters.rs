@@ -1,0 +1,136 @@
+//! Counters of all ranks.
+
+use super::{Routing, Tile};
+use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Extent};
+use hpmoe_language::ids::CounterId;
+use std::collections::BTreeMap;
+
+/// (rank, array, expert or block, row tile or chunk, column).
+type Place = (usize, CounterId, usize, usize, usize);
+
+pub(super) struct Counters<'a> {
+    checked: &'a CheckedGraph,
+    routing: &'a Routing,
+    values: BTreeMap<Place, u64>,
+    /// What was waited for, by counter.
+    needs: BTreeMap<Place, u64>,
+}
+
+impl<'a> Counters<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, routing: &'a Routing) -> Self {
+        Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new() }
+    }
+
+    pub(super) fn signal(&mut self, tile: &Tile, signal: &Signal) {
+        // Nobody takes the memory of the last chunks.
+        if self.checked.counters()[signal.counter].through && tile.item.chunk + CHUNK_BUFFERS >= self.routing.chunks {
+            return;
+        }
+        let rank = if signal.remote { tile.item.peer } else { tile.item.rank };
+        let rows = if tile.item.tokens.is_empty() { tile.item.rows.len() } else { tile.item.tokens.len() };
+        if signal.index == Index::PieceBlocks {
+            let height = self.height(signal.counter);
+            for slot in &tile.item.slots {
+                let block = slot / self.routing.top_k / height;
+                *self.values.entry((rank, signal.counter, block, tile.item.chunk, 0)).or_default() += 1;
+            }
+            return;
+        }
+        let amount = match signal.amount {
+            Amount::Rows => rows as u64,
+            Amount::One => 1,
+        };
+        let place = self.place(rank, tile, signal.counter, signal.index);
+        *self.values.entry(place).or_default() += amount;
+    }
+
+    pub(super) fn holds(&mut self, tile: &Tile, wait: &Wait) -> bool {
+        let places = match wait.index {
+            Index::OnceTiles => self.once_tiles(tile, wait.counter),
+            index => vec![self.place(tile.item.rank, tile, wait.counter, index)],
+        };
+        places.into_iter().fold(true, |all, place| {
+            let need = self.need(place, wait);
+            self.needs.insert(place, need);
+            all & (self.values.get(&place).copied().unwrap_or(0) >= need)
+        })
+    }
+
+    /// Whether each counter that was touched holds what was waited for, no more and no less.
+    pub(super) fn exact(&self) -> bool {
+        let value = |place| self.values.get(place).copied().unwrap_or(0);
+        self.needs.iter().all(|(place, &need)| value(place) == need)
+            && self.values.keys().all(|place| self.needs.contains_key(place))
+    }
+
+    fn place(&self, rank: usize, tile: &Tile, counter: CounterId, index: Index) -> Place {
+        let item = &tile.item;
+        let row_tile = || {
+            let height = self.height(counter);
+            assert_eq!(item.rows.start / height, (item.rows.end - 1) / height, "an item lies in one row tile");
+            item.rows.start / height
+        };
+        match index {
+            Index::RowTile => (rank, counter, item.expert, row_tile(), 0),
+            Index::Tile => (rank, counter, item.expert, row_tile(), tile.column),
+            Index::Expert => (rank, counter, item.expert, 0, 0),
+            Index::Block => (rank, counter, item.tokens.start / self.height(counter), item.chunk, 0),
+            Index::PieceBlocks | Index::OnceTiles => unreachable!("these are more than one counter"),
+            Index::Rank => (rank, counter, 0, item.chunk, 0),
+        }
+    }
+
+    /// Where the tokens of a row tile lie among those that are sent once.
+    fn once_tiles(&self, tile: &Tile, counter: CounterId) -> Vec<Place> {
+        let (item, routing) = (&tile.item, self.routing);
+        let experts = item.rank * routing.local..(item.rank + 1) * routing.local;
+        let place = |&(source, token): &(usize, usize)| {
+            let own = |slot: &usize| slot / routing.top_k == token;
+            let sent = |expert: usize| Some((expert, routing.once(source, expert).iter().position(own)?));
+            let (expert, row) = experts.clone().find_map(sent).expect("a token that is received is sent");
+            let before: usize = (0..source).map(|source| routing.once(source, expert).len()).sum();
+            (item.rank, counter, expert % routing.local, (before + row) / self.height(counter), 0)
+        };
+        let tokens = routing.tokens_of_expert(item.rank * routing.local + item.expert);
+        tokens[item.rows.clone()].iter().map(place).collect()
+    }
+
+    fn height(&self, counter: CounterId) -> usize {
+        match self.checked.counters()[counter].grid {
+            Grid::RowTiles { space, .. } => self.checked.graph().spaces[space].height as usize,
+            Grid::Blocks { height } => height as usize,
+            Grid::Experts | Grid::Rank => usize::MAX,
+        }
+    }
+
+    fn need(&self, place: Place, wait: &Wait) -> u64 {
+        let (rank, counter, _, chunk, _) = place;
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
+        let received = matches!(extent, Extent::Received | Extent::Expert { .. });
+        if self.checked.counters()[counter].grid == Grid::Rank && received {
+            return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
+        }
+        wait.need.at(self.rows(place) as u64)
+    }
+
+    /// Rows that a counter stands for.
+    fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
+        let height = self.height(counter);
+        let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
+        match self.checked.counters()[counter].grid {
+            Grid::RowTiles { .. } if extent == Extent::Once => {
+                height.min(self.routing.expert_rows_once(rank * self.routing.local + group) - tile * height)
+            }
+            Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
+            Grid::Experts => of_expert(group),
+            Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
+            Grid::Rank => match extent {
+                Extent::Received | Extent::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
+                Extent::Once => self.routing.tokens_once(rank).len(),
+                Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens(rank, tile),
+            },
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The tiles of an entry: which rows they are about, and which core makes them.
+
+use super::Routing;
+use crate::schedule::{Entry, Schedule, Swizzle};
+use hpmoe_kernels::route::{as_rows_come, by_load};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{CHUNK_BUFFERS, SpaceKind, TaskGraph};
+use hpmoe_language::ids::PhaseId;
+use std::ops::Range;
+
+/// Consecutive rows or tokens.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Item {
+    /// Which rank runs it.
+    pub(super) rank: usize,
+    /// Sends and arrivals: the other rank; else the same.
+    pub(super) peer: usize,
+    /// The rank that received the rows, and the expert there.
+    pub(super) owner: usize,
+    pub(super) expert: usize,
+    /// Rows among those of the expert.
+    pub(super) rows: Range<usize>,
+    /// The first of them among all of the owner.
+    pub(super) first: usize,
+    /// The rank whose tokens they are, and their slots there.
+    pub(super) source: usize,
+    pub(super) slots: Vec<usize>,
+    /// Blocks: the tokens, counted from the first of the chunk.
+    pub(super) tokens: Range<usize>,
+    pub(super) chunk: usize,
+}
+
+/// One tile of one phase.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Tile {
+    pub(super) phase: PhaseId,
+    pub(super) item: Item,
+    /// Counts the ranges, outermost first.
+    pub(super) column: usize,
+}
+
+/// The tiles of an entry on a rank that one of the cores that share its queue makes, in order.
+pub(super) fn tiles_of_core(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    rank: usize,
+    entry: Entry,
+    (core, cores): (usize, usize),
+) -> Vec<Tile> {
+    let graph = checked.graph();
+    let phase = &graph.phases[entry.phase];
+    let columns = phase.columns() as usize;
+    let all = groups(graph, routing, entry.phase, rank);
+    let orders = orders(schedule, routing);
+    let number = number(graph, &orders, entry, rank);
+    let space = graph.spaces[phase.space];
+    let before = if space.whole_experts() && routing.chunks > 1 {
+        // The same core adds to an expert's matrix in each chunk, whoever has rows.
+        number % (routing.local / routing.chunks)
+    } else {
+        counted_before(&all, number, space.kind, (rank, &orders))
+    };
+    let items = &all[number];
+    let outer = graph.column_rows(entry.phase) as usize;
+    let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
+    let swizzle = Swizzle { items: rows, columns: wide, band: schedule.band_of[entry.phase].into() };
+    let start: usize = schedule.starts[entry.phase]
+        .iter()
+        .map(|&(space, columns)| {
+            let phase =
+                graph.phases.ids().find(|&phase| graph.phases[phase].space == space).expect("a phase runs over it");
+            groups(graph, routing, phase, rank).iter().map(Vec::len).sum::<usize>() * columns as usize
+        })
+        .sum();
+    let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
+    let walk = walk(graph, schedule, routing, (rank, &orders), entry);
+    let tile = |tile| {
+        let (place, column) = swizzle.place(tile);
+        let item = walk(place as usize / outer, items.len());
+        Tile {
+            phase: entry.phase,
+            item: items[item].clone(),
+            column: place as usize % outer * wide as usize + column as usize,
+        }
+    };
+    mine.map(tile).collect()
+}
+
+/// The item at each place among so many: row tiles are walked from the first on that begins with the rank's own rows, or as
+/// rows come from all ranks.
+fn walk(
+    graph: &TaskGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    (rank, orders): (usize, &[Vec<usize>]),
+    entry: Entry,
+) -> Box<dyn Fn(usize, usize) -> usize> {
+    let space = graph.spaces[graph.phases[entry.phase].space];
+    if space.kind != SpaceKind::RowTiles {
+        return Box::new(|place, _| place);
+    }
+    let expert = rank * routing.local + orders[rank][entry.expert as usize];
+    let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.alike);
+    if alike && schedule.coming[entry.phase] {
+        let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
+        let tiles = as_rows_come(&rows, rank, space.height as usize);
+        return Box::new(move |place, _| tiles[place]);
+    }
+    let own = routing.at(rank, expert).div_ceil(space.height as usize);
+    Box::new(move |place, items| (place + own) % items)
+}
+
+/// By rank: its experts as queues have them.
+fn orders(schedule: &Schedule, routing: &Routing) -> Vec<Vec<usize>> {
+    let of_rank = |rank: usize| {
+        let experts = rank * routing.local..(rank + 1) * routing.local;
+        let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
+        if schedule.by_load { by_load(&rows, routing.chunks) } else { (0..rows.len()).collect() }
+    };
+    (0..routing.ranks).map(of_rank).collect()
+}
+
+/// Items before a group. Experts are counted as queues have them, and for each from peer to peer.
+fn counted_before(
+    groups: &[Vec<Item>],
+    number: usize,
+    kind: SpaceKind,
+    (rank, orders): (usize, &[Vec<usize>]),
+) -> usize {
+    let local = orders[rank].len();
+    let at = |owner: usize, expert: usize| orders[owner].iter().position(|&other| other == expert);
+    let place = |group: usize| match kind {
+        SpaceKind::Sends | SpaceKind::SendsOnce => (at(group / local, group % local), group / local),
+        SpaceKind::Arrivals => (at(rank, group % local), group / local),
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (at(rank, group), 0),
+        SpaceKind::Blocks | SpaceKind::Chunks => (Some(group), 0),
+    };
+    // One core has all words of a rank.
+    let counts = kind != SpaceKind::Chunks;
+    let before = (0..groups.len()).filter(|&group| counts && place(group) < place(number));
+    before.map(|group| groups[group].len()).sum()
+}
+
+/// All tiles of a phase on a rank, for a chunk, group by group.
+pub(super) fn tiles_of_phase(
+    graph: &TaskGraph,
+    routing: &Routing,
+    phase: PhaseId,
+    rank: usize,
+    chunk: usize,
+) -> Vec<Tile> {
+    let columns = graph.phases[phase].columns() as usize;
+    let items = groups(graph, routing, phase, rank).into_iter().flatten().filter(|item| item.chunk == chunk);
+    items.flat_map(|item| (0..columns).map(move |column| Tile { phase, item: item.clone(), column })).collect()
+}
+
+/// Items of a phase on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
+fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Vec<Item>> {
+    let space = graph.spaces[graph.phases[phase].space];
+    let height = space.height as usize;
+    let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
+    match space.kind {
+        SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),
+        SpaceKind::OnceTiles => unreachable!("no phase runs over what only counters stand for"),
+        SpaceKind::Experts => (0..routing.local).map(|expert| vec![whole(routing, rank, expert)]).collect(),
+        SpaceKind::Sends => pairs.map(|(owner, expert)| pieces(routing, rank, (rank, owner, expert), height)).collect(),
+        SpaceKind::SendsOnce => {
+            pairs.map(|(owner, expert)| pieces_once(routing, (rank, owner, expert), height)).collect()
+        }
+        SpaceKind::Arrivals => {
+            pairs.map(|(source, expert)| pieces(routing, rank, (source, rank, expert), height)).collect()
+        }
+        SpaceKind::Blocks => (0..routing.chunks).map(|chunk| blocks(routing, rank, chunk, height)).collect(),
+        SpaceKind::Chunks => (0..routing.chunks).map(|chunk| word(routing, rank, chunk)).collect(),
+    }
+}
+
+fn number(graph: &TaskGraph, orders: &[Vec<usize>], entry: Entry, rank: usize) -> usize {
+    let (ranks, place) = (orders.len(), entry.expert as usize);
+    let peer = (rank + entry.peer_offset as usize) % ranks;
+    match graph.spaces[graph.phases[entry.phase].space].kind {
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => orders[rank][place],
+        SpaceKind::Sends | SpaceKind::SendsOnce => peer * orders[peer].len() + orders[peer][place],
+        SpaceKind::Arrivals => peer * orders[rank].len() + orders[rank][place],
+        SpaceKind::Blocks | SpaceKind::Chunks => place,
+    }
+}
+
+fn row_tiles(routing: &Routing, rank: usize, expert: usize, height: usize) -> Vec<Item> {
+    let rows = routing.expert_rows(rank * routing.local + expert);
+    let cut = (0..rows.div_ceil(height)).map(|tile| tile * height..rows.min((tile + 1) * height));
+    cut.map(|rows| of_expert(routing, rank, expert, rows)).collect()
+}
+
+/// All rows of an expert, even if there are none.
+fn whole(routing: &Routing, rank: usize, expert: usize) -> Item {
+    of_expert(routing, rank, expert, 0..routing.expert_rows(rank * routing.local + expert))
+}
+
+fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) -> Item {
+    Item {
+        rank,
+        peer: rank,
+        owner: rank,
+        expert,
+        first: routing.base(rank * routing.local + expert) + rows.start,
+        rows,
+        source: rank,
+        slots: Vec::new(),
+        tokens: 0..0,
+        chunk: routing.chunk(expert),
+    }
+}
+
+/// Rows of a source for an expert of an owner, cut where the expert's rows are cut.
+fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<Item> {
+    let (source, owner, expert) = pair;
+    let of_group = owner * routing.local + expert;
+    let (at, base) = (routing.at(source, of_group), routing.base(of_group));
+    cut(routing, (rank, source, owner, expert), &routing.slots[source][of_group], (at, base), height)
+}
+
+/// The same of tokens that are sent once to each rank.
+fn pieces_once(routing: &Routing, (source, owner, expert): (usize, usize, usize), height: usize) -> Vec<Item> {
+    let of_group = owner * routing.local + expert;
+    let at = (0..source).map(|before| routing.once(before, of_group).len()).sum();
+    let base = (owner * routing.local..of_group).map(|before| routing.expert_rows_once(before)).sum();
+    cut(routing, (source, source, owner, expert), &routing.once(source, of_group), (at, base), height)
+}
+
+/// Pieces of slots that lie from row `at` of the expert on, whose rows lie from row `base` of the owner on.
+fn cut(
+    routing: &Routing,
+    (rank, source, owner, expert): (usize, usize, usize, usize),
+    slots: &[usize],
+    (at, base): (usize, usize),
+    height: usize,
+) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut done = 0;
+    while done < slots.len() {
+        let start = at + done;
+        let end = (at + slots.len()).min((start / height + 1) * height);
+        items.push(Item {
+            rank,
+            peer: if rank == source { owner } else { source },
+            owner,
+            expert,
+            rows: start..end,
+            first: base + start,
+            source,
+            slots: slots[done..end - at].to_vec(),
+            tokens: 0..0,
+            chunk: routing.chunk(expert),
+        });
+        done = end - at;
+    }
+    items
+}
+
+fn blocks(routing: &Routing, rank: usize, chunk: usize, height: usize) -> Vec<Item> {
+    let tokens = routing.tokens(rank, chunk);
+    let cut = (0..tokens.div_ceil(height)).map(|block| block * height..tokens.min((block + 1) * height));
+    cut.map(|tokens| of_tokens(rank, chunk, tokens)).collect()
+}
+
+/// One item, where a chunk comes that takes the memory of this one.
+fn word(routing: &Routing, rank: usize, chunk: usize) -> Vec<Item> {
+    let taken = chunk + CHUNK_BUFFERS < routing.chunks;
+    if taken { vec![of_tokens(rank, chunk, 0..0)] } else { Vec::new() }
+}
+
+fn of_tokens(rank: usize, chunk: usize, tokens: Range<usize>) -> Item {
+    Item {
+        rank,
+        peer: rank,
+        owner: rank,
+        expert: 0,
+        rows: 0..0,
+        first: 0,
+        source: rank,
+        slots: Vec::new(),
+        tokens,
+        chunk,
+    }
+}

@@ -1,0 +1,128 @@
+//! Which token goes where.
+
+use super::Random;
+use hpmoe_language::graph::{CHUNK_BUFFERS, Sizes};
+
+/// Tokens of each rank, and the rows that they become.
+#[derive(Clone, Debug)]
+pub(super) struct Routing {
+    pub(super) ranks: usize,
+    /// Experts of one rank, once for each chunk.
+    pub(super) local: usize,
+    pub(super) chunks: usize,
+    pub(super) top_k: usize,
+    /// By rank, all chunks.
+    tokens: Vec<usize>,
+    /// By source, then owner, chunk and expert of the owner: slots (token * top_k + k), ascending, tokens counted from the first of the chunk.
+    pub(super) slots: Vec<Vec<Vec<usize>>>,
+}
+
+/// Rows of every other chunk lie so far behind those of the others.
+pub(super) const HALF: usize = 1 << 24;
+
+impl Routing {
+    /// Token counts from none to all; experts evenly or to favourites, the same or others on each rank.
+    pub(super) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
+        let favourites = 1 + random.below(sizes.experts);
+        let empty_ranks = random.below(2) == 0;
+        let mut routing = Self {
+            ranks,
+            local: sizes.local_experts(ranks),
+            chunks: sizes.chunks,
+            top_k: sizes.top_k,
+            tokens: Vec::new(),
+            slots: vec![vec![Vec::new(); sizes.local_experts(ranks) * ranks]; ranks],
+        };
+        for source in 0..ranks {
+            let tokens = match random.below(3) {
+                0 if empty_ranks => 0,
+                1 => sizes.tokens,
+                _ => random.below(sizes.tokens + 1),
+            };
+            routing.tokens.push(tokens);
+            let own = sizes.experts / ranks;
+            for token in 0..tokens {
+                let chunk = token / tokens.div_ceil(sizes.chunks);
+                let mut experts: Vec<usize> = (0..sizes.experts).collect();
+                random.shuffle(&mut experts);
+                // Favourites first, as long as there are enough.
+                experts.sort_by_key(|&expert| expert >= favourites);
+                for (k, &expert) in experts[..sizes.top_k].iter().enumerate() {
+                    let group = expert / own * routing.local + chunk * own + expert % own;
+                    let token = token - routing.first_token(source, chunk);
+                    routing.slots[source][group].push(token * sizes.top_k + k);
+                }
+            }
+        }
+        routing
+    }
+
+    /// Rows received for an expert of the group.
+    pub(super) fn expert_rows(&self, expert: usize) -> usize {
+        (0..self.ranks).map(|source| self.slots[source][expert].len()).sum()
+    }
+
+    /// The first token of a chunk.
+    pub(super) fn first_token(&self, rank: usize, chunk: usize) -> usize {
+        self.tokens[rank].min(chunk * self.tokens[rank].div_ceil(self.chunks))
+    }
+
+    /// Tokens of a chunk.
+    pub(super) fn tokens(&self, rank: usize, chunk: usize) -> usize {
+        self.first_token(rank, chunk + 1) - self.first_token(rank, chunk)
+    }
+
+    /// The chunk of an expert, which is counted once for each.
+    pub(super) fn chunk(&self, expert: usize) -> usize {
+        expert % self.local / (self.local / self.chunks)
+    }
+
+    /// The first row of an expert where its owner keeps those of its chunk.
+    pub(super) fn base(&self, expert: usize) -> usize {
+        let own = self.local / self.chunks;
+        let rows: usize = (expert / own * own..expert).map(|before| self.expert_rows(before)).sum();
+        self.chunk(expert) % CHUNK_BUFFERS * HALF + rows
+    }
+
+    /// The first row from a source among the rows of an expert.
+    pub(super) fn at(&self, source: usize, expert: usize) -> usize {
+        (0..source).map(|before| self.slots[before][expert].len()).sum()
+    }
+
+    /// Slots of a source for an expert of the group whose tokens go to no expert before it on its rank.
+    pub(super) fn once(&self, source: usize, expert: usize) -> Vec<usize> {
+        let first = expert / self.local * self.local;
+        let goes =
+            |token: usize, expert: usize| self.slots[source][expert].iter().any(|slot| slot / self.top_k == token);
+        let new = |slot: &&usize| !(first..expert).any(|before| goes(**slot / self.top_k, before));
+        self.slots[source][expert].iter().filter(new).copied().collect()
+    }
+
+    /// Rows of an expert of the group that are sent once.
+    pub(super) fn expert_rows_once(&self, expert: usize) -> usize {
+        (0..self.ranks).map(|source| self.once(source, expert).len()).sum()
+    }
+
+    /// Source and token of each row that is sent once to a rank, in order.
+    pub(super) fn tokens_once(&self, rank: usize) -> Vec<(usize, usize)> {
+        let experts = rank * self.local..(rank + 1) * self.local;
+        let pairs = experts.flat_map(|expert| (0..self.ranks).map(move |source| (source, expert)));
+        let of = |(source, expert)| {
+            self.once(source, expert).into_iter().map(move |slot| (source, slot / self.top_k)).collect::<Vec<_>>()
+        };
+        pairs.flat_map(of).collect()
+    }
+
+    /// Source and token of each row of an expert of the group.
+    pub(super) fn tokens_of_expert(&self, expert: usize) -> Vec<(usize, usize)> {
+        let of = |source: usize| self.slots[source][expert].iter().map(move |slot| (source, slot / self.top_k));
+        (0..self.ranks).flat_map(of).collect()
+    }
+
+    /// Rows that a rank receives of a chunk, expert by expert.
+    pub(super) fn experts_of(&self, rank: usize, chunk: usize) -> impl Iterator<Item = usize> {
+        let own = self.local / self.chunks;
+        let first = rank * self.local + chunk * own;
+        (first..first + own).map(|expert| self.expert_rows(expert))
+    }
+}

@@ -1,0 +1,128 @@
+//! One run of all cores of all ranks.
+
+use super::counters::Counters;
+use super::memory::{Memory, Met};
+use super::{Random, Routing, Tile, groups};
+use crate::schedule::{Entry, Schedule};
+use hpmoe_language::analyze::{CheckedGraph, Whose};
+use hpmoe_language::graph::CHUNK_BUFFERS;
+use hpmoe_language::ids::PhaseId;
+use std::collections::{BTreeSet, HashMap};
+
+/// How a run went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Failure {
+    /// A tile began before what it depends on was done.
+    TooEarly(PhaseId),
+    /// Nothing could go on.
+    Deadlock,
+    /// Not every tile was made once.
+    Tiles,
+    /// A counter did not end at what was waited for.
+    Inexact,
+}
+
+/// A core: its tiles in order, and how far it is.
+struct Core {
+    tiles: Vec<Tile>,
+    next: usize,
+    running: bool,
+    /// The higher, the sooner it goes on when speed decides.
+    speed: usize,
+}
+
+/// Runs a schedule with one interleaving, chosen by `random`.
+pub(super) fn run(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+    random: &mut Random,
+) -> Result<(), Failure> {
+    let (mut memory, met) = Memory::reference(checked.graph(), routing);
+    let met: HashMap<Tile, Met> = met.into_iter().collect();
+    let mut cores = cores(checked, schedule, routing, random);
+    let planned: usize = cores.iter().map(|core| core.tiles.len()).sum();
+    if planned != met.len() {
+        return Err(Failure::Tiles);
+    }
+    let mut counters = Counters::new(checked, routing);
+    let mut freed = BTreeSet::new();
+    let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].tiles.is_empty()).collect();
+    let mut blocked: Vec<usize> = Vec::new();
+    while !open.is_empty() || !blocked.is_empty() {
+        if open.is_empty() {
+            return Err(Failure::Deadlock);
+        }
+        // By chance, or the fastest as far as it gets.
+        let at = match random.below(2) {
+            0 => random.below(open.len()),
+            _ => (0..open.len()).max_by_key(|&at| cores[open[at]].speed).unwrap_or(0),
+        };
+        let core = &mut cores[open[at]];
+        let tile = &core.tiles[core.next];
+        let met = met.get(tile).ok_or(Failure::Tiles)?;
+        if core.running {
+            memory.end(met);
+            if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
+                freed.insert((tile.item.rank, tile.item.chunk));
+            }
+            for signal in &schedule.signals[tile.phase] {
+                counters.signal(tile, signal);
+            }
+            core.running = false;
+            core.next += 1;
+            if core.next == core.tiles.len() {
+                open.swap_remove(at);
+            }
+            open.append(&mut blocked);
+        } else if schedule.waits[tile.phase].iter().all(|wait| counters.holds(tile, wait))
+            && is_free(checked, &freed, tile)
+        {
+            memory.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
+            core.running = true;
+        } else {
+            blocked.push(open.swap_remove(at));
+        }
+    }
+    if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
+}
+
+/// Whether the memory of a tile's chunk is known to be free where it needs to be. `freed`: chunks that ranks read no more.
+fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &Tile) -> bool {
+    let whose = checked.reuse().and_then(|reuse| reuse.waits[tile.phase]);
+    let (Some(whose), Some(before)) = (whose, tile.item.chunk.checked_sub(CHUNK_BUFFERS)) else { return true };
+    freed.contains(&(if whose == Whose::Peer { tile.item.peer } else { tile.item.rank }, before))
+}
+
+/// The first of each list, then the second of each.
+fn in_turn(lists: Vec<Vec<Tile>>) -> Vec<Tile> {
+    let most = lists.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most).flat_map(|place| lists.iter().filter_map(move |list| list.get(place).cloned())).collect()
+}
+
+/// Every core of every rank.
+fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random: &mut Random) -> Vec<Core> {
+    let order = schedule.orders.iter().find(|order| order.ranks as usize == routing.ranks);
+    let order = order.expect("the ranks divide the experts");
+    let mut cores = Vec::new();
+    for rank in 0..routing.ranks {
+        for (part, queue) in order.queues.iter() {
+            let count = order.parts[part].count as usize;
+            for core in 0..count {
+                let tiles = queue.chunk_by(|_, next| schedule.joins[next.phase]).flat_map(|joined| {
+                    let of =
+                        |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
+                    in_turn(joined.iter().map(of).collect())
+                });
+                let tiles = tiles.collect();
+                cores.push(Core { tiles, next: 0, running: false, speed: 0 });
+            }
+        }
+    }
+    let mut speeds: Vec<usize> = (0..cores.len()).collect();
+    random.shuffle(&mut speeds);
+    for (core, speed) in cores.iter_mut().zip(speeds) {
+        core.speed = speed;
+    }
+    cores
+}

@@ -1,0 +1,283 @@
+//! Right schedules run; broken ones are refused or fail.
+
+use super::*;
+use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
+use crate::target::Target;
+use crate::validate::validate;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
+use hpmoe_language::ids::Id;
+use proptest::prelude::*;
+
+const CORES: Cores = Cores { aic: 3, aiv: 5 };
+
+/// Fewer tiles of the first gradient than cores: not all of them have waited for rows when they come to the second.
+const NARROW: Layer = Layer { inter: 16, ..Layer::TINY };
+
+fn ranks(sizes: &hpmoe_language::graph::Sizes, random: &mut Random) -> usize {
+    let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts.is_multiple_of(ranks)).collect();
+    divisors[random.below(divisors.len())]
+}
+
+/// Runs with routings and interleavings from `seeds` until one fails.
+fn runs(checked: &CheckedGraph, schedule: &Schedule, seeds: std::ops::Range<u64>) -> Result<(), Failure> {
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let sizes = &checked.graph().sizes;
+        let ranks = ranks(sizes, &mut random);
+        let routing = Routing::random(sizes, ranks, &mut random);
+        run(checked, schedule, &routing, &mut random)?;
+    }
+    Ok(())
+}
+
+fn layers() -> impl Strategy<Value = Layer> {
+    let tiles = (0usize..3, 0usize..3, 1usize..4, prop::sample::select(vec![16usize, 32]));
+    let group = (prop::sample::select(vec![4usize, 6, 8]), 1usize..4, 1usize..12);
+    let widths = (1usize..4, 1usize..4, prop::sample::select(vec![16usize, 32, 64]));
+    (tiles, group, widths).prop_map(|(tiles, group, widths)| Layer {
+        put: 1 << tiles.0,
+        tile_m: 1 << (tiles.0 + tiles.1),
+        block: tiles.2,
+        tile_n: tiles.3,
+        experts: group.0,
+        top_k: group.1,
+        tokens: group.2,
+        hidden: 16 * widths.0,
+        inter: 16 * widths.1,
+        columns: widths.2,
+    })
+}
+
+/// The default, or any.
+fn choices() -> impl Strategy<Value = Choices> {
+    let values: Vec<_> = CHOICES.iter().map(|choice| prop::sample::select(choice.tried)).collect();
+    let any = values.prop_map(|values| {
+        let mut choices = Choices::default();
+        for (choice, value) in CHOICES.iter().zip(values) {
+            choices.set(choice.key, value.into()).unwrap();
+        }
+        choices
+    });
+    prop_oneof![Just(Choices::default()), any]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..9,
+                                 choices in choices(), chunks in 2usize..6, seed: u64) {
+        let checked = match variant {
+            4..7 => chunked(&layer, chunks),
+            7.. => sums(&layer, chunks),
+            plain => [moe_ffn, gated, prepared, once][plain](&layer),
+        };
+        let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
+        let valid = validate(&checked, schedule);
+        let words = |found: Vec<crate::validate::Violation>| found.iter().map(|f| f.text(&checked)).collect::<Vec<_>>();
+        let valid = valid.map_err(words).unwrap();
+        let seed = seed >> 8;
+        prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
+    }
+
+    /// What validation lets pass runs, even when it is not what the scheduler made.
+    #[test]
+    fn what_validation_lets_pass_runs(swaps in prop::collection::vec((0usize..3, any::<usize>(), any::<usize>()), 1..3),
+                                      seed in 0u64..1 << 40) {
+        let checked = moe_ffn(&Layer::TINY);
+        let mut schedule = schedule(&checked, CORES);
+        for order in &mut schedule.orders {
+            for &(role, a, b) in &swaps {
+                let queue = &mut order.queues[hpmoe_language::ids::PartId::new(role)];
+                let (a, b) = (a % queue.len(), b % queue.len());
+                queue.swap(a, b);
+            }
+        }
+        if let Ok(valid) = validate(&checked, schedule) {
+            prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
+        }
+    }
+}
+
+/// Enough is sent that cores serve peers alone, and tiles are walked as rows come.
+#[test]
+fn cores_that_serve_peers_alone_run() {
+    let layer = Layer { tokens: 64, experts: 4, put: 1, ..Layer::TINY };
+    for (checked, choices, alike) in [
+        (moe_ffn(&layer), "put_cores=6", false),
+        (moe_ffn(&layer), "put_cores=6 coming=2", true),
+        (moe_backward(&layer), "put_cores=6", true),
+    ] {
+        let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
+        let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
+        let valid = validate(&checked, schedule).unwrap();
+        let order = valid.schedule().orders.iter().find(|order| order.ranks == 2).unwrap();
+        assert_eq!((order.parts.len(), order.alike), (4, alike), "{choices}");
+        assert_eq!(valid.schedule().coming.iter().any(|(_, &coming)| coming), alike);
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let routing = Routing::random(&checked.graph().sizes, 2, &mut random);
+            assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
+        }
+    }
+}
+
+#[test]
+fn another_walk_makes_other_cores() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "gate's tiles as rows come, up's rank after rank", |schedule| {
+        schedule.coming[hpmoe_language::ids::PhaseId(1)] = true;
+        schedule.joins[hpmoe_language::ids::PhaseId(2)] = false;
+        for order in &mut schedule.orders {
+            order.alike = true;
+        }
+    });
+}
+
+/// Breaks the schedule in one way; both validation and some run must see it.
+fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl FnOnce(&mut Schedule)) {
+    let mut broken = whole.clone();
+    break_it(&mut broken);
+    assert!(validate(checked, broken.clone()).is_err(), "validation does not see: {what}");
+    assert!(runs(checked, &broken, 0..200).is_err(), "no run sees: {what}");
+}
+
+#[test]
+fn every_wait_is_needed() {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, waits) in whole.waits.iter() {
+            for wait in 0..waits.len() {
+                caught(&checked, &whole, &format!("no wait {wait} of phase {}", phase.0), |schedule| {
+                    schedule.waits[phase].remove(wait);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn every_signal_is_needed() {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, signals) in whole.signals.iter() {
+            for signal in 0..signals.len() {
+                caught(&checked, &whole, &format!("no signal {signal} of phase {}", phase.0), |schedule| {
+                    schedule.signals[phase].remove(signal);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn every_need_is_exact() {
+    for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
+        let whole = schedule(&checked, CORES);
+        for (phase, waits) in whole.waits.iter() {
+            for wait in 0..waits.len() {
+                caught(&checked, &whole, &format!("more for wait {wait} of phase {}", phase.0), |schedule| {
+                    schedule.waits[phase][wait].need.per_row += 1;
+                });
+                caught(&checked, &whole, &format!("less for wait {wait} of phase {}", phase.0), |schedule| {
+                    let need = &mut schedule.waits[phase][wait].need;
+                    match need.pieces.first_mut() {
+                        Some(piece) => piece.1 -= 1,
+                        None => need.per_row -= 1,
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_sent_once_are_those_of_experts_before_as_well() {
+    let checked = once(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    let copy = hpmoe_language::ids::PhaseId(1);
+    caught(&checked, &whole, "a row tile of its own expert alone", |schedule| {
+        schedule.waits[copy][0].index = hpmoe_language::analyze::Index::RowTile;
+    });
+}
+
+#[test]
+fn a_consumer_before_its_producer_never_ends() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "down before gate", |schedule| {
+        for order in &mut schedule.orders {
+            let queue = &mut order.queues[hpmoe_language::ids::PartId(0)];
+            let down = queue.iter().position(|entry| entry.phase.0 == 4).unwrap();
+            let entry = queue.remove(down);
+            queue.insert(0, entry);
+        }
+    });
+}
+
+#[test]
+fn two_phases_in_another_order_speak_for_nobody() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "up before gate", |schedule| {
+        for order in &mut schedule.orders {
+            for entry in &mut order.queues[hpmoe_language::ids::PartId(0)] {
+                entry.phase.0 = [0, 2, 1, 3, 4][entry.phase.0 as usize];
+            }
+        }
+    });
+}
+
+#[test]
+fn another_band_makes_other_cores() {
+    let layer = Layer { inter: 64, ..Layer::TINY };
+    let checked = moe_ffn(&layer);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "gate's tiles on other cores than up's", |schedule| {
+        schedule.band_of[hpmoe_language::ids::PhaseId(1)] = 1;
+        schedule.joins[hpmoe_language::ids::PhaseId(2)] = false;
+    });
+}
+
+#[test]
+fn an_entry_left_out_is_seen() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "no last sum", |schedule| {
+        for order in &mut schedule.orders {
+            order.queues[hpmoe_language::ids::PartId(2)].pop();
+        }
+    });
+}
+
+/// Without a wait for a rank's word some routing and order writes rows of a chunk over those of another.
+#[test]
+fn memory_taken_early_is_seen() {
+    let whole = chunked(&Layer::TINY, 4);
+    let waits: Vec<_> =
+        whole.reuse().unwrap().waits.ids().filter(|&phase| whole.reuse().unwrap().waits[phase].is_some()).collect();
+    for phase in waits {
+        let mut checked = whole.clone();
+        checked.reuse_mut().as_mut().unwrap().waits[phase] = None;
+        let schedule = schedule(&whole, CORES);
+        assert_eq!(runs(&whole, &schedule, 0..40), Ok(()));
+        assert!(matches!(runs(&checked, &schedule, 0..400), Err(Failure::TooEarly(_))), "phase {}", phase.index());
+    }
+}
+
+#[test]
+fn chunks_that_add_in_another_order_are_seen() {
+    let checked = sums(&Layer::TINY, 3);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "the second chunk's gradient before the first's", |schedule| {
+        for order in &mut schedule.orders {
+            let experts = checked.graph().sizes.experts as u32 / order.ranks;
+            for entry in &mut order.queues[hpmoe_language::ids::PartId(0)] {
+                let chunk = [1, 0, 2][(entry.expert / experts) as usize];
+                entry.expert = chunk * experts + entry.expert % experts;
+            }
+        }
+    });
+}

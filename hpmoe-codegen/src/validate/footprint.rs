@@ -1,0 +1,134 @@
+//! What a rank needs in memory, as a function of the rows that it may receive.
+
+use crate::schedule::{Schedule, walks};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{Extent, Memory, TaskGraph, Tensor};
+use hpmoe_language::ids::CounterId;
+use hpmoe_language::units::Bytes;
+use std::collections::BTreeSet;
+
+/// Counters lie this far apart.
+const LINE: u64 = 512;
+/// One set for this launch, one for the next.
+const COUNTER_SETS: u64 = 2;
+/// One descriptor.
+const DESCRIPTOR: u64 = 64;
+
+/// Memory of one rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Footprint {
+    /// Rows that the rank may receive of each chunk.
+    pub rows: u64,
+    /// Counters of one set.
+    pub counters: u64,
+    /// Both sets of counters.
+    pub counter_bytes: Bytes,
+    /// Tensors in the rank's workspace.
+    pub workspace: Bytes,
+    /// Tensors in the symmetric heap.
+    pub symmetric: Bytes,
+    /// Entries of all queues; the cores of a role share theirs.
+    pub descriptors: u64,
+    /// The descriptors.
+    pub descriptor_bytes: Bytes,
+}
+
+/// What a rank of a group of `ranks` needs when it may receive `rows` rows. Arrays of counters that the schedule does not
+/// use take no room.
+#[must_use]
+pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
+    let graph = checked.graph();
+    let local = graph.sizes.local_experts(ranks as usize) as u64;
+    let arrays = used(schedule).into_iter().map(|id| {
+        let grid = checked.counters()[id].grid;
+        grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
+    });
+    let counters = arrays.sum();
+    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
+    let descriptors = order
+        .map_or(0, |order| order.queues.iter().map(|(_, queue)| walks(queue, &schedule.joins).count() as u64).sum());
+    Footprint {
+        rows,
+        counters,
+        counter_bytes: Bytes(LINE) * COUNTER_SETS * counters,
+        workspace: tensors(graph, Memory::Workspace, ranks, rows),
+        symmetric: tensors(graph, Memory::Symmetric, ranks, rows),
+        descriptors,
+        descriptor_bytes: Bytes(DESCRIPTOR) * descriptors,
+    }
+}
+
+/// Most rows that a rank can receive of a chunk: every token of the group sent to as many experts of one rank as it may.
+#[must_use]
+pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
+    let sizes = &graph.sizes;
+    let local = sizes.experts / ranks as usize;
+    u64::from(ranks) * sizes.chunk_tokens() as u64 * sizes.top_k.min(local) as u64
+}
+
+fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
+    schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter).collect()
+}
+
+fn tensors(graph: &TaskGraph, memory: Memory, ranks: u32, rows: u64) -> Bytes {
+    let here = graph.tensors.iter().filter(|(_, tensor)| tensor.memory == memory);
+    here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
+}
+
+fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
+    let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
+    let rows = match tensor.extent {
+        Extent::Token => tokens * buffers,
+        Extent::Slot => tokens * graph.sizes.top_k as u64 * buffers,
+        Extent::Received => received * buffers,
+        // No token comes twice, and none that no row is received for.
+        Extent::Once => received.min(u64::from(ranks) * tokens) * buffers,
+        // Chunks have none of their own.
+        Extent::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
+        Extent::Matrix { rows } => u64::from(rows),
+    };
+    (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn};
+
+    #[test]
+    fn deepseek_on_eight_ranks() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let balanced = footprint(&checked, &schedule, 8, 4096 * 8);
+        // out: 7168, g, u and h: 2048 columns of bf16.
+        assert_eq!(balanced.workspace, Bytes((7168 + 3 * 2048) * 2 * 32_768));
+        // recv and back: 7168 columns; (token, k): 4 bytes.
+        assert_eq!(balanced.symmetric, Bytes((2 * 7168 * 2 + 4) * 32_768));
+        // Of 264 row tiles: recv, h and out once, u for each of 8 columns; 256 token blocks.
+        assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
+        assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
+        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (153, Bytes(153 * 64)));
+        assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
+        assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
+    }
+
+    #[test]
+    fn chunks_have_memory_for_two_of_them() {
+        let of = |chunks: usize| {
+            let checked = chunked(&Layer::DEEPSEEK, chunks);
+            let rows = lossless_rows(checked.graph(), 8);
+            (rows, footprint(&checked, &schedule(&checked, Cores::ASCEND_A3), 8, rows))
+        };
+        let (rows, four) = of(4);
+        assert_eq!(rows, 8 * 1024 * 8);
+        // As above, and one row of 7168 columns for each token.
+        assert_eq!(four.workspace, Bytes((7168 + 3 * 2048) * 2 * 2 * rows + 7168 * 2 * 2 * 1024));
+        assert_eq!(four.symmetric, Bytes(2 * (7168 * 2 + 4) * rows + 7168 * 2 * 2 * 1024 * 8));
+        let (_, whole) = of(1);
+        let all = |it: &Footprint| it.workspace + it.symmetric;
+        assert_eq!(all(&of(2).1), all(&whole));
+        assert_eq!(all(&four) + all(&four), all(&whole));
+        assert_eq!(all(&of(8).1) + all(&of(8).1), all(&four));
+    }
+}

@@ -1,0 +1,63 @@
+//! Phases that are walked together.
+
+use super::Violation;
+use super::same_core::same_map;
+use crate::schedule::{Entry, Schedule};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::ids::{Id, PhaseId};
+
+/// A phase that joins the one before it has the same tiles on the same cores, and its entry of each group follows that of the
+/// phase before.
+pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let graph = checked.graph();
+    for (second, _) in schedule.joins.iter().filter(|(_, joins)| **joins) {
+        let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else {
+            found.push(Violation::Joins { phase: second });
+            continue;
+        };
+        let alike = same_map(graph, schedule, (first, &graph.phases[first]), (second, &graph.phases[second]));
+        let follows = |queue: &Vec<Entry>| {
+            (0..queue.len())
+                .filter(|&place| queue[place].phase == second)
+                .all(|place| place > 0 && queue[place - 1] == Entry { phase: first, ..queue[place] })
+        };
+        let mut queues = schedule.orders.iter().flat_map(|order| order.queues.iter());
+        if !alike || !queues.all(|(_, queue)| follows(queue)) {
+            found.push(Violation::Joins { phase: second });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::PartId;
+
+    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        joins(&checked, &schedule, &mut found);
+        found
+    }
+
+    #[test]
+    fn a_right_schedule_passes() {
+        assert_eq!(broken(|_| ()), []);
+    }
+
+    #[test]
+    fn other_tiles_and_other_places_are_found() {
+        assert_eq!(broken(|schedule| schedule.joins[PhaseId(4)] = true), [Violation::Joins { phase: PhaseId(4) }]);
+        assert_eq!(broken(|schedule| schedule.joins[PhaseId(0)] = true), [Violation::Joins { phase: PhaseId(0) }]);
+        let found = broken(|schedule| {
+            let queue = &mut schedule.orders[0].queues[PartId(0)];
+            let up = queue.iter().position(|entry| entry.phase == PhaseId(2)).unwrap();
+            queue.swap(up, up + 1);
+        });
+        assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+    }
+}

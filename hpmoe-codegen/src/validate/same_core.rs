@@ -1,0 +1,57 @@
+//! Which phases share their tiles among cores alike.
+
+use crate::schedule::{Entry, Schedule};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{Phase, TaskGraph};
+use hpmoe_language::ids::{PartId, PhaseId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Pairs of phases of which the same core makes the same tile, first of one and then of the other.
+pub(super) struct SameCore {
+    /// By pair: whether every queue has the first phase's entry of each group before the second's.
+    pairs: BTreeMap<(PhaseId, PhaseId), bool>,
+}
+
+impl SameCore {
+    pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
+        let graph = checked.graph();
+        let mut pairs = BTreeMap::new();
+        for (first, a) in graph.phases.iter() {
+            for (second, b) in graph.phases.iter() {
+                if first != second && same_map(graph, schedule, (first, a), (second, b)) {
+                    pairs.insert((first, second), true);
+                }
+            }
+        }
+        for order in &schedule.orders {
+            let queues = order.queues.iter();
+            let of_queue = |(part, queue): (PartId, &Vec<Entry>)| {
+                queue.iter().enumerate().map(move |(place, &entry)| (entry, (part, place))).collect::<Vec<_>>()
+            };
+            let places: HashMap<Entry, (PartId, usize)> = queues.flat_map(of_queue).collect();
+            for ((first, second), always) in &mut pairs {
+                let of_first = places.iter().filter(|(entry, _)| entry.phase == *first);
+                for (&entry, place) in of_first {
+                    let other = places.get(&Entry { phase: *second, ..entry });
+                    *always &= other.is_some_and(|other| place.0 == other.0 && place.1 < other.1);
+                }
+            }
+        }
+        Self { pairs }
+    }
+
+    /// Whether a core that makes a tile of `second` has made the same tile of `first` before.
+    pub(super) fn before(&self, first: PhaseId, second: PhaseId) -> bool {
+        self.pairs.get(&(first, second)).copied().unwrap_or(false)
+    }
+}
+
+/// Tile t of one group goes to the same core in both, and is the same item and column.
+pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (PhaseId, &Phase)) -> bool {
+    graph.spaces[a.1.space] == graph.spaces[b.1.space]
+        && a.1.ranges == b.1.ranges
+        && schedule.role_of[a.0] == schedule.role_of[b.0]
+        && schedule.band_of[a.0] == schedule.band_of[b.0]
+        && schedule.coming[a.0] == schedule.coming[b.0]
+        && schedule.starts[a.0] == schedule.starts[b.0]
+}

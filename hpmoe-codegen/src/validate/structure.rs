@@ -1,0 +1,192 @@
+//! Every entry exactly once, on cores that can run it.
+
+use super::Violation;
+use crate::schedule::{Entry, MAX_RANKS, Order, Role, Schedule, Unit};
+use hpmoe_kernels::op::Core;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::ids::PhaseId;
+
+/// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
+/// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
+pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let graph = checked.graph();
+    roles(schedule, found);
+    tables(graph, schedule, found);
+    if !found.is_empty() {
+        return;
+    }
+    phases(graph, schedule, found);
+    orders(graph, schedule, found);
+}
+
+fn roles(schedule: &Schedule, found: &mut Vec<Violation>) {
+    each_core_once(schedule, &schedule.roles.iter().map(|(_, role)| role).collect::<Vec<_>>(), found);
+    for order in &schedule.orders {
+        each_core_once(schedule, &order.parts.iter().map(|(_, part)| part).collect::<Vec<_>>(), found);
+    }
+}
+
+fn each_core_once(schedule: &Schedule, sets: &[&Role], found: &mut Vec<Violation>) {
+    for (unit, cores) in [(Unit::Aic, schedule.aic), (Unit::Aiv, schedule.aiv)] {
+        let of_unit = sets.iter().filter(|set| set.unit == unit);
+        let mut ranges: Vec<(u32, u32)> = of_unit.map(|set| (set.first, set.count)).collect();
+        ranges.sort_unstable();
+        let end = ranges
+            .iter()
+            .try_fold(0, |end, &(first, count)| (first == end && count > 0).then(|| end.saturating_add(count)));
+        if end != Some(cores) {
+            found.push(Violation::Roles { unit, cores });
+        }
+    }
+}
+
+fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let phases = graph.phases.len();
+    let tables = [
+        ("role_of", schedule.role_of.len()),
+        ("band_of", schedule.band_of.len()),
+        ("coming", schedule.coming.len()),
+        ("starts", schedule.starts.len()),
+        ("joins", schedule.joins.len()),
+        ("waits", schedule.waits.len()),
+        ("signals", schedule.signals.len()),
+    ];
+    let wrong = tables.into_iter().filter(|&(_, rows)| rows != phases);
+    found.extend(wrong.map(|(what, _)| Violation::Table { what }));
+    let known = |role: &hpmoe_language::ids::RoleId| (role.0 as usize) < schedule.roles.len();
+    if !schedule.role_of.iter().all(|(_, role)| known(role)) {
+        found.push(Violation::Table { what: "role_of" });
+    }
+    if schedule.orders.iter().any(|order| order.queues.len() != order.parts.len()) {
+        found.push(Violation::Table { what: "queues" });
+    }
+}
+
+fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    for (phase, call) in graph.phases.iter() {
+        let role = schedule.role_of[phase];
+        let wanted = match graph.tasks[call.task].core {
+            Core::Cube => Unit::Aic,
+            Core::Vector | Core::Comm => Unit::Aiv,
+        };
+        if schedule.roles[role].unit != wanted {
+            found.push(Violation::WrongUnit { phase, role });
+        }
+        if schedule.band_of[phase] == 0 {
+            found.push(Violation::Band { phase });
+        }
+    }
+}
+
+fn orders(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let numbers = schedule.orders.iter().map(|order| order.ranks);
+    let wanted = (1..=MAX_RANKS).filter(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize));
+    if !numbers.clone().eq(wanted) {
+        found.push(Violation::Orders { found: numbers.collect() });
+        return;
+    }
+    for order in &schedule.orders {
+        each_once(graph, schedule, order, found);
+    }
+}
+
+fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut Vec<Violation>) {
+    let ranks = order.ranks;
+    let shapes: Vec<(u32, u32)> = graph.phases.ids().map(|phase| shape(graph, phase, ranks)).collect();
+    let mut seen: Vec<Vec<bool>> =
+        shapes.iter().map(|&(experts, peers)| vec![false; (experts * peers) as usize]).collect();
+    for (part, queue) in order.queues.iter() {
+        for &entry in queue {
+            let Entry { phase, expert, peer_offset } = entry;
+            let at = phase.0 as usize;
+            let belongs = shapes.get(at).is_some_and(|&(experts, peers)| expert < experts && peer_offset < peers);
+            if !belongs || !within(&order.parts[part], &schedule.roles[schedule.role_of[phase]]) {
+                found.push(Violation::Misplaced { ranks, part, entry });
+            } else if std::mem::replace(&mut seen[at][(expert * shapes[at].1 + peer_offset) as usize], true) {
+                found.push(Violation::Twice { ranks, entry });
+            }
+        }
+    }
+    for phase in graph.phases.ids() {
+        let at = phase.0 as usize;
+        for (group, _) in (0..).zip(&seen[at]).filter(|(_, seen)| !**seen) {
+            let peers = shapes[at].1;
+            let entry = Entry { phase, expert: group / peers, peer_offset: group % peers };
+            found.push(Violation::Missing { ranks, entry });
+        }
+    }
+}
+
+/// Whether all cores of a part are of a role.
+fn within(part: &Role, role: &Role) -> bool {
+    let end = |cores: &Role| cores.first.saturating_add(cores.count);
+    part.unit == role.unit && part.first >= role.first && end(part) <= end(role)
+}
+
+/// Experts and peers that the entries of a phase count.
+fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
+    let experts = graph.sizes.local_experts(ranks as usize) as u32;
+    match graph.spaces[graph.phases[phase].space].kind {
+        SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (experts, 1),
+        SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (experts, ranks),
+        SpaceKind::Blocks | SpaceKind::Chunks => (graph.sizes.chunks as u32, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::{Id, PartId, RoleId};
+
+    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        structure(&checked, &schedule, &mut found);
+        found
+    }
+
+    #[test]
+    fn a_right_schedule_passes() {
+        assert_eq!(broken(|_| ()), []);
+    }
+
+    #[test]
+    fn a_core_in_no_role_is_found() {
+        let found = broken(|schedule| schedule.roles[RoleId(2)].count -= 1);
+        assert_eq!(found, [Violation::Roles { unit: Unit::Aiv, cores: 48 }]);
+    }
+
+    #[test]
+    fn a_matrix_phase_on_vector_cores_is_found() {
+        let found = broken(|schedule| schedule.role_of[PhaseId(1)] = RoleId(2));
+        assert!(found.contains(&Violation::WrongUnit { phase: PhaseId(1), role: RoleId(2) }));
+    }
+
+    #[test]
+    fn an_entry_missing_or_twice_or_elsewhere_is_found() {
+        let entry = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
+        let communication = PartId::new(1);
+        let found = broken(|schedule| {
+            schedule.orders[0].queues[communication].remove(0);
+        });
+        assert_eq!(found, [Violation::Missing { ranks: 1, entry }]);
+        let found = broken(|schedule| schedule.orders[0].queues[communication].push(entry));
+        assert_eq!(found, [Violation::Twice { ranks: 1, entry }]);
+        let stray = Entry { expert: 99, ..entry };
+        let found = broken(|schedule| schedule.orders[0].queues[communication].push(stray));
+        assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
+    }
+
+    #[test]
+    fn a_band_of_nothing_and_a_missing_order_are_found() {
+        let found = broken(|schedule| schedule.band_of[PhaseId(4)] = 0);
+        assert_eq!(found, [Violation::Band { phase: PhaseId(4) }]);
+        let found = broken(|schedule| drop(schedule.orders.pop()));
+        assert_eq!(found, [Violation::Orders { found: vec![1, 2, 4, 8] }]);
+    }
+}

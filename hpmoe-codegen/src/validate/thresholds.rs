@@ -1,0 +1,252 @@
+//! Counters reach what is waited for, exactly, whatever the number of rows.
+
+use super::Violation;
+use crate::schedule::Schedule;
+use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal};
+use hpmoe_language::graph::{Extent, SpaceKind};
+use hpmoe_language::ids::{CounterId, PhaseId};
+use std::collections::BTreeMap;
+
+/// What all phases add to a counter is what each wait for it needs, as functions of the counter's rows; and what is
+/// signalled is awaited, so that nothing arrives after a launch has ended.
+pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+    let mut added: BTreeMap<CounterId, Option<Sum>> = BTreeMap::new();
+    for (phase, signals) in schedule.signals.iter() {
+        for signal in signals {
+            let sum = added.entry(signal.counter).or_insert_with(|| Some(Sum::default()));
+            match contribution(checked, phase, signal) {
+                Some(part) => {
+                    if let Some(sum) = sum {
+                        sum.add(&part);
+                    }
+                }
+                None => {
+                    *sum = None;
+                    found.push(Violation::Inexact { phase, counter: signal.counter });
+                }
+            }
+            let mut waits = schedule.waits.iter().flat_map(|(_, waits)| waits);
+            if !waits.any(|wait| wait.counter == signal.counter) {
+                found.push(Violation::Unawaited { phase, counter: signal.counter });
+            }
+        }
+    }
+    for (phase, waits) in schedule.waits.iter() {
+        for wait in waits {
+            let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default())) else {
+                continue;
+            };
+            let most = most_rows(checked, wait.counter);
+            if added.clamped(most) != Sum::of(&wait.need).clamped(most) {
+                let (counter, need) = (wait.counter, wait.need.clone());
+                found.push(Violation::Threshold { phase, counter, need, added: added.need() });
+            }
+        }
+    }
+}
+
+/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉` with each height once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Sum {
+    fixed: u64,
+    per_row: u64,
+    pieces: BTreeMap<u32, u64>,
+}
+
+impl Sum {
+    fn rows(per_row: u64) -> Self {
+        Self { per_row, ..Self::default() }
+    }
+
+    fn fixed(count: u64) -> Self {
+        Self { fixed: count, ..Self::default() }
+    }
+
+    fn pieces(height: u32, count: u64) -> Self {
+        Self { pieces: BTreeMap::from([(height, count)]), ..Self::default() }
+    }
+
+    fn of(need: &Need) -> Self {
+        let mut sum = Self { fixed: need.fixed.into(), ..Self::rows(need.per_row.into()) };
+        for &(height, count) in &need.pieces {
+            sum.add(&Self::pieces(height, count.into()));
+        }
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.fixed += other.fixed;
+        self.per_row += other.per_row;
+        for (&height, count) in &other.pieces {
+            *self.pieces.entry(height).or_default() += count;
+        }
+    }
+
+    /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
+    /// rows.
+    fn clamped(&self, most: Option<u32>) -> Self {
+        let mut clamped = Self { fixed: self.fixed, ..Self::rows(self.per_row) };
+        for (&height, &count) in self.pieces.iter().filter(|(_, count)| **count > 0) {
+            match height.min(most.unwrap_or(height)) {
+                1 => clamped.per_row += count,
+                height => *clamped.pieces.entry(height).or_default() += count,
+            }
+        }
+        clamped
+    }
+
+    fn need(&self) -> Need {
+        let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let pieces = self.pieces.iter().map(|(&height, &count)| (height, short(count)));
+        Need { fixed: short(self.fixed), per_row: short(self.per_row), pieces: pieces.collect() }
+    }
+}
+
+/// What all tiles of a phase together add to a counter, or nothing where that depends on more than its rows.
+fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Option<Sum> {
+    let graph = checked.graph();
+    let space = graph.spaces[graph.phases[phase].space];
+    // Tiles of one item that add to the same counter.
+    let tiles = match signal.index {
+        Index::Tile => 1,
+        _ => u64::from(graph.phases[phase].columns()),
+    };
+    let top_k = graph.sizes.top_k as u64;
+    let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals);
+    match (signal.amount, signal.index) {
+        // How routed rows are cut into pieces is up to the routing.
+        (Amount::One, _) if pieces => None,
+        // Of all experts of a rank, each has its own; pieces are those of each expert's rows.
+        (Amount::One, Index::Rank) if space.kind == SpaceKind::Experts => None,
+        (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
+        (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
+        (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
+        (Amount::Rows, Index::PieceBlocks) => Some(Sum::rows(tiles * top_k)),
+        (_, Index::OnceTiles) => None,
+        (Amount::Rows, Index::Rank) => {
+            let touches = match space.kind {
+                SpaceKind::RowTiles | SpaceKind::Experts => Rows::Received,
+                SpaceKind::Arrivals if !signal.remote => Rows::Received,
+                SpaceKind::Sends if signal.remote => Rows::Received,
+                SpaceKind::Arrivals | SpaceKind::Sends => Rows::Slots,
+                SpaceKind::SendsOnce | SpaceKind::OnceTiles => return None,
+                SpaceKind::Blocks | SpaceKind::Chunks => Rows::Tokens,
+            };
+            match (touches, rank_rows(checked, signal.counter)) {
+                (Rows::Received, Rows::Received) | (Rows::Tokens, Rows::Tokens) => Some(Sum::rows(tiles)),
+                (Rows::Slots, Rows::Tokens) => Some(Sum::rows(tiles * top_k)),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// What tiles touch, over a whole rank.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    Received,
+    Tokens,
+    /// `TOP_K` for each token.
+    Slots,
+    /// One for each token received.
+    Once,
+}
+
+/// The rows that a rank's only counter stands for.
+fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
+    match checked.graph().tensors[checked.counters()[counter].tensor].extent {
+        Extent::Received | Extent::Expert { .. } => Rows::Received,
+        Extent::Token | Extent::Slot | Extent::Matrix { .. } => Rows::Tokens,
+        Extent::Once => Rows::Once,
+    }
+}
+
+/// Most rows that one counter stands for, where that is known.
+fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<u32> {
+    match checked.counters()[counter].grid {
+        Grid::RowTiles { space, .. } => Some(checked.graph().spaces[space].height),
+        Grid::Blocks { height } => Some(height),
+        Grid::Experts | Grid::Rank => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, gated, moe_ffn};
+    use proptest::prelude::*;
+
+    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        break_it(&mut schedule);
+        let mut found = Vec::new();
+        thresholds(&checked, &schedule, &mut found);
+        found
+    }
+
+    #[test]
+    fn a_right_schedule_passes() {
+        assert_eq!(broken(|_| ()), []);
+        let checked = gated(&Layer::DEEPSEEK);
+        let mut found = Vec::new();
+        thresholds(&checked, &schedule(&checked, Cores::ASCEND_A3), &mut found);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn every_changed_need_is_found() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        for (phase, waits) in whole.waits.iter() {
+            for wait in 0..waits.len() {
+                let found = broken(|schedule| schedule.waits[phase][wait].need.per_row += 1);
+                assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
+                let found = broken(|schedule| schedule.waits[phase][wait].need.pieces.push((8, 1)));
+                assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_signal_that_nobody_awaits_is_found() {
+        let combine = PhaseId(6);
+        let found = broken(|schedule| schedule.waits[combine].clear());
+        assert!(matches!(found[..], [Violation::Unawaited { phase: PhaseId(5), .. }]), "{found:?}");
+    }
+
+    #[test]
+    fn a_second_signal_to_a_counter_changes_its_sum() {
+        let (gate, up) = (PhaseId(1), PhaseId(2));
+        let found = broken(|schedule| schedule.signals[gate] = schedule.signals[up].clone());
+        assert!(matches!(found[..], [Violation::Threshold { phase: PhaseId(3), .. }]), "{found:?}");
+    }
+
+    proptest! {
+        /// Tiles counted one by one add what the sum says.
+        #[test]
+        fn sums_are_what_tiles_add(full in 0u64..3, over in 0u64..3, height in 1u32..70, columns in 1u64..9) {
+            let rows = (full * u64::from(height) + over).saturating_sub(1);
+            let (mut ones, mut all) = (0, 0);
+            let mut first = 0;
+            while first < rows {
+                let item = u64::from(height).min(rows - first);
+                ones += columns;
+                all += item * columns;
+                first += item;
+            }
+            prop_assert_eq!(Sum::pieces(height, columns).need().at(rows), ones);
+            prop_assert_eq!(Sum::rows(columns).need().at(rows), all);
+        }
+
+        /// Clamping changes no value that can occur.
+        #[test]
+        fn clamped_sums_agree(most in 1u32..40, rows in 0u64..40, heights in prop::collection::vec(1u32..80, 0..4)) {
+            let pieces = heights.into_iter().map(|height| (height, 3)).collect();
+            let need = Need { per_row: 2, pieces, ..Need::default() };
+            let rows = rows.min(most.into());
+            prop_assert_eq!(Sum::of(&need).clamped(Some(most)).need().at(rows), need.at(rows));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What can be wrong with a schedule, as data.
+
+use crate::schedule::{Entry, Unit};
+use hpmoe_language::analyze::Need;
+use hpmoe_language::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
+
+/// One broken promise. [`Violation::text`] puts it into words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// The roles of one kind of cores don't have each core once.
+    Roles {
+        /// The kind.
+        unit: Unit,
+        /// How many cores of it there are.
+        cores: u32,
+    },
+    /// A table has not one row for each phase.
+    Table {
+        /// Which table.
+        what: &'static str,
+    },
+    /// A phase is given to cores that can't run it.
+    WrongUnit {
+        /// The phase.
+        phase: PhaseId,
+        /// Its role.
+        role: RoleId,
+    },
+    /// A band without rows.
+    Band {
+        /// The phase.
+        phase: PhaseId,
+    },
+    /// A phase is walked together with the one before it, but has other tiles or other places in queues.
+    Joins {
+        /// The phase.
+        phase: PhaseId,
+    },
+    /// There is not one order for each number of ranks that divides the experts.
+    Orders {
+        /// The numbers found.
+        found: Vec<u32>,
+    },
+    /// An entry is in no queue.
+    Missing {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The entry.
+        entry: Entry,
+    },
+    /// An entry is in the queues twice.
+    Twice {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The entry.
+        entry: Entry,
+    },
+    /// An entry of no group, or in the queue of cores that are not of its phase's role.
+    Misplaced {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The part in whose queue it is.
+        part: PartId,
+        /// The entry.
+        entry: Entry,
+    },
+    /// A signal or a wait that a tile of the phase can't make.
+    Form {
+        /// The phase.
+        phase: PhaseId,
+        /// The counter.
+        counter: CounterId,
+    },
+    /// Nothing makes sure that a phase finds what it depends on.
+    Uncovered {
+        /// Number of the dependency in the checked graph.
+        dependency: usize,
+    },
+    /// Entries that wait for one another in a circle.
+    Cycle {
+        /// Ranks of the order.
+        ranks: u32,
+        /// Rank and entry, each before the next and the last before the first. Where the group is large, rank 0 stands
+        /// for all.
+        entries: Vec<(u32, Entry)>,
+    },
+    /// A wait that is not for exactly what is added.
+    Threshold {
+        /// The phase that waits.
+        phase: PhaseId,
+        /// The counter.
+        counter: CounterId,
+        /// What it waits for.
+        need: Need,
+        /// What the phases that signal add.
+        added: Need,
+    },
+    /// What a phase adds to a counter depends on more than the counter's rows.
+    Inexact {
+        /// The phase that signals.
+        phase: PhaseId,
+        /// The counter.
+        counter: CounterId,
+    },
+    /// Nobody waits for a signal, which may then arrive in the next launch.
+    Unawaited {
+        /// The phase that signals.
+        phase: PhaseId,
+        /// The counter.
+        counter: CounterId,
+    },
+    /// Chunks take memory in turn, and nobody tells when it is free.
+    NoWord,
+    /// Words that tell of chunks, one after the other, have no queue where they are in order.
+    WordsOutOfOrder {
+        /// Ranks of the order.
+        ranks: u32,
+    },
+    /// Rows of a chunk may still be in use when their memory is said to be free.
+    FreedEarly {
+        /// The phase that uses them.
+        phase: PhaseId,
+        /// Their tensor.
+        tensor: TensorId,
+    },
+    /// Rows of a chunk may be written while those of another one lie there.
+    WrittenEarly {
+        /// The phase that writes.
+        phase: PhaseId,
+        /// Their tensor.
+        tensor: TensorId,
+    },
+    /// What chunks add to the same sums, one after the other, has no queue where it is in order.
+    SumsOutOfOrder {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The phase that adds.
+        phase: PhaseId,
+    },
+    /// A number that doesn't fit its field, or memory that a rank doesn't have.
+    TooLarge {
+        /// Ranks of the order.
+        ranks: u32,
+        /// What it is.
+        what: &'static str,
+        /// How much there would be.
+        value: u64,
+        /// Most that fits.
+        limit: u64,
+    },
+}

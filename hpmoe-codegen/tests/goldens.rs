@@ -1,0 +1,99 @@
+//! What becomes of four small kernels, byte for byte: one golden per arrow of the pipeline. A change of them is a change of
+//! what users see; read it before renewing them by
+//! `INSTA_UPDATE=always cargo test -p hpmoe-codegen --test goldens`.
+
+use hpmoe_codegen::compile::back;
+use hpmoe_codegen::program::Program;
+use hpmoe_codegen::schedule::Choices;
+use hpmoe_codegen::target::Target;
+use hpmoe_language::artifacts::Artifact;
+use hpmoe_language::fingerprint::Fingerprint;
+use hpmoe_language::front::{front, modules};
+use hpmoe_language::syntax::Overrides;
+
+/// Name, file as the user names it, and source.
+const KERNELS: [(&str, &str, &str); 4] = [
+    ("ffn", "kernels/ffn.rs", include_str!("../../ui-tests/kernels/ffn.rs")),
+    ("echo", "kernels/echo.rs", include_str!("../../ui-tests/kernels/echo.rs")),
+    ("coarse", "kernels/coarse.rs", include_str!("../../ui-tests/kernels/coarse.rs")),
+    ("once", "kernels/once.rs", include_str!("../../ui-tests/kernels/once.rs")),
+];
+
+fn program(name: &str, file: &str, source: &str) -> Program {
+    let module = modules(source).unwrap().remove(0);
+    let front = front(&module, &Overrides::new()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let artifact = Artifact::new("goldens", name, "forward", Fingerprint::default());
+    back(&front.flows[0], (&Target::ascend_a3(), &Choices::default()), file, &artifact, "0").unwrap()
+}
+
+fn text(program: &Program, ending: &str) -> String {
+    let file = program.files.iter().find(|file| file.name.ends_with(ending)).expect("a program has this file");
+    String::from_utf8(file.bytes.clone()).expect("it is a text")
+}
+
+fn check(ending: &str) {
+    println!(
+        "a golden that should change is renewed by\n  INSTA_UPDATE=always cargo test -p hpmoe-codegen --test goldens"
+    );
+    for (name, file, source) in KERNELS {
+        let text = text(&program(name, file, source), ending);
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("goldens");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!(format!("{name}.{ending}"), text));
+    }
+}
+
+#[test]
+fn graphs() {
+    check("graph.txt");
+}
+
+#[test]
+fn flowcharts() {
+    check("graph.mmd");
+}
+
+#[test]
+fn schedules() {
+    check("schedule.txt");
+}
+
+#[test]
+fn numbers() {
+    check("2.summary.txt");
+}
+
+#[test]
+fn ascendc() {
+    check("cpp");
+}
+
+#[test]
+fn the_same_source_gives_the_same_bytes() {
+    for (name, file, source) in KERNELS {
+        let (first, second) = (program(name, file, source), program(name, file, source));
+        for (a, b) in first.files.iter().zip(&second.files) {
+            assert!(a.name == b.name && a.bytes == b.bytes, "{} differs from run to run", a.name);
+        }
+    }
+}
+
+#[test]
+fn the_ascendc_compiles_without_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, file, source) in KERNELS {
+        let path = folder.path().join(format!("{name}.cpp"));
+        std::fs::write(&path, text(&program(name, file, source), "cpp")).unwrap();
+        let mut build = cc::Build::new();
+        build.cpp(true).std("c++17").opt_level(0).host(TARGET).target(TARGET).out_dir(folder.path());
+        build.include(hpmoe_kernels::INCLUDE_DIR).include(hpmoe_kernels::HOST_DIR);
+        let mut command = build.get_compiler().to_command();
+        let output = command.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+const TARGET: &str =
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };

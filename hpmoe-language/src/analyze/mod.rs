@@ -1,0 +1,91 @@
+//! From a task graph to a checked one: hazards, readiness, on-chip plans.
+
+mod dependencies;
+mod hazards;
+mod paths;
+mod readiness;
+mod reuse;
+
+pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+pub use reuse::{Reuse, Whose};
+
+use crate::finding::{Errors, Finding};
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, CounterId, TaskId};
+use crate::plan::{Plan, plan};
+
+/// A task graph whose every access is ordered. Only `analyze` makes one.
+#[derive(Clone, Debug)]
+pub struct CheckedGraph {
+    graph: TaskGraph,
+    counters: Arena<CounterId, Counter>,
+    dependencies: Vec<Dependency>,
+    reuse: Option<Reuse>,
+    plans: Arena<TaskId, Plan>,
+}
+
+impl CheckedGraph {
+    /// For tests of later passes that need a graph no source makes.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn for_tests(graph: TaskGraph, counters: Arena<CounterId, Counter>, dependencies: Vec<Dependency>) -> Self {
+        let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
+        Self { graph, counters, dependencies, reuse: None, plans }
+    }
+    /// For tests that break it.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {
+        &mut self.reuse
+    }
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &TaskGraph {
+        &self.graph
+    }
+    /// Counter arrays that dependencies name; the schedule may use fewer.
+    #[must_use]
+    pub fn counters(&self) -> &Arena<CounterId, Counter> {
+        &self.counters
+    }
+    /// Every dependency between phases.
+    #[must_use]
+    pub fn dependencies(&self) -> &[Dependency] {
+        &self.dependencies
+    }
+    /// How chunks take memory in turn, where they do.
+    #[must_use]
+    pub fn reuse(&self) -> Option<&Reuse> {
+        self.reuse.as_ref()
+    }
+    /// How each task uses the memories of its core.
+    #[must_use]
+    pub fn plans(&self) -> &Arena<TaskId, Plan> {
+        &self.plans
+    }
+}
+
+/// Checks a graph and finds what orders its phases.
+pub fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
+    errors.within(Some(&graph.taskflow));
+    hazards::hazards(&graph, errors);
+    reuse::read(&graph, errors);
+    errors.within(None);
+    let plans = plans(&graph, errors);
+    if !errors.is_empty() {
+        return None;
+    }
+    let (mut counters, mut dependencies) = dependencies::dependencies(&mut graph);
+    let reuse = reuse::reuse(&graph, &mut counters, &mut dependencies);
+    paths::paths(&graph, &counters, &mut dependencies);
+    Some(CheckedGraph { graph, counters, dependencies, reuse, plans })
+}
+
+fn plans(graph: &TaskGraph, errors: &mut Errors) -> Arena<TaskId, Plan> {
+    let planned = graph.tasks.iter().filter_map(|(_, task)| match plan(task) {
+        Ok(plan) => Some(plan),
+        Err(overflow) => {
+            errors.push(task.span, Finding::Overflow { task: task.name.clone(), overflow });
+            None
+        }
+    });
+    planned.collect()
+}

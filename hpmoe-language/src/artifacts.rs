@@ -1,0 +1,159 @@
+//! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
+
+use crate::fingerprint::Fingerprint;
+use crate::syntax::{Constant, Overrides};
+use std::collections::BTreeMap;
+
+/// Folder below `OUT_DIR`.
+pub const FOLDER: &str = "hpmoe";
+
+/// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
+pub const ABI: u32 = 1;
+
+/// Names of everything that belongs to one taskflow of one package.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Artifact {
+    /// Symbol of the compiled kernel and name of its library.
+    pub symbol: String,
+    /// File stem below [`FOLDER`]: `{stem}.rs`, `{stem}.cpp` and so on.
+    pub stem: String,
+}
+
+impl Artifact {
+    /// Names for a taskflow; the parts may hold characters that no symbol has (`my-crate`, `r#try`, `größe`).
+    #[must_use]
+    pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
+        let plain = |name: &str| -> String {
+            let name = name.trim_start_matches("r#");
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+        };
+        let (package, kernel, taskflow) = (plain(package), plain(kernel), plain(taskflow));
+        let fingerprint = fingerprint.hex();
+        Self {
+            symbol: format!("hpmoe{ABI}_{package}_{kernel}_{taskflow}_{fingerprint}"),
+            stem: format!("{kernel}_{taskflow}_{fingerprint}"),
+        }
+    }
+
+    /// A file of this taskflow: its name below [`FOLDER`].
+    #[must_use]
+    pub fn file(&self, ending: &str) -> String {
+        format!("{}.{ending}", self.stem)
+    }
+
+    /// The same, below `OUT_DIR`, with a leading slash.
+    #[must_use]
+    pub fn below_out_dir(&self, ending: &str) -> String {
+        format!("/{FOLDER}/{}", self.file(ending))
+    }
+}
+
+/// The file that says that a module has been built, and with which constants.
+#[must_use]
+pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
+    format!("{kernel}_{}.constants", module.hex())
+}
+
+/// How a module was built.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resolved {
+    /// The source file, as named to the build script.
+    pub source: String,
+    /// Fingerprint of the target that its schedules are made for, in digits.
+    pub target: String,
+    /// Constants that were set for the build.
+    pub overrides: Overrides,
+    /// Choices of schedules that are not the default, as text, by taskflow.
+    pub choices: BTreeMap<String, String>,
+}
+
+impl Resolved {
+    /// Text of the file: source, target, then a line `NAME=value` for each constant that was set, then a line
+    /// `@taskflow key=value …` for each taskflow with choices.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        let choices: String = self.choices.iter().map(|(flow, choices)| format!("@{flow} {choices}\n")).collect();
+        format!("{}\n{}\n{lines}{choices}", self.source, self.target)
+    }
+
+    /// Reads that text back; `None` when it is none of ours.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let (source, target) = (lines.next()?.to_owned(), lines.next()?.to_owned());
+        let mut resolved = Self { source, target, overrides: Overrides::new(), choices: BTreeMap::new() };
+        for line in lines {
+            if let Some(choices) = line.strip_prefix('@') {
+                let (flow, choices) = choices.split_once(' ')?;
+                resolved.choices.insert(flow.to_owned(), choices.to_owned());
+            } else {
+                let (name, value) = line.split_once('=')?;
+                resolved.overrides.insert(name.to_owned(), Constant::read(value)?);
+            }
+        }
+        Some(resolved)
+    }
+
+    /// The choices of a taskflow, as text; empty for the default.
+    #[must_use]
+    pub fn choices_of(&self, flow: &str) -> &str {
+        self.choices.get(flow).map_or("", String::as_str)
+    }
+}
+
+/// Reads `NAME=value,NAME=value`, as `HPMOE_SET` holds it.
+///
+/// # Errors
+///
+/// A sentence naming the part that is none.
+pub fn parse_settings(text: &str) -> Result<Overrides, String> {
+    let mut overrides = Overrides::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("`{part}` is no setting: write NAME=value, separated by commas"))?;
+        let number = Constant::read(value.trim())
+            .ok_or_else(|| format!("`{name}` is set to `{value}`, which is neither a whole number nor a finite f32"))?;
+        overrides.insert(name.trim().to_owned(), number);
+    }
+    Ok(overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_bad_ones_named() {
+        let settings = parse_settings("HIDDEN=96, TOKENS = 4_096, LIMIT=-7.5,").unwrap();
+        assert_eq!(settings.get("HIDDEN"), Some(&96.into()));
+        assert_eq!(settings.get("TOKENS"), Some(&4096.into()));
+        assert_eq!(settings.get("LIMIT"), Some(&(-7.5).into()));
+        assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is no setting"));
+        assert!(parse_settings("HIDDEN=inf").unwrap_err().contains("`inf`"));
+    }
+
+    #[test]
+    fn resolved_constants_come_back_as_written() {
+        let overrides = parse_settings("B=2,A=-1e-7").unwrap();
+        let choices = BTreeMap::from([("forward".to_owned(), "put_cores=8 ahead=0".to_owned())]);
+        let resolved = Resolved { source: "src/moe.rs".into(), target: "0123456789abcdef".into(), overrides, choices };
+        assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
+        assert_eq!(Resolved::read("x\n0123456789abcdef\nA=b\n"), None);
+    }
+
+    #[test]
+    fn symbols_name_the_abi_of_the_header() {
+        let header = include_str!("../../kernels/include/hpmoe/abi.h");
+        assert!(header.contains(&format!("#define HPMOE_ABI {ABI}\n")));
+    }
+
+    #[test]
+    fn symbols_hold_no_odd_character() {
+        let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
+        assert_eq!(artifact.symbol, "hpmoe1_my_crate_moe_forward_cbf29ce484222325");
+        let artifact = Artifact::new("a", "größe", "r#try", Fingerprint::default());
+        assert_eq!(artifact.stem, "gr__e_try_cbf29ce484222325");
+    }
+}

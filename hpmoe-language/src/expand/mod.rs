@@ -1,0 +1,136 @@
+//! What `#[megakernel]` puts in place of the module.
+
+mod launch;
+mod module;
+
+use crate::artifacts::{self, Artifact, Resolved};
+use crate::finding::Diagnostic;
+use crate::fingerprint::{Fingerprint, of_flow, of_module};
+use crate::front::{Front, front};
+use crate::syntax::with_tasks;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use std::path::PathBuf;
+use syn::ItemMod;
+
+/// What the macro knows of the crate that it runs in.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Name of the package.
+    pub package: String,
+    /// Where its build script writes, if it has one.
+    pub out_dir: Option<PathBuf>,
+}
+
+/// Reads a file for the expansion; the compiler itself does no I/O.
+pub type Read<'a> = &'a dyn Fn(&std::path::Path) -> Option<String>;
+
+/// Expands `#[megakernel]` on a module.
+pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) -> TokenStream {
+    let module: ItemMod = match syn::parse2(item.clone()) {
+        Ok(module) => with_tasks(&module),
+        Err(_) => {
+            return fault(
+                Span::call_site(),
+                "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`",
+            );
+        }
+    };
+    let hash = of_module(&module);
+    let built = Built::find(&module, hash, environment, read);
+    let overrides = built.as_ref().map(|built| built.resolved.overrides.clone()).unwrap_or_default();
+    match front(&module, &overrides) {
+        Err(faults) => {
+            let functions: Vec<&str> = faults.iter().filter_map(|fault| fault.function.as_deref()).collect();
+            let mut tokens = module::stand_in(&module, &functions).into_token_stream();
+            tokens.extend(faults.iter().flat_map(faults_of));
+            tokens
+        }
+        Ok(front) => match built {
+            Ok(built) => module::with_launch(&module, &front, &built.resolved.overrides, |flow| {
+                built.notice(&front, flow, hash, environment, read)
+            }),
+            Err(missing) => {
+                let mut tokens = module::stand_in(&module, &[]).into_token_stream();
+                tokens.extend(fault(module.ident.span(), &missing));
+                tokens
+            }
+        },
+    }
+}
+
+/// Expands a marker that stands outside of a kernel module.
+pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
+    let text = format!(
+        "`#[{name}]` stands outside of a kernel module [HP18]\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
+    );
+    let span = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let mut tokens = item;
+    tokens.extend(fault(span, &text));
+    tokens
+}
+
+/// What the build script has left for a module.
+struct Built {
+    resolved: Resolved,
+}
+
+impl Built {
+    fn find(module: &ItemMod, hash: Fingerprint, environment: &Environment, read: Read<'_>) -> Result<Self, String> {
+        let name = module.ident.to_string();
+        let help =
+            "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";
+        let Some(out_dir) = &environment.out_dir else {
+            return Err(format!("kernel `{name}` has no build script [HP17]\n{help}"));
+        };
+        let file = out_dir.join(artifacts::FOLDER).join(artifacts::resolved_file(&name, hash));
+        match read(&file).as_deref().and_then(Resolved::read) {
+            Some(resolved) => Ok(Self { resolved }),
+            None => {
+                let latest = out_dir.join(artifacts::FOLDER).join(format!("{name}.built"));
+                Err(match read(&latest) {
+                    Some(source) => format!(
+                        "kernel `{name}` is stale: what was built from `{}` is not this module [HP17]\nhelp: let the \
+                         build script name the file that holds this module, and give each kernel of a package a name of \
+                         its own",
+                        source.trim()
+                    ),
+                    None => format!("kernel `{name}` was not built [HP17]\n{help}"),
+                })
+            }
+        }
+    }
+
+    /// The stem of the taskflow's files, or the fault that the build script found.
+    fn notice(
+        &self,
+        front: &Front,
+        flow: usize,
+        hash: Fingerprint,
+        environment: &Environment,
+        read: Read<'_>,
+    ) -> Result<Artifact, String> {
+        let graph = front.flows[flow].graph();
+        let artifact = Artifact::new(
+            &environment.package,
+            &graph.kernel,
+            &graph.taskflow,
+            of_flow(hash, graph, &self.resolved.target, &self.resolved.choices_of(&graph.taskflow)),
+        );
+        let folder = environment.out_dir.clone().unwrap_or_default().join(artifacts::FOLDER);
+        match read(&folder.join(format!("{}.fault", artifact.stem))) {
+            Some(fault) => Err(fault),
+            None => Ok(artifact),
+        }
+    }
+}
+
+fn faults_of(diagnostic: &Diagnostic) -> impl Iterator<Item = TokenStream> + use<> {
+    let words = diagnostic.words();
+    let note = move |(span, text): &(Span, String)| fault(*span, &format!("{text} [{}]", words.code));
+    std::iter::once(fault(diagnostic.at, &diagnostic.text())).chain(words.also.iter().map(note).collect::<Vec<_>>())
+}
+
+fn fault(span: Span, text: &str) -> TokenStream {
+    quote_spanned!(span=> ::core::compile_error! { #text })
+}

@@ -1,0 +1,143 @@
+//! The user's module: markers stripped, constants resolved and asserted.
+
+use super::launch;
+use crate::analyze::CheckedGraph;
+use crate::artifacts::Artifact;
+use crate::front::Front;
+use crate::syntax::{Constant, Overrides, is_library_use};
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Attribute, Item, ItemMod};
+
+const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", "taskflow"];
+
+/// The module of a program without faults.
+pub(super) fn with_launch(
+    module: &ItemMod,
+    front: &Front,
+    overrides: &Overrides,
+    notice: impl Fn(usize) -> Result<Artifact, String>,
+) -> TokenStream {
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
+    let mut added = Vec::new();
+    for item in items.iter_mut() {
+        if let Item::Fn(function) = item
+            && runs(front, &function.sig.ident.to_string())
+        {
+            let reason = "the megakernel runs it";
+            function.attrs.push(syn::parse_quote!(#[allow(dead_code, reason = #reason)]));
+        } else if let Item::Const(constant) = item {
+            let name = constant.ident.to_string();
+            if let Some(value) = overrides.get(&name) {
+                // The value that the front end computed: a number may have been set to digits alone.
+                let value = front.kernel.constants.constant(&name).unwrap_or(*value);
+                *constant.expr = expression(value);
+                constant.attrs.push(syn::parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
+            } else if let Some(value) = front.kernel.constants.constant(&name) {
+                let (ident, text) =
+                    (&constant.ident, format!("`{name}` is not the {value} that the kernel was built with"));
+                let same = match value {
+                    Constant::Size(size) => quote!(#ident == #size),
+                    Constant::Number(number) => {
+                        let bits = number.to_bits();
+                        quote!(#ident.to_bits() == #bits)
+                    }
+                };
+                added.push(quote_spanned!(ident.span()=> const _: () = ::core::assert!(#same, #text);));
+            }
+        }
+    }
+    for (index, checked) in front.flows.iter().enumerate() {
+        let Some(function) = taskflow(items, &checked.graph().taskflow) else { continue };
+        added.push(match notice(index) {
+            Ok(artifact) => launch::built(function, &artifact),
+            Err(text) => {
+                let fault = super::fault(checked.graph().span, &text);
+                let stand_in = launch::stand_in(function);
+                quote!(#fault #stand_in)
+            }
+        });
+    }
+    items.extend(added.into_iter().map(Item::Verbatim));
+    module.into_token_stream()
+}
+
+/// A constant as an expression; a number may have a sign.
+fn expression(value: Constant) -> syn::Expr {
+    syn::parse_str(&value.to_string()).expect("a constant is written as Rust")
+}
+
+/// Whether a function is a taskflow, or a task that one calls.
+fn runs(front: &Front, name: &str) -> bool {
+    front
+        .flows
+        .iter()
+        .map(CheckedGraph::graph)
+        .any(|graph| graph.taskflow == name || graph.tasks.iter().any(|(_, task)| task.name == name))
+}
+
+/// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions, and the
+/// taskflows that call them, have no body of which rustc would say the same again.
+pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
+    let (mut marked, mut taskflows) = (Vec::new(), Vec::new());
+    if let Some((_, items)) = &module.content {
+        for item in items {
+            if let Item::Fn(function) = item
+                && is_marked(&function.attrs, "taskflow")
+            {
+                marked.push(launch::stand_in(function));
+                taskflows.push(function.sig.ident.clone());
+            }
+        }
+    }
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module };
+    for item in items.iter_mut() {
+        if let Item::Fn(function) = item
+            && (taskflows.contains(&function.sig.ident) || faulty.contains(&function.sig.ident.to_string().as_str()))
+        {
+            function.attrs.push(syn::parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
+            // An `async` function must name lifetimes that others leave out, and would say so.
+            function.sig.asyncness = None;
+            *function.block = syn::parse_quote!({ ::core::unreachable!() });
+        }
+    }
+    items.extend(marked.into_iter().map(Item::Verbatim));
+    module
+}
+
+fn taskflow<'a>(items: &'a [Item], name: &str) -> Option<&'a syn::ItemFn> {
+    items.iter().find_map(|item| match item {
+        Item::Fn(function) if function.sig.ident == name => Some(function),
+        _ => None,
+    })
+}
+
+fn stripped(module: &ItemMod) -> ItemMod {
+    let mut module = module.clone();
+    if let Some((_, items)) = &mut module.content {
+        // One that is left has been refused.
+        items.retain(|item| !is_library_use(item));
+        for item in items {
+            if let Item::Fn(function) = item {
+                let marked = function.attrs.len();
+                function.attrs.retain(|attribute| !MARKERS.iter().any(|marker| is(attribute, marker)));
+                if function.attrs.len() < marked {
+                    function.attrs.push(syn::parse_quote!(
+                        #[allow(clippy::too_many_arguments, reason = "it names every tensor, or tile, that it touches")]
+                    ));
+                }
+            }
+        }
+    }
+    module
+}
+
+fn is_marked(attributes: &[Attribute], marker: &str) -> bool {
+    attributes.iter().any(|attribute| is(attribute, marker))
+}
+
+fn is(attribute: &Attribute, marker: &str) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == marker)
+}

@@ -1,0 +1,104 @@
+//! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
+
+use crate::graph::TaskGraph;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
+#[derive(Clone, Copy, Debug)]
+pub struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// Adds text, and its end.
+    #[must_use]
+    pub fn text(mut self, text: &str) -> Self {
+        for byte in text.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self
+    }
+
+    /// Adds tokens. White space, comments, documentation and the spacing of punctuation don't count: rustc and a source
+    /// file give them differently.
+    #[must_use]
+    pub fn tokens(mut self, tokens: TokenStream) -> Self {
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            self = match token {
+                TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.peek().is_some_and(is_documentation) => {
+                    tokens.next();
+                    self
+                }
+                TokenTree::Ident(ident) => self.text(&ident.to_string()),
+                TokenTree::Punct(punct) => self.text(punct.as_char().encode_utf8(&mut [0; 4])),
+                TokenTree::Literal(literal) => self.text(&literal.to_string()),
+                TokenTree::Group(group) => match group.delimiter() {
+                    Delimiter::Parenthesis => self.text("(").tokens(group.stream()).text(")"),
+                    Delimiter::Brace => self.text("{").tokens(group.stream()).text("}"),
+                    Delimiter::Bracket => self.text("[").tokens(group.stream()).text("]"),
+                    Delimiter::None => self.tokens(group.stream()),
+                },
+            };
+        }
+        self
+    }
+
+    /// Sixteen hexadecimal digits.
+    #[must_use]
+    pub fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+fn is_documentation(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
+}
+
+/// The fingerprint of a module's tokens: the same from a source file and from a macro's input. The attributes of the
+/// module itself don't count: rustc has taken `#[cfg]` and its like away before a macro sees the rest.
+#[must_use]
+pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
+    let bare = syn::ItemMod { attrs: Vec::new(), ..module.clone() };
+    Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
+}
+
+/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target (its fingerprint in
+/// digits), the choices of its schedule as text, this compiler.
+#[must_use]
+pub fn of_flow(module: Fingerprint, graph: &TaskGraph, target: &str, choices: &str) -> Fingerprint {
+    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(target);
+    let named = if choices.is_empty() { named } else { named.text(choices) };
+    graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_of_the_module_do_not_count() {
+        let hash = |text: &str| of_module(&syn::parse_str(text).unwrap()).hex();
+        assert_eq!(
+            hash("#[cfg(unix)] #[allow(dead_code)] pub mod a { const B: usize = 1; }"),
+            hash("pub mod a { const B: usize = 1; }")
+        );
+        assert_ne!(hash("mod a { #[cold] fn b() {} }"), hash("mod a { fn b() {} }"));
+    }
+
+    #[test]
+    fn layout_does_not_count_and_tokens_do() {
+        let hash = |text: &str| Fingerprint::default().tokens(text.parse().unwrap()).hex();
+        assert_eq!(hash("a::b( c )"), hash("a :: b(c) // d"));
+        assert_eq!(hash("/// words\n a"), hash("#[doc = r\" other\"] a"));
+        assert_ne!(hash("#[cold] a"), hash("a"));
+        assert_ne!(hash("a(b)c"), hash("a(b c)"));
+        assert_ne!(hash("ab"), hash("a b"));
+    }
+}

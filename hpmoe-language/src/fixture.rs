@@ -1,0 +1,242 @@
+//! Checked graphs of the example kernel and of variants of it, for tests.
+
+use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
+use crate::finding::Diagnostic;
+use crate::front::{front, modules};
+use crate::ids::{Arena, PhaseId};
+use crate::syntax::Overrides;
+use hpmoe_kernels::op::Core;
+
+const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
+const BACKWARD: &str = include_str!("../../examples/moe_backward.rs");
+const SUMS: &str = include_str!("../../ui-tests/kernels/sums.rs");
+
+/// Constants of the forward layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer {
+    /// The constant `HIDDEN`.
+    pub hidden: usize,
+    /// The constant `INTER`.
+    pub inter: usize,
+    /// The constant `EXPERTS`.
+    pub experts: usize,
+    /// The constant `TOP_K`.
+    pub top_k: usize,
+    /// The constant `TOKENS`.
+    pub tokens: usize,
+    /// The constant `TILE_M`.
+    pub tile_m: usize,
+    /// The constant `TILE_N`.
+    pub tile_n: usize,
+    /// The constant `PUT`.
+    pub put: usize,
+    /// The constant `BLOCK`.
+    pub block: usize,
+    /// The constant `COLUMNS`.
+    pub columns: usize,
+}
+
+impl Layer {
+    /// As the example has them.
+    pub const SMALL: Self = Self {
+        hidden: 128,
+        inter: 64,
+        experts: 16,
+        top_k: 4,
+        tokens: 384,
+        tile_m: 32,
+        tile_n: 32,
+        put: 16,
+        block: 16,
+        columns: 1024,
+    };
+    /// DeepSeek-V3 on eight ranks.
+    pub const DEEPSEEK: Self = Self {
+        hidden: 7168,
+        inter: 2048,
+        experts: 64,
+        top_k: 8,
+        tokens: 4096,
+        tile_m: 128,
+        tile_n: 256,
+        put: 16,
+        block: 16,
+        columns: 1024,
+    };
+    /// Few enough tiles to run thousands of times.
+    pub const TINY: Self = Self {
+        hidden: 64,
+        inter: 32,
+        experts: 8,
+        top_k: 2,
+        tokens: 9,
+        tile_m: 4,
+        tile_n: 16,
+        put: 2,
+        block: 4,
+        columns: 32,
+    };
+
+    fn overrides(&self) -> Overrides {
+        let values = [
+            ("HIDDEN", self.hidden),
+            ("INTER", self.inter),
+            ("EXPERTS", self.experts),
+            ("TOP_K", self.top_k),
+            ("TOKENS", self.tokens),
+            ("TILE_M", self.tile_m),
+            ("TILE_N", self.tile_n),
+            ("PUT", self.put),
+            ("BLOCK", self.block),
+            ("COLUMNS", self.columns),
+        ];
+        values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+    }
+}
+
+/// The forward layer of the example.
+pub fn moe_ffn(layer: &Layer) -> CheckedGraph {
+    read(EXAMPLE, layer)
+}
+
+/// The backward pass of the example that keeps the activation.
+pub fn moe_backward(layer: &Layer) -> CheckedGraph {
+    flow(BACKWARD, layer, "backward")
+}
+
+/// The same with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
+/// again by a phase that a path orders already.
+pub fn gated(layer: &Layer) -> CheckedGraph {
+    let call = "project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));";
+    let more = "swiglu(&out[r].group(e, m).cols(n), &recv[r].group(e, m).cols(n), &mut gated[r].group(e, m).cols(n));";
+    let source = EXAMPLE
+        .replace(call, &format!("{call}\n{more}"))
+        .replace("let back =", "let gated = PerRank::ragged::<bf16, HIDDEN>(ep, route);\nlet back =")
+        .replace("give_back(&out[", "give_back(&gated[");
+    read(&source, layer)
+}
+
+/// The same with the activation once more, on the same tiles: by the task that made it, or by another.
+pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
+    let call = "swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));";
+    let task = if another { "again" } else { "swiglu" };
+    let again = format!("{task}(&h[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut z[r].group(e, m).cols(n));");
+    let begin = EXAMPLE.find("pub fn swiglu(").unwrap();
+    let end = begin + EXAMPLE[begin..].find("/// ").unwrap();
+    let copy = EXAMPLE[begin..end].replace("swiglu", "again");
+    let source = EXAMPLE
+        .replace(call, &format!("{call}\n{again}"))
+        .replace("#[taskflow]", &format!("#[aiv_task]\n{copy}\n#[taskflow]"))
+        .replace("let back =", "let z = PerRank::ragged::<bf16, INTER>(ep, route);\nlet back =")
+        .replace("project(&h[", "project(&z[");
+    read(&source, layer)
+}
+
+/// The same with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
+pub fn prepared(layer: &Layer) -> CheckedGraph {
+    read(&prepared_source(), layer)
+}
+
+fn prepared_source() -> String {
+    let task = "#[aiv_task]
+        pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
+            let x = x.load();
+            z.store(x.silu() * x);
+        }
+        #[taskflow]";
+    let blocks = "for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                square(&x[r].rows(t), &mut z[r].rows(t));
+            }
+        }
+        for src in ep {";
+    EXAMPLE
+        .replace("#[taskflow]", task)
+        .replace("y: &mut PerRank<", "z: &mut PerRank<Tensor<bf16, HIDDEN>>, y: &mut PerRank<")
+        .replacen("for src in ep {", blocks, 1)
+        .replace("dispatch(&x[", "dispatch(&z[")
+}
+
+/// The same in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
+pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
+    let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
+        "let recv =",
+        "let z = PerRank::tokens::<bf16, HIDDEN>(ep, route);\nlet recv =",
+        1,
+    );
+    read(&in_chunks(&source, chunks), layer)
+}
+
+/// Gradients of weights to which each of so many chunks adds.
+pub fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
+    let source = SUMS.replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
+    let without = ["TILE_M", "TILE_N", "COLUMNS"];
+    let overrides = layer.overrides().into_iter().filter(|(name, _)| !without.contains(&name.as_str()));
+    with(&source, &overrides.collect(), "forward")
+}
+
+/// The taskflow's statements inside of a loop over chunks.
+fn in_chunks(source: &str, chunks: usize) -> String {
+    let (before, flow) = source.split_at(source.find("pub fn forward(").unwrap());
+    let (head, rest) = flow.split_at(flow.find(") {\n").unwrap() + ") {\n".len());
+    let (body, tail) = rest.split_at(rest.find("\n    }\n}").unwrap());
+    let body = body.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
+    format!("{before}{head}for c in route.chunks::<{chunks}>() {{\n{body}\n}}{tail}")
+}
+
+/// The same with tokens that are sent once to each rank, and copied there for each expert.
+pub fn once(layer: &Layer) -> CheckedGraph {
+    let copies = "for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<PUT>(e) {
+                    dispatch(&once[r].gather(e, m), &mut recv[r].group(e, m));
+                }
+            }
+        }
+        for r in ep {";
+    let source = EXAMPLE
+        .replace("let recv =", "let once = PerRank::once::<bf16, HIDDEN>(ep, route);\nlet recv =")
+        .replace("PerRank::symmetric::", "PerRank::ragged::")
+        .replacen("route.sends::", "route.sends_once::", 1)
+        .replace("&mut recv[e.owner()]", "&mut once[e.owner()]")
+        .replacen("for r in ep {", copies, 1);
+    read(&source, layer)
+}
+
+/// The phases of the layer that run on one kind of core, without dependencies.
+pub fn only(layer: &Layer, core: Core) -> CheckedGraph {
+    let mut graph = moe_ffn(layer).graph().clone();
+    let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
+    graph.phases = phases.map(|(_, phase)| phase.clone()).collect::<Arena<PhaseId, _>>();
+    CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
+}
+
+/// The layer with one dependency more, which no order can keep: a phase before one that it depends on.
+pub fn circular(layer: &Layer) -> CheckedGraph {
+    let checked = moe_ffn(layer);
+    let mut counters = checked.counters().clone();
+    let mut dependencies = checked.dependencies().to_vec();
+    // The down projection, which reads what the activation writes, is to come before it.
+    let mut back = dependencies[4].clone();
+    std::mem::swap(&mut back.before, &mut back.after);
+    let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts, through: false });
+    back.signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
+    back.wait = Wait { counter, index: Index::Expert, need: Need { pieces: vec![(32, 4)], ..Need::default() } };
+    dependencies.push(back);
+    CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies)
+}
+
+fn read(source: &str, layer: &Layer) -> CheckedGraph {
+    flow(source, layer, "forward")
+}
+
+fn flow(source: &str, layer: &Layer, name: &str) -> CheckedGraph {
+    with(source, &layer.overrides(), name)
+}
+
+fn with(source: &str, overrides: &Overrides, name: &str) -> CheckedGraph {
+    let module = &modules(source).unwrap()[0];
+    let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
+    let front = front(module, overrides).map_err(words).unwrap();
+    front.flows.into_iter().find(|flow| flow.graph().taskflow == name).expect("the example has the taskflow")
+}

@@ -1,0 +1,159 @@
+//! Products: blocks of the contraction in L1, steps of it in L0, rows of the result in L0C.
+
+use super::limits::{L0, L0_STAGE, L0C, L1, L1_LINES, L1_STAGE, LOAD_REPEATS};
+use super::{Memory, Overflow, by_size};
+use crate::graph::Task;
+use crate::units::Bytes;
+use hpmoe_kernels::op::{Contracted, Device, ElementType};
+
+/// How a task on matrix cores uses its memories.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CubePlan {
+    /// The sums of products that it stores, in order.
+    pub products: Vec<Product>,
+}
+
+/// One product of two tiles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// Parameter that holds the rows of the result, and which way of it is contracted.
+    pub x: (usize, Contracted),
+    /// Parameter that holds its columns, and which way of it is contracted.
+    pub w: (usize, Contracted),
+}
+
+/// A sum of products, written to a tile or added to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Product {
+    /// The products, in the order in which they are summed up.
+    pub terms: Vec<Term>,
+    /// Parameter that is written.
+    pub y: usize,
+    /// Whether the sum is added to what `y` holds.
+    pub onto: bool,
+    /// Rows that are accumulated in L0C at a time; a multiple of 16.
+    pub rows: u32,
+    /// Most columns, rounded up to 16.
+    pub cols: u32,
+    /// Contraction of one L1 stage; a multiple of 16.
+    pub k_block: u32,
+    /// Contraction of one L0 stage; a multiple of 16.
+    pub k_step: u32,
+}
+
+const BF16: u64 = ElementType::bf16.bytes() as u64;
+const F32: u64 = ElementType::f32.bytes() as u64;
+/// Elements of 512 bytes: a shorter row of a block wastes bandwidth.
+const GOOD_BLOCK: u64 = 256;
+
+impl CubePlan {
+    pub(super) fn used(&self) -> Vec<(Memory, Bytes, Bytes)> {
+        let most = |of: fn(&Product) -> Bytes| self.products.iter().map(of).max().unwrap_or_default();
+        vec![
+            (Memory::L1, most(|p| p.l1_stage() * 2) + L1_LINES, L1),
+            (Memory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * BF16 * 2)), L0),
+            (Memory::L0B, most(|p| Bytes(u64::from(p.cols) * u64::from(p.k_step) * BF16 * 2)), L0),
+            (Memory::L0C, most(|p| Bytes(u64::from(p.rows) * u64::from(p.cols) * F32)), L0C),
+        ]
+    }
+}
+
+impl Product {
+    fn l1_stage(&self) -> Bytes {
+        Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * BF16)
+    }
+}
+
+pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
+    let written = task.body.steps.iter().filter_map(|step| match step.operation.device {
+        Device::Store => Some((step, false)),
+        Device::Accumulate => Some((step, true)),
+        _ => None,
+    });
+    let products = written.map(|(step, onto)| {
+        let (y, value) = (step.operands[0].0 as usize, step.operands[1].0 as usize);
+        block(task, terms(task, value), y, onto)
+    });
+    Ok(CubePlan { products: products.collect::<Result<_, _>>()? })
+}
+
+/// The products that a value is the sum of.
+fn terms(task: &Task, value: usize) -> Vec<Term> {
+    let product = &task.body.steps[value - task.params.len()];
+    let Device::Matmul { x, w, adds } = product.operation.device else {
+        unreachable!("the cube makes values only by products")
+    };
+    let operand = |place: usize| product.operands[place].0 as usize;
+    let mut sum = if adds { terms(task, operand(0)) } else { Vec::new() };
+    let first = usize::from(adds);
+    sum.push(Term { x: (operand(first), x), w: (operand(first + 1), w) });
+    sum
+}
+
+/// What a tile has along the sums, and across them.
+fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
+    let shape = task.params[param].shape;
+    let (rows, cols) = (shape.rows as u64, shape.cols as u64);
+    match way {
+        Contracted::Columns => (cols, rows),
+        Contracted::Rows => (rows, cols),
+    }
+}
+
+/// Everything is linear in rows, columns and depth, so each size is as large as the others leave room for.
+fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
+    let first = terms[0];
+    let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
+    let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(16);
+    fits(task, first, Memory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
+    fits(
+        task,
+        first,
+        Memory::L0B,
+        L0_STAGE,
+        n * 16 * BF16,
+        &format!("16 columns of {n} rows, in one of two halves of L0B"),
+    )?;
+    let rows = panel_rows(m, n);
+    let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
+    let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);
+    let k_block = if k <= block_limit.min(GOOD_BLOCK) {
+        k
+    } else if block_limit >= GOOD_BLOCK {
+        GOOD_BLOCK
+    } else {
+        power_of_two_below(block_limit)
+    };
+    let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
+    let [rows, cols, k_block, k_step] = [rows, n, k_block, k_step].map(|size| size as u32);
+    Ok(Product { terms, y, onto, rows, cols, k_block, k_step })
+}
+
+/// How many of `m` rows of `n` columns are summed up at a time; both are multiples of 16.
+pub fn panel_rows(m: u64, n: u64) -> u64 {
+    m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16))
+}
+
+fn floor(value: u64, to: u64) -> u64 {
+    value / to * to
+}
+
+fn power_of_two_below(limit: u64) -> u64 {
+    1 << limit.ilog2()
+}
+
+fn fits(task: &Task, term: Term, memory: Memory, capacity: Bytes, needed: u64, what: &str) -> Result<(), Overflow> {
+    let needed = Bytes(needed);
+    if needed <= capacity {
+        return Ok(());
+    }
+    let (weights, columns) = (&task.params[term.w.0], extents(task, term.w).1);
+    Err(Overflow {
+        memory,
+        capacity,
+        needed,
+        piece: format!("16 rows x all {columns} columns, with 16 columns of the contraction"),
+        contributors: by_size(vec![(what.to_owned(), needed)]),
+        help: format!("declare `{}` and the result with fewer columns: at most 1024", weights.name),
+    })
+}

@@ -1,0 +1,124 @@
+//! A core's share of one expert's product, as the simulator takes it.
+
+use super::{BASE_TILE, Product};
+use crate::simulate::{self, Efficiency, Work};
+use hpmoe_codegen::target::Target;
+
+/// Which base tiles are a core's: tile `t` belongs to core `(before + t) mod cores`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tiles {
+    pub(super) before: u32,
+    pub(super) cores: u32,
+    pub(super) core: u32,
+}
+
+impl Tiles {
+    /// How many of the first `total` tiles.
+    pub(super) const fn of(self, total: u32) -> u32 {
+        let first = (self.core + self.cores - self.before % self.cores) % self.cores;
+        (total + self.cores - 1 - first) / self.cores
+    }
+}
+
+/// The share of a core, in base tiles. A side of the product that is shorter than a base tile makes its tiles shorter;
+/// of a longer one, tiles at the edge count by their part of a whole one. Panels are read whole all the same.
+pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Target, efficiency: Efficiency) -> Work {
+    let total = product.base_tiles(rows);
+    let (own, k) = (tiles.of(total), product.k.at(rows));
+    if own == 0 || k == 0 {
+        return Work::Empty;
+    }
+    let side = |extent: u32, base: u32| {
+        let tile = extent.min(base);
+        (tile, f64::from(extent) / f64::from(tile * extent.div_ceil(base)))
+    };
+    let (m, part_of_m) = side(product.m.at(rows), BASE_TILE[0]);
+    let (n, part_of_n) = side(product.n.at(rows), BASE_TILE[1]);
+    let tiles_of_core = (f64::from(own) * part_of_m * part_of_n) as f32;
+    let (left_reuse, right_reuse) = reuse(product, rows, target);
+    let (left_reuse, right_reuse) = (left_reuse * part_of_n as f32, right_reuse * part_of_m as f32);
+    Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
+}
+
+/// For how many base tiles one read of a left and a right panel serves, through L2.
+///
+/// In which order the cores of the original, or of a product of its own, walk tiles is not known: they get the height of
+/// bands that reads least.
+fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
+    let [m, n, _] = BASE_TILE;
+    let k = product.k.at(rows);
+    let (down, across) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
+    let bytes = |(left, right): (f32, f32)| m as f32 / left + n as f32 / right;
+    let bands = (1..=down.max(1)).map(|band| simulate::reuse(target, (down, across, band), (m, n, k)));
+    bands.min_by(|&a, &b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tiles, product};
+    use crate::baseline::{Kind, Operator, Shape};
+    use crate::simulate::{Cost, Costs, Efficiency, Work};
+    use hpmoe_codegen::target::Target;
+
+    fn share(operator: Operator, rows: u32, core: u32) -> Work {
+        let shape = Shape::deepseek_v3(8);
+        let Kind::Product(extents) = operator.kind(&shape) else { unreachable!() };
+        let tiles = Tiles { before: 0, cores: 24, core };
+        product(&extents, rows, tiles, &Target::ascend_a3(), Efficiency::Fused)
+    }
+
+    #[test]
+    fn panels_that_fit_in_l2_are_read_once() {
+        // 32 x 16 tiles, of which the first 8 cores have one more.
+        let Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, .. } = share(Operator::UpProj, 4096, 7) else {
+            panic!("a product");
+        };
+        assert_eq!((m, n, k, tiles), (128, 256, 7168, 22.0));
+        assert_eq!((left_reuse, right_reuse), (16.0, 32.0));
+    }
+
+    #[test]
+    fn panels_that_do_not_fit_are_read_for_each_band() {
+        // A right panel of 32,768 rows has 16 MiB: 28 of them don't fit, and of the left ones of 8 MiB a few do.
+        let Work::Gemm { left_reuse, right_reuse, .. } = share(Operator::W2Grad, 32_768, 0) else {
+            panic!("a product");
+        };
+        assert_eq!(left_reuse, 28.0);
+        assert!((2.0..16.0).contains(&right_reuse), "{right_reuse}");
+    }
+
+    #[test]
+    fn tiles_at_the_edge_count_by_their_part() {
+        // 300 of 3 x 128 rows: 48 tiles, of which each core has two.
+        let Work::Gemm { tiles, right_reuse, .. } = share(Operator::UpProj, 300, 15) else { panic!("a product") };
+        assert_eq!((tiles, right_reuse), (2.0 * 300.0 / 384.0, 3.0 * 300.0 / 384.0));
+        // 100 rows: 16 tiles, of which 16 cores have one.
+        let Work::Gemm { m, tiles, .. } = share(Operator::UpProj, 100, 15) else { panic!("a product") };
+        assert_eq!((m, tiles), (100, 1.0));
+        assert_eq!(share(Operator::UpProj, 100, 16), Work::Empty);
+        assert_eq!(share(Operator::W2Grad, 0, 0), Work::Empty);
+    }
+
+    #[test]
+    fn weights_are_read_once_however_few_rows_there_are() {
+        let costs = Costs::new(&Target::ascend_a3());
+        for rows in [1, 32, 127, 128, 130, 200, 256, 1000] {
+            let hbm = |core| match costs.of(0, &share(Operator::UpProj, rows, core)) {
+                Cost::Shared(shared) => shared.hbm,
+                _ => 0.0,
+            };
+            let read: f64 = (0..24).map(hbm).sum();
+            let (rows, weights) = (f64::from(rows), 2.0 * 7168.0 * 4096.0);
+            let right = weights + rows * 2.0 * (7168.0 + 4096.0);
+            assert!((read / right - 1.0).abs() < 1e-6, "{read} instead of {right} for {rows} rows");
+        }
+    }
+
+    #[test]
+    fn tiles_go_on_where_those_before_ended() {
+        let of = |before, core| Tiles { before, cores: 24, core }.of(30);
+        assert_eq!((of(0, 0), of(0, 5), of(0, 6)), (2, 2, 1));
+        assert_eq!((of(20, 20), of(20, 23), of(20, 0), of(20, 2)), (2, 2, 2, 1));
+        assert_eq!((0..24).map(|core| of(20, core)).sum::<u32>(), 30);
+    }
+}

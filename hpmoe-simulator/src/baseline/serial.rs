@@ -1,0 +1,169 @@
+//! One operator after another, each over the whole device.
+
+use super::collective::collective;
+use super::product::{Tiles, product};
+use super::{Core, Direction, Kind, Operator, Shape};
+use crate::simulate::{
+    CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work,
+};
+use hpmoe_codegen::target::Target;
+
+/// The plain execution: a kernel for each operator, a collective all-to-all for dispatch and combine.
+///
+/// A kernel begins when the one before has ended everywhere on the rank; a collective when it has on all ranks. Products
+/// run at the efficiency of grouped products of their own, which contains what their tiles cost beside the work.
+#[derive(Clone, Debug)]
+pub struct Serial {
+    shape: Shape,
+    routing: Routing,
+    steps: Vec<Operator>,
+    ops: Vec<Op>,
+    policy: Policy,
+    target: Target,
+}
+
+impl Serial {
+    /// The operators of a direction on a routing.
+    #[must_use]
+    pub fn new(shape: Shape, direction: Direction, routing: Routing, target: &Target) -> Self {
+        let mut steps = Operator::all(direction).to_vec();
+        steps.sort_by_key(|&operator| operator == Operator::Combine);
+        let name = |operator: &Operator| operator.name().to_owned();
+        let none = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None };
+        Self {
+            shape,
+            routing,
+            ops: steps.iter().map(|step| Op { name: name(step), line: 0, extra: false }).collect(),
+            steps,
+            policy: Policy { name: "serial", launch: Time::ZERO, aic: none, aiv: none },
+            target: target.clone(),
+        }
+    }
+
+    /// Counter of what lets a step begin, and of what ends it.
+    const fn begins(step: u32) -> u32 {
+        2 * step
+    }
+    const fn ended(step: u32) -> u32 {
+        2 * step + 1
+    }
+
+    /// Signals that end a step.
+    fn parts(&self, step: u32) -> u32 {
+        match self.steps[step as usize].kind(&self.shape) {
+            Kind::Product(_) => self.shape.experts_per_rank() * self.target.cores.aic,
+            Kind::Vector => self.target.cores.aiv,
+            Kind::Put | Kind::Terminate => self.shape.ranks,
+        }
+    }
+
+    /// A length as it was measured, less what passes in the `seen` counters that stand for it in a program.
+    fn less_counters(&self, us: f64, seen: f64) -> Time {
+        Time::from_us(us).since(Time::from_ns(self.target.sync.counter_visible_ns * seen))
+    }
+
+    /// The launch of a step: it begins when the step before has ended.
+    fn launch(&self, step: u32, seen: f64, task: &mut Task) {
+        task.work = Work::Fixed { time: self.less_counters(self.target.launch.kernel_us, seen) };
+        if let Some(before) = step.checked_sub(1) {
+            task.waits.push(Wait { counter: Self::ended(before), need: self.parts(before) });
+        }
+    }
+
+    /// Part `part` of a core in a collective, which is the first vector core's.
+    fn exchange(&self, step: u32, rank: u32, part: u64, task: &mut Task) -> bool {
+        let all = |counter| (0..self.shape.ranks).map(move |rank| Signal { rank, counter, amount: 1 });
+        match part {
+            0 => {
+                self.launch(step, 1.0, task);
+                task.signals.extend(all(Self::begins(step)));
+            }
+            1 => {
+                let sync = self.less_counters(self.target.launch.rank_sync_us, 2.0);
+                let operator = self.steps[step as usize];
+                let time = sync + collective(operator, rank, &self.shape, &self.routing, &self.target);
+                task.work = Work::Fixed { time };
+                task.waits.push(Wait { counter: Self::begins(step), need: self.shape.ranks });
+                task.signals.extend(all(Self::ended(step)));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Part `part` of a core in a kernel. The first core has the launch too.
+    fn kernel(&self, step: u32, rank: u32, core: u32, part: u64, task: &mut Task) -> bool {
+        let Some(part) = part.checked_sub(u64::from(core == 0)) else {
+            self.launch(step, 2.0, task);
+            task.signals.push(Signal { rank, counter: Self::begins(step), amount: 1 });
+            return true;
+        };
+        let Some(work) = self.work(step, rank, core, part) else { return false };
+        task.work = work;
+        task.group = u32::try_from(part).expect("one part an expert");
+        task.waits.push(Wait { counter: Self::begins(step), need: 1 });
+        task.signals.push(Signal { rank, counter: Self::ended(step), amount: 1 });
+        true
+    }
+
+    /// The share of a core: of a product, expert by expert; of a vector operator, all at once.
+    fn work(&self, step: u32, rank: u32, core: u32, part: u64) -> Option<Work> {
+        let operator = self.steps[step as usize];
+        let own = self.shape.experts_per_rank();
+        let received = |expert: u32| self.routing.expert_rows(rank * own + expert);
+        if let Kind::Product(extents) = operator.kind(&self.shape) {
+            let expert = u32::try_from(part).ok().filter(|&expert| expert < own)?;
+            let before = (0..expert).map(|expert| extents.base_tiles(received(expert))).sum();
+            let tiles = Tiles { before, cores: self.target.cores.aic, core };
+            return Some(product(&extents, received(expert), tiles, &self.target, Efficiency::Operator));
+        }
+        (part == 0).then(|| {
+            let (rows, cores) = ((0..own).map(received).sum::<u32>(), self.target.cores.aiv);
+            let share = u64::from((rows + cores - 1 - core) / cores);
+            let [read, written] = operator.read_and_written(&self.shape).map(|row| u64::from(row) * share);
+            Work::Vector { read, written }
+        })
+    }
+}
+
+impl Program for Serial {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+    fn ranks(&self) -> u32 {
+        self.shape.ranks
+    }
+    fn cores(&self, kind: CoreKind) -> u32 {
+        match kind {
+            CoreKind::Aic => self.target.cores.aic,
+            CoreKind::Aiv => self.target.cores.aiv,
+        }
+    }
+    fn counters(&self, _rank: u32) -> u32 {
+        2 * u32::try_from(self.steps.len()).expect("at most 7 operators")
+    }
+    fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+        while let Some(operator) = self.steps.get(cursor.entry as usize) {
+            let step = cursor.entry;
+            let on = match operator.core(&self.shape) {
+                Core::Aic => CoreKind::Aic,
+                Core::Aiv => CoreKind::Aiv,
+            };
+            *task = Task { op: step, ..Task::default() };
+            let found = match operator.kind(&self.shape) {
+                _ if kind != on => false,
+                Kind::Put => core == 0 && self.exchange(step, rank, cursor.tile, task),
+                _ => self.kernel(step, rank, core, cursor.tile, task),
+            };
+            if found {
+                cursor.tile += 1;
+                return true;
+            }
+            *cursor = Cursor { entry: step + 1, tile: 0 };
+        }
+        false
+    }
+}

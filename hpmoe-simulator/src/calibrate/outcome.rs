@@ -1,0 +1,89 @@
+//! What the fit makes of all published latencies.
+
+use super::fit::with;
+use super::{Latency, PUBLISHED, Published, fit};
+use hpmoe_codegen::target::{Fitted, Target};
+
+/// A published latency beside the simulated one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Row {
+    /// What was published.
+    pub published: Published,
+    /// Simulated milliseconds.
+    pub simulated_ms: f64,
+}
+
+/// Fitted constants and all twelve latencies with them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The constants.
+    pub fitted: Fitted,
+    /// The latencies, in the order of [`PUBLISHED`].
+    pub rows: Vec<Row>,
+}
+
+/// Fits the constants on EP8 and simulates all published latencies with them.
+#[must_use]
+pub fn calibrate(target: &Target, latency: &Latency<'_>) -> Outcome {
+    reproduce(&with(target, fit(target, latency)), latency)
+}
+
+/// All published latencies with the constants as they are.
+#[must_use]
+pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Outcome {
+    let row = |&published: &Published| Row { published, simulated_ms: latency(&published, target) };
+    Outcome { fitted: target.fitted.clone(), rows: PUBLISHED.iter().map(row).collect() }
+}
+
+impl Row {
+    /// Relative error, positive where the simulation is slower.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.simulated_ms / self.published.ms - 1.0
+    }
+}
+
+impl Outcome {
+    /// The largest error of all, without its sign.
+    #[must_use]
+    pub fn worst(&self) -> f64 {
+        self.rows.iter().map(|row| row.error().abs()).fold(0.0, f64::max)
+    }
+    /// The mean error of those that were not fitted on, without signs.
+    #[must_use]
+    pub fn mean_of_others(&self) -> f64 {
+        let others = self.rows.iter().filter(|row| !row.published.fitted_on());
+        let errors: Vec<f64> = others.map(|row| row.error().abs()).collect();
+        let count = errors.len() as f64;
+        errors.iter().sum::<f64>() / count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, calibrate, reproduce};
+    use crate::calibrate::{PUBLISHED, Published};
+    use hpmoe_codegen::target::Target;
+
+    fn hold(outcome: &Outcome) {
+        assert_eq!(outcome.rows.len(), PUBLISHED.len());
+        for row in &outcome.rows {
+            assert!(row.error().abs() <= 0.06, "{row:?}");
+        }
+        assert!(outcome.mean_of_others() <= 0.025, "{}", outcome.mean_of_others());
+    }
+
+    #[test]
+    fn the_built_in_target_reproduces_what_was_published() {
+        hold(&reproduce(&Target::ascend_a3(), &Published::simulated_ms));
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "a hundred simulations: run with --release")]
+    fn a_fit_finds_the_constants_of_the_built_in_target() {
+        let target = Target::ascend_a3();
+        let outcome = calibrate(&target, &Published::simulated_ms);
+        hold(&outcome);
+        assert_eq!(outcome.fitted, target.fitted, "`hpmoe calibrate` tells what belongs into the file");
+    }
+}

@@ -1,0 +1,33 @@
+//! From a published latency to the program that stands for it.
+
+use super::{Policy, Published};
+use crate::baseline::{Original, Replay, Serial, Shape};
+use crate::simulate::{Program, simulate};
+use hpmoe_codegen::target::Target;
+
+/// Milliseconds of a latency's program on a target.
+pub type Latency<'a> = dyn Fn(&Published, &Target) -> f64 + 'a;
+
+impl Published {
+    /// The program whose latency it is.
+    #[must_use]
+    pub fn program(&self, target: &Target) -> Box<dyn Program> {
+        let shape = Shape::deepseek_v3(self.ranks);
+        let routing = shape.balanced();
+        match self.policy {
+            Policy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),
+            Policy::Original => Box::new(Replay::new(Original::new(shape, self.direction), routing, target)),
+        }
+    }
+
+    /// Simulated milliseconds of that program.
+    ///
+    /// # Panics
+    ///
+    /// Never: these programs end.
+    #[must_use]
+    pub fn simulated_ms(&self, target: &Target) -> f64 {
+        let run = simulate(target, &*self.program(target), false);
+        run.expect("every wait has its signals").time.us() / 1e3
+    }
+}

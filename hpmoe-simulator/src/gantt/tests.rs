@@ -1,0 +1,31 @@
+use super::gantt;
+use crate::simulate::{Ours, Routing, record, simulate};
+use hpmoe_codegen::schedule::{Cores, schedule};
+use hpmoe_codegen::target::Target;
+use hpmoe_language::fixture::{Layer, moe_ffn};
+
+#[test]
+fn every_core_and_link_has_a_lane_and_all_is_called_simulated() {
+    let target = Target::ascend_a3();
+    let checked = moe_ffn(&Layer::SMALL);
+    let plan = schedule(&checked, Cores::ASCEND_A3);
+    let program = Ours::new(&target, &checked, &plan, &Routing::balanced(4, 16, 4, 384)).unwrap();
+    let run = simulate(&target, &program, true).unwrap();
+    let picture = gantt(&target, &program, &run, "a layer, simulated");
+    assert!(picture.contains("Simulated latency") && picture.contains("24 lanes") && picture.contains("48 lanes"));
+    for name in ["link out", "link in", "rank 3", "dispatch", "waits for rows on their way"] {
+        assert!(picture.contains(name), "{name} is missing");
+    }
+    assert_eq!(gantt(&target, &program, &run, "a layer, simulated"), picture);
+    // Records are all tasks, each with those that let it begin.
+    let records = record(&program, &run);
+    assert_eq!(records.len() as u64, run.tasks);
+    for record in &records {
+        assert_eq!((record.slice.op, record.slice.item), (record.task.op, record.task.item));
+        let slice = record.slice;
+        assert!(slice.came < slice.looked && slice.looked <= slice.begun && slice.begun < slice.end);
+        for by in record.signalled_by.iter().flatten() {
+            assert!(records[*by].slice.end <= record.slice.begun);
+        }
+    }
+}

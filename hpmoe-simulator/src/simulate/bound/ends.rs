@@ -1,0 +1,102 @@
+//! What comes before and after tasks, whatever their order.
+
+use crate::simulate::{CoreKind, Program, Signal, Task, Time, Wait, Work};
+use hpmoe_codegen::target::Target;
+
+/// A counter that is full has had all its signals: the longest of the tasks that signal it was done before. A counter that
+/// is awaited lets at least its shortest waiting task follow.
+pub(super) struct Ends {
+    visible: Time,
+    fence: Time,
+    /// First counter of each rank.
+    first: Vec<u32>,
+    before: Vec<Time>,
+    after: Vec<Option<Time>>,
+    /// Of matrix cores: what the first task waits for, and what the last one signals.
+    heads: Vec<Vec<u32>>,
+    tails: Vec<Vec<u32>>,
+    begun: bool,
+    /// Tasks that take longer than all before them.
+    long: Vec<(Time, Vec<u32>, Vec<u32>)>,
+}
+
+impl Ends {
+    pub(super) fn new(target: &Target, program: &dyn Program) -> Self {
+        let mut first = vec![0];
+        for rank in 0..program.ranks() {
+            first.push(first[rank as usize] + program.counters(rank));
+        }
+        let counters = first[first.len() - 1] as usize;
+        Self {
+            visible: Time::from_ns(target.sync.counter_visible_ns),
+            fence: Time::from_ns(target.sync.fence_remote_ns),
+            first,
+            before: vec![Time::ZERO; counters],
+            after: vec![None; counters],
+            heads: Vec::new(),
+            tails: Vec::new(),
+            begun: false,
+            long: Vec::new(),
+        }
+    }
+
+    /// The tasks of another core follow.
+    pub(super) fn core(&mut self) {
+        self.begun = false;
+    }
+
+    pub(super) fn task(&mut self, rank: u32, kind: CoreKind, task: &Task, alone: Time) {
+        let fence = match task.work {
+            Work::Put { to, .. } if to != rank => self.fence,
+            _ => Time::ZERO,
+        };
+        let takes = alone + fence;
+        let awaited = |wait: &Wait| self.first[rank as usize] + wait.counter;
+        let given = |signal: &Signal| self.first[signal.rank as usize] + signal.counter;
+        let waits: Vec<u32> = task.waits.iter().filter(|wait| wait.need > 0).map(awaited).collect();
+        let signals: Vec<u32> = task.signals.iter().map(given).collect();
+        for &counter in &signals {
+            let before = &mut self.before[counter as usize];
+            *before = takes.max(*before);
+        }
+        for &counter in &waits {
+            let after = &mut self.after[counter as usize];
+            *after = Some(after.map_or(takes, |least| least.min(takes)));
+        }
+        if self.long.last().is_none_or(|(longest, ..)| takes > *longest) {
+            self.long.push((takes, waits.clone(), signals.clone()));
+        }
+        if kind == CoreKind::Aic {
+            if self.begun {
+                self.tails.pop();
+            } else {
+                self.heads.push(waits);
+            }
+            self.tails.push(signals);
+            self.begun = true;
+        }
+    }
+
+    /// The least of all matrix cores: no core begins sooner, and none is followed by less.
+    pub(super) fn head_and_tail(&self) -> (Time, Time) {
+        let head = self.heads.iter().map(|waits| self.before(waits)).min();
+        let tail = self.tails.iter().map(|signals| self.after(signals)).min();
+        (head.unwrap_or_default(), tail.unwrap_or_default())
+    }
+
+    /// The longest of the tasks that were longer than all before them, with what surely comes before and after.
+    pub(super) fn path(&self) -> Time {
+        let paths = self.long.iter().map(|(takes, waits, signals)| self.before(waits) + *takes + self.after(signals));
+        paths.max().unwrap_or_default()
+    }
+
+    fn before(&self, waits: &[u32]) -> Time {
+        let before = waits.iter().map(|&counter| self.before[counter as usize] + self.visible);
+        before.max().unwrap_or_default()
+    }
+
+    fn after(&self, signals: &[u32]) -> Time {
+        let after = signals.iter().filter_map(|&counter| self.after[counter as usize]);
+        after.map(|least| least + self.visible).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,298 @@
+//! The event loop.
+
+use super::counters::{Cause, Counters};
+use super::links::Links;
+use super::memories::Memories;
+use super::result::{Simulated, Slice, Stuck};
+use super::tally::Tally;
+use super::{CoreKind, Cursor, Program, Task, Time, Work};
+use super::{Cost, Costs};
+use hpmoe_codegen::target::Target;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Runs a program on a target. With `slices`, the result holds every task.
+///
+/// # Errors
+///
+/// When cores wait for what nobody will signal.
+pub fn simulate(target: &Target, program: &dyn Program, slices: bool) -> Result<Simulated, Stuck> {
+    let mut engine = Engine::new(target, program, slices);
+    engine.begin();
+    engine.run();
+    engine.end()
+}
+
+/// What happens to whom; the order is that of events at one time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    /// The first member of a lane of a die's memories ends, unless the version is an old one.
+    Memory { lane: u32, version: u32 },
+    /// The same for a lane of the links.
+    Link { lane: u32, version: u32 },
+    /// A core is done with its task.
+    End { core: u32 },
+    /// All waits of a core's task hold.
+    Begin { core: u32 },
+}
+
+/// A core and its task.
+struct Core {
+    rank: u32,
+    kind: CoreKind,
+    number: u32,
+    cursor: Cursor,
+    task: Task,
+    /// Waits that hold.
+    held: usize,
+    /// When it looks at the next one.
+    looks: Time,
+    came: Time,
+    looked: Time,
+    begun: Time,
+    alone: Time,
+    done: bool,
+}
+
+struct Engine<'a> {
+    target: &'a Target,
+    program: &'a dyn Program,
+    costs: Costs,
+    now: Time,
+    events: BinaryHeap<Reverse<(Time, Event)>>,
+    cores: Vec<Core>,
+    counters: Counters,
+    memories: Memories,
+    links: Links,
+    tally: Tally,
+    slices: Option<Vec<Slice>>,
+    woken: Vec<u32>,
+    visible: Time,
+    fence: Time,
+}
+
+impl<'a> Engine<'a> {
+    fn new(target: &'a Target, program: &'a dyn Program, slices: bool) -> Self {
+        let ranks = program.ranks();
+        let mut cores = Vec::new();
+        for rank in 0..ranks {
+            for kind in [CoreKind::Aic, CoreKind::Aiv] {
+                cores.extend((0..program.cores(kind)).map(|number| Core::new(rank, kind, number)));
+            }
+        }
+        Self {
+            costs: Costs::new(target),
+            now: Time::ZERO,
+            events: BinaryHeap::new(),
+            counters: Counters::new(program, cores.len() as u32),
+            memories: Memories::new(target, ranks),
+            links: Links::new(target, ranks),
+            tally: Tally::new(program),
+            slices: slices.then(Vec::new),
+            woken: Vec::new(),
+            visible: Time::from_ns(target.sync.counter_visible_ns),
+            fence: Time::from_ns(target.sync.fence_remote_ns),
+            target,
+            program,
+            cores,
+        }
+    }
+
+    fn begin(&mut self) {
+        let launch = self.program.policy().launch;
+        self.now = launch;
+        for core in 0..self.cores.len() as u32 {
+            self.tally.spent(self.cores[core as usize].kind).launch += launch;
+            self.next_task(core);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(Reverse((time, event))) = self.events.pop() {
+            self.now = time;
+            self.happen(event);
+            if self.events.peek().is_none_or(|Reverse((next, _))| *next > time) {
+                let events = &mut self.events;
+                self.memories.settle(time, |end, lane, version| {
+                    events.push(Reverse((end, Event::Memory { lane, version })));
+                });
+                self.links.settle(time, |end, lane, version| {
+                    events.push(Reverse((end, Event::Link { lane, version })));
+                });
+            }
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Memory { lane, version } => {
+                if version == self.memories.version(lane) {
+                    while let Some(core) = self.memories.pop(self.now, lane) {
+                        self.done(core);
+                    }
+                }
+            }
+            Event::Link { lane, version } => {
+                if version == self.links.version(lane) {
+                    while let Some(core) = self.links.pop(self.now, lane) {
+                        self.landed(core);
+                    }
+                }
+            }
+            Event::End { core } => self.done(core),
+            Event::Begin { core } => self.work(core),
+        }
+    }
+
+    /// Takes up the next task of the queue, if there is one.
+    fn next_task(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        if !self.program.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
+            core.done = true;
+            self.tally.left(number, core.rank, self.now);
+            return;
+        }
+        let costs = self.program.policy().of(core.kind);
+        let fixed = if core.task.work == Work::Empty { costs.empty } else { costs.task };
+        self.tally.spent(core.kind).overhead += fixed;
+        core.came = self.now;
+        core.looked = self.now + fixed;
+        core.looks = core.looked;
+        core.held = 0;
+        self.look(number);
+    }
+
+    /// Goes through the waits of a task as far as they hold.
+    fn look(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        let poll = self.program.policy().of(core.kind).poll;
+        while let Some(&wait) = core.task.waits.get(core.held) {
+            let Some((seen, cause)) = self.counters.look(core.rank, wait, number) else { return };
+            let until = look_at(core.looks, seen, poll);
+            let spent = self.tally.spent(core.kind);
+            match cause {
+                Cause::Work => spent.dependency += until - core.looks,
+                Cause::Put => spent.communication += until - core.looks,
+            }
+            core.looks = until;
+            core.held += 1;
+        }
+        self.events.push(Reverse((core.looks, Event::Begin { core: number })));
+    }
+
+    fn work(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        core.begun = self.now;
+        let cost = self.costs.of(core.rank, &core.task.work);
+        core.alone = self.costs.alone(core.rank, &core.task.work);
+        match cost {
+            Cost::Nothing => self.done(number),
+            Cost::Alone(time) => self.events.push(Reverse((self.now + time, Event::End { core: number }))),
+            Cost::Shared(shared) => self.memories.join(self.now, core.rank, &shared, number),
+            Cost::Link { to, bytes } => {
+                self.memories.put_begins((core.rank, to));
+                self.links.join(self.now, (core.rank, to), bytes, number);
+            }
+        }
+    }
+
+    /// The rows of a put have left; a fence tells when they have arrived.
+    fn landed(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        if let Work::Put { to, .. } = core.task.work {
+            self.memories.put_ends((core.rank, to));
+        }
+        self.events.push(Reverse((self.now + self.fence, Event::End { core: number })));
+    }
+
+    fn done(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        let fence = match core.task.work {
+            Work::Put { to, .. } if to != core.rank => self.fence,
+            _ => Time::ZERO,
+        };
+        let took = self.now - core.begun;
+        let spent = self.tally.spent(core.kind);
+        spent.overhead += fence;
+        spent.work += core.alone;
+        spent.contention += took.since(core.alone + fence);
+        self.tally.task(core.rank, &core.task, (core.begun, self.now));
+        if let Some(slices) = &mut self.slices {
+            slices.push(core.slice(self.now));
+        }
+        self.signal(number);
+        self.next_task(number);
+    }
+
+    fn signal(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        let cause = if matches!(core.task.work, Work::Put { .. }) { Cause::Put } else { Cause::Work };
+        for signal in &core.task.signals {
+            let way = if signal.rank == core.rank {
+                0.0
+            } else if self.target.same_package(signal.rank, core.rank) {
+                self.target.link.same_package_ns
+            } else {
+                self.target.link.other_package_ns
+            };
+            let seen = self.now + self.visible + Time::from_ns(way);
+            self.counters.signal(signal, seen, cause, &mut self.woken);
+        }
+        while let Some(core) = self.woken.pop() {
+            self.look(core);
+        }
+    }
+
+    fn end(self) -> Result<Simulated, Stuck> {
+        let mut stuck = self.cores.iter().filter(|core| !core.done);
+        if let Some(core) = stuck.next() {
+            let wait = core.task.waits[core.held];
+            return Err(Stuck {
+                cores: 1 + stuck.count() as u32,
+                rank: core.rank,
+                kind: core.kind,
+                core: core.number,
+                op: self.program.ops()[core.task.op as usize].name.clone(),
+                counter: wait.counter,
+                need: wait.need,
+            });
+        }
+        let kinds = self.cores.iter().map(|core| core.kind);
+        Ok(self.tally.finish(self.now, kinds, self.slices.unwrap_or_default()))
+    }
+}
+
+/// When a core that looks from `looks` on sees what is there to be seen from `seen` on.
+fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
+    match poll {
+        _ if seen <= looks => looks,
+        Some(poll) if poll > Time::ZERO => looks + poll * (seen - looks).0.div_ceil(poll.0),
+        _ => seen,
+    }
+}
+
+impl Core {
+    fn new(rank: u32, kind: CoreKind, number: u32) -> Self {
+        Self {
+            rank,
+            kind,
+            number,
+            cursor: Cursor::default(),
+            task: Task::default(),
+            held: 0,
+            looks: Time::ZERO,
+            came: Time::ZERO,
+            looked: Time::ZERO,
+            begun: Time::ZERO,
+            alone: Time::ZERO,
+            done: false,
+        }
+    }
+
+    fn slice(&self, end: Time) -> Slice {
+        let Task { op, group, item, column, .. } = self.task;
+        let (rank, kind, core) = (self.rank, self.kind, self.number);
+        let Self { came, looked, begun, .. } = *self;
+        Slice { rank, kind, core, op, group, item, column, came, looked, begun, end }
+    }
+}

@@ -1,0 +1,203 @@
+//! The memories of each die, shared by all that its cores do.
+
+use super::Shared;
+use super::Time;
+use super::lane::Lane;
+use super::shares::{Users, level};
+use hpmoe_codegen::target::Target;
+use std::collections::HashMap;
+
+/// Demands are counted in started steps of a quarter GB/s, so that tasks alike fall into one lane and sums are exact.
+const STEPS_PER_GB: f64 = 4.0;
+
+/// What a task draws at full speed, in steps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+struct Demand {
+    hbm: u64,
+    l2: u64,
+}
+
+/// HBM and L2 of all dies. Tasks of a die with the same demand share a lane. Where a memory is short, those who want least
+/// get it and the others share the rest evenly; a task is as slow as the shorter of the two makes it. (What a task leaves
+/// of one memory because the other holds it back is not shared out again: speeds are a little low then.)
+///
+/// Puts draw at most what the links let through and are not slowed down here: they leave less to the others.
+#[derive(Debug)]
+pub(super) struct Memories {
+    hbm: u64,
+    l2: u64,
+    put: u64,
+    /// At most, all puts of a die one way.
+    link: u64,
+    dies: Vec<Die>,
+    lanes: Vec<(u32, Demand, Lane)>,
+    lane_of: HashMap<(u32, Demand), u32>,
+    dirty: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Die {
+    /// Of all tasks under way.
+    hbm: u64,
+    l2: u64,
+    puts_out: u64,
+    puts_in: u64,
+    active: Vec<u32>,
+    changed: Vec<u32>,
+    short: bool,
+    dirty: bool,
+}
+
+impl Memories {
+    pub(super) fn new(target: &Target, ranks: u32) -> Self {
+        let steps = |gb_per_s: f64| (gb_per_s * STEPS_PER_GB).round() as u64;
+        let l2 = target.memory.l2_read_bytes_per_cycle_core * target.cores.clock_ghz * f64::from(target.cores.aic);
+        let link = &target.link;
+        Self {
+            hbm: steps(target.memory.hbm_gb_per_s),
+            l2: steps(l2),
+            put: steps(link.put_gb_per_s_per_aiv),
+            link: steps(link.same_package_gb_per_s + link.other_package_gb_per_s),
+            dies: vec![Die::default(); ranks as usize],
+            lanes: Vec::new(),
+            lane_of: HashMap::new(),
+            dirty: Vec::new(),
+        }
+    }
+
+    /// A core of a rank begins its work.
+    pub(super) fn join(&mut self, now: Time, rank: u32, work: &Shared, core: u32) {
+        let time = work.time.0.max(1) as f64;
+        // Bytes in a picosecond are TB/s.
+        let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).ceil() as u64;
+        let demand = Demand { hbm: steps(work.hbm), l2: steps(work.l2) };
+        let lanes = &mut self.lanes;
+        let lane = *self.lane_of.entry((rank, demand)).or_insert_with(|| {
+            let mut lane = Lane::default();
+            lane.set_rate(now, 1.0);
+            lanes.push((rank, demand, lane));
+            lanes.len() as u32 - 1
+        });
+        let of = &mut self.lanes[lane as usize].2;
+        let die = &mut self.dies[rank as usize];
+        if of.len() == 0 {
+            // A lane that became empty a moment ago is still listed.
+            if !die.active.contains(&lane) {
+                die.active.push(lane);
+            }
+            of.set_rate(now, 1.0);
+        }
+        of.join(now, time, core);
+        die.hbm += demand.hbm;
+        die.l2 += demand.l2;
+        die.changed.push(lane);
+        self.touch(rank);
+    }
+
+    /// A core whose work ends now.
+    pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
+        let (rank, demand, of) = &mut self.lanes[lane as usize];
+        let core = of.pop(now)?;
+        let rank = *rank;
+        let die = &mut self.dies[rank as usize];
+        die.hbm -= demand.hbm;
+        die.l2 -= demand.l2;
+        die.changed.push(lane);
+        self.touch(rank);
+        Some(core)
+    }
+
+    /// A put from one rank to another begins.
+    pub(super) fn put_begins(&mut self, (from, to): (u32, u32)) {
+        self.dies[from as usize].puts_out += 1;
+        self.dies[to as usize].puts_in += 1;
+        self.touch(from);
+        self.touch(to);
+    }
+
+    /// A put ends.
+    pub(super) fn put_ends(&mut self, (from, to): (u32, u32)) {
+        self.dies[from as usize].puts_out -= 1;
+        self.dies[to as usize].puts_in -= 1;
+        self.touch(from);
+        self.touch(to);
+    }
+
+    pub(super) fn version(&self, lane: u32) -> u32 {
+        self.lanes[lane as usize].2.version
+    }
+
+    /// Shares the memories anew on dies where something has changed; tells `foretell` the next end of each lane
+    /// for which it is another than before.
+    pub(super) fn settle(&mut self, now: Time, mut foretell: impl FnMut(Time, u32, u32)) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for &rank in &dirty {
+            self.settle_die(now, rank);
+            let die = &mut self.dies[rank as usize];
+            die.dirty = false;
+            die.changed.sort_unstable();
+            die.changed.dedup();
+            for lane in die.changed.drain(..) {
+                let of = &self.lanes[lane as usize].2;
+                if let Some(end) = of.next_end() {
+                    foretell(end.max(now), lane, of.version);
+                }
+            }
+        }
+        dirty.clear();
+        self.dirty = dirty;
+    }
+
+    fn settle_die(&mut self, now: Time, rank: u32) {
+        let die = &mut self.dies[rank as usize];
+        let lanes = &mut self.lanes;
+        die.active.retain(|&lane| lanes[lane as usize].2.len() > 0);
+        let puts = (die.puts_out * self.put).min(self.link) + (die.puts_in * self.put).min(self.link);
+        // Puts never take all of it.
+        let hbm = self.hbm.saturating_sub(puts).max(self.hbm / 4);
+        let short = die.hbm > hbm || die.l2 > self.l2;
+        if !short && !die.short {
+            return;
+        }
+        die.short = short;
+        let users = |wants: fn(&Demand) -> u64| -> Vec<Users> {
+            let of = |&lane: &u32| (lanes[lane as usize].2.len(), wants(&lanes[lane as usize].1) as f64);
+            die.active.iter().map(of).map(|(count, wants)| Users { count, wants }).collect()
+        };
+        let hbm = level(hbm as f64, &users(|demand| demand.hbm));
+        let l2 = level(self.l2 as f64, &users(|demand| demand.l2));
+        for &lane in &die.active {
+            let (_, demand, of) = &mut lanes[lane as usize];
+            let speed = |level: f64, wants: u64| if wants as f64 > level { level / wants as f64 } else { 1.0 };
+            if of.set_rate(now, speed(hbm, demand.hbm).min(speed(l2, demand.l2))) {
+                die.changed.push(lane);
+            }
+        }
+    }
+
+    fn touch(&mut self, rank: u32) {
+        let die = &mut self.dies[rank as usize];
+        if !die.dirty {
+            die.dirty = true;
+            self.dirty.push(rank);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_that_empties_and_fills_at_once_counts_once() {
+        let target = Target::ascend_a3();
+        let mut memories = Memories::new(&target, 1);
+        let work = Shared { time: Time(1_000), hbm: 1.0, l2: 1.0 };
+        memories.join(Time::ZERO, 0, &work, 7);
+        memories.settle(Time::ZERO, |_, _, _| {});
+        assert_eq!(memories.pop(Time(1_000), 0), Some(7));
+        memories.join(Time(1_000), 0, &work, 7);
+        memories.settle(Time(1_000), |_, _, _| {});
+        assert_eq!(memories.dies[0].active, [0]);
+    }
+}

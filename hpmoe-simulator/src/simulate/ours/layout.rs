@@ -1,0 +1,286 @@
+//! Run-time extents of all ranks: which items each group holds, and which rows each item.
+
+use super::chunked::Chunked;
+use super::once::{self, Once};
+use crate::simulate::Routing;
+use hpmoe_kernels::route::{as_rows_come, by_load};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, SpaceId};
+use std::collections::BTreeSet;
+
+/// Rows of a routing laid out on their owners, and the items of every space on every rank.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) ranks: u32,
+    /// Experts of one rank, once for each chunk.
+    pub(super) local: u32,
+    pub(super) chunks: u32,
+    /// By rank: its experts as queues have them.
+    orders: Vec<Vec<u32>>,
+    /// By rank and chunk.
+    tokens: Vec<Vec<u32>>,
+    /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
+    at: Vec<u32>,
+    /// Tokens that are sent once to each rank, where some are.
+    once: Option<Once>,
+    spaces: Arena<SpaceId, Space>,
+    /// By space and rank: items before each group, then all.
+    first: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space, rank and group: items before it, as queues have the experts.
+    counted: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space that is walked so, rank and expert: its items as their rows come.
+    coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
+}
+
+/// The rows, or tokens, of an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Item {
+    /// Sends and arrivals: the other rank; else the same.
+    pub(super) peer: u32,
+    /// The rank that receives the rows.
+    pub(super) owner: u32,
+    /// The rank whose tokens they are; else the same.
+    pub(super) source: u32,
+    /// The expert, among those of the owner, once for each chunk.
+    pub(super) expert: u32,
+    pub(super) chunk: u32,
+    /// The first row among those of the expert, or the first token.
+    pub(super) start: u32,
+    /// How many.
+    pub(super) rows: u32,
+}
+
+impl Layout {
+    /// `loads`: experts are in the order of their load; `coming`: the spaces whose items are walked as their rows come.
+    pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool, coming: &BTreeSet<SpaceId>) -> Self {
+        let ranks = routing.ranks();
+        let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
+        let local = routing.local_experts() * chunked.count;
+        let tokens = |rank| (0..chunked.count).map(|chunk| chunked.tokens(routing, rank, chunk).len() as u32).collect();
+        let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
+        let mut layout = Self {
+            ranks,
+            local,
+            chunks: chunked.count,
+            orders: Vec::new(),
+            tokens: (0..ranks).map(tokens).collect(),
+            at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
+            once: sends_once.then(|| Once::new(routing)),
+            spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
+            first: Arena::new(),
+            counted: Arena::new(),
+            coming: Arena::new(),
+        };
+        let order = |rank| {
+            let rows: Vec<usize> = (0..local).map(|expert| layout.expert_rows(rank, expert) as usize).collect();
+            let order = if loads { by_load(&rows, layout.chunks as usize) } else { (0..rows.len()).collect() };
+            order.into_iter().map(|expert| expert as u32).collect()
+        };
+        layout.orders = (0..ranks).map(order).collect();
+        let groups = |space: &Space| space.groups(&graph.sizes, ranks as usize) as u32;
+        layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space, groups(space))).collect();
+        let counted = layout.first.iter().map(|(space, first)| {
+            let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(space, rank as u32, first);
+            first.iter().enumerate().map(of_rank).collect()
+        });
+        layout.counted = counted.collect();
+        let tiles =
+            |rank: u32, height: u32| (0..local).map(|expert| layout.as_rows_come(rank, expert, height)).collect();
+        let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
+            true => (0..ranks).map(|rank| tiles(rank, space.height)).collect(),
+            false => Vec::new(),
+        });
+        layout.coming = coming.collect();
+        layout
+    }
+
+    /// Items before each group when groups are counted as queues have the experts, and for each from peer to peer.
+    fn in_order(&self, space: SpaceId, rank: u32, first: &[u32]) -> Vec<u32> {
+        let kind = self.kind(space);
+        let mut counted = vec![0; first.len() - 1];
+        let mut sum = 0;
+        if self.spaces[space].whole_experts() && self.chunks > 1 {
+            // One item for each expert, chunk by chunk alike: the same core adds to a matrix in each.
+            return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
+        }
+        let (experts, peers) = match kind {
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (self.local, self.ranks),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (self.local, 1),
+            SpaceKind::Blocks => (self.chunks, 1),
+            // One core has all words of a rank.
+            SpaceKind::Chunks => return counted,
+        };
+        for place in 0..experts {
+            for peer in 0..peers {
+                let group = self.group_at(kind, (rank, peer), place) as usize;
+                counted[group] = sum;
+                sum += first[group + 1] - first[group];
+            }
+        }
+        counted
+    }
+
+    /// The group of the expert at a place in the order of its owner; with the peer where groups are pairs.
+    pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
+        let expert = |owner: u32| self.orders[owner as usize][place as usize];
+        match kind {
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => expert(rank),
+            SpaceKind::Sends | SpaceKind::SendsOnce => peer * self.local + expert(peer),
+            SpaceKind::Arrivals => peer * self.local + expert(rank),
+            SpaceKind::Blocks | SpaceKind::Chunks => place,
+        }
+    }
+
+    fn first_items(&self, space: &Space, groups: u32) -> Vec<Vec<u32>> {
+        let of_rank = |rank| {
+            let mut first = Vec::with_capacity(groups as usize + 1);
+            let mut sum = 0;
+            first.push(0);
+            for group in 0..groups {
+                sum += self.items_of(space, rank, group);
+                first.push(sum);
+            }
+            first
+        };
+        (0..self.ranks).map(of_rank).collect()
+    }
+
+    fn items_of(&self, space: &Space, rank: u32, group: u32) -> u32 {
+        let pieces = |(start, end): (u32, u32)| {
+            if start == end { 0 } else { (end - 1) / space.height - start / space.height + 1 }
+        };
+        match space.kind {
+            SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(space.height),
+            SpaceKind::OnceTiles => self.expert_rows_once(rank, group).div_ceil(space.height),
+            SpaceKind::Experts => 1,
+            SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
+            SpaceKind::SendsOnce => pieces(self.pair_once(rank, group / self.local, group % self.local)),
+            SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
+            SpaceKind::Blocks => self.tokens(rank, group).div_ceil(space.height),
+            SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
+        }
+    }
+
+    /// Tokens of a chunk of a rank.
+    pub(super) fn tokens(&self, rank: u32, chunk: u32) -> u32 {
+        self.tokens[rank as usize][chunk as usize]
+    }
+
+    /// Rows of an expert of a rank.
+    pub(super) fn expert_rows(&self, owner: u32, expert: u32) -> u32 {
+        self.pair(self.ranks - 1, owner, expert).1
+    }
+
+    /// The rows of a source among those of an expert: from the first to one behind the last.
+    pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
+        (self.at[place], self.at[place + 1])
+    }
+
+    /// As [`pair`](Self::pair), of tokens that are sent once to each rank.
+    fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let once = self.once.as_ref().expect("who asks sends tokens once");
+        once.pair((self.ranks, source), owner * self.local + expert)
+    }
+
+    /// Rows of an expert of a rank that are sent once.
+    pub(super) fn expert_rows_once(&self, owner: u32, expert: u32) -> u32 {
+        self.pair_once(self.ranks - 1, owner, expert).1
+    }
+
+    /// Of each row of a row tile: the expert of the rank for which its token is sent, and its row among those of that expert.
+    pub(super) fn rows_once(&self, rank: u32, item: &Item) -> &[(u32, u32)] {
+        let once = self.once.as_ref().expect("who asks sends tokens once");
+        once.rows(rank * self.local + item.expert, item.start, item.rows)
+    }
+
+    /// Rows that a rank receives of a chunk, expert by expert.
+    pub(super) fn rows_of_experts(&self, rank: u32, chunk: u32) -> impl Iterator<Item = u32> {
+        let own = self.local / self.chunks;
+        (chunk * own..(chunk + 1) * own).map(move |expert| self.expert_rows(rank, expert))
+    }
+
+    /// Items of a space on a rank before a group, and those before the next.
+    pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
+        let first = &self.first[space][rank as usize];
+        (first[group as usize], first[group as usize + 1])
+    }
+
+    /// Items of a space on a rank before a group, expert by expert, and for each from peer to peer.
+    pub(super) fn counted(&self, space: SpaceId, rank: u32, group: u32) -> u32 {
+        self.counted[space][rank as usize][group as usize]
+    }
+
+    /// All items of a space on a rank.
+    pub(super) fn items(&self, space: SpaceId, rank: u32) -> u32 {
+        let first = &self.first[space][rank as usize];
+        first[first.len() - 1]
+    }
+
+    fn as_rows_come(&self, rank: u32, expert: u32, height: u32) -> Vec<u32> {
+        let rows = (0..self.ranks).map(|source| {
+            let (start, end) = self.pair(source, rank, expert);
+            (end - start) as usize
+        });
+        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize);
+        tiles.into_iter().map(|tile| tile as u32).collect()
+    }
+
+    /// Which item of a group a place in the swizzle means: row tiles are walked as their rows come, or from the first on that
+    /// begins with own rows, which are there first. One that begins with rows of the rank before, which come last, comes last.
+    pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
+        if self.kind(space) != SpaceKind::RowTiles {
+            return place;
+        }
+        if coming {
+            return self.coming[space][rank as usize][group as usize][place as usize];
+        }
+        let items = self.expert_rows(rank, group).div_ceil(self.height(space));
+        let own = self.pair(rank, rank, group).0.div_ceil(self.height(space));
+        (place + own) % items
+    }
+
+    /// An item of a group.
+    pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> Item {
+        let Space { kind, height } = self.spaces[space];
+        let (mut peer, mut owner, mut source) = (rank, rank, rank);
+        let (expert, chunk) = match kind {
+            SpaceKind::Blocks | SpaceKind::Chunks => (0, group),
+            _ => (group % self.local, group % self.local / (self.local / self.chunks)),
+        };
+        let (from, to) = match kind {
+            SpaceKind::Chunks => (0, 1),
+            SpaceKind::RowTiles | SpaceKind::Experts => (0, self.expert_rows(rank, expert)),
+            SpaceKind::OnceTiles => (0, self.expert_rows_once(rank, expert)),
+            SpaceKind::Blocks => (0, self.tokens(rank, chunk)),
+            SpaceKind::Sends => {
+                peer = group / self.local;
+                owner = peer;
+                self.pair(rank, peer, expert)
+            }
+            SpaceKind::SendsOnce => {
+                peer = group / self.local;
+                owner = peer;
+                self.pair_once(rank, peer, expert)
+            }
+            SpaceKind::Arrivals => {
+                peer = group / self.local;
+                source = peer;
+                self.pair(peer, rank, expert)
+            }
+        };
+        let tile = from / height + item;
+        let start = from.max(tile * height);
+        Item { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
+    }
+
+    /// Most rows of an item of a space.
+    pub(super) fn height(&self, space: SpaceId) -> u32 {
+        self.spaces[space].height
+    }
+
+    /// What the items of a space are.
+    pub(super) fn kind(&self, space: SpaceId) -> SpaceKind {
+        self.spaces[space].kind
+    }
+}

@@ -1,0 +1,10 @@
+//! Our own schedule as a program: what every core does with the run-time extents of a routing, as the device's worker loop
+//! does it.
+
+mod chunked;
+mod layout;
+mod once;
+mod places;
+mod program;
+
+pub use program::{Ours, Tile, Unfit};

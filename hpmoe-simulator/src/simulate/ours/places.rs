@@ -1,0 +1,173 @@
+//! Where counters lie, what they must reach, and who adds how much.
+
+use super::chunked::Chunked;
+use super::layout::{Item, Layout};
+use crate::simulate::{self, Routing};
+use hpmoe_codegen::schedule::Schedule;
+use hpmoe_language::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Extent, Sizes};
+use hpmoe_language::ids::{Arena, CounterId, PhaseId};
+
+/// Counters of all ranks, numbered from zero on each.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    counters: Arena<CounterId, Counter>,
+    /// By rank: the first counter of each array, then all.
+    first: Vec<Vec<u32>>,
+    /// Received rows and tokens stand for a counter of a whole rank.
+    whole: Arena<CounterId, bool>,
+    /// By source and expert: the token of each row; empty where no signal asks.
+    tokens: Vec<Vec<Vec<u32>>>,
+    sizes: Sizes,
+}
+
+impl Places {
+    pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule, layout: &Layout, routing: &Routing) -> Self {
+        let counters = checked.counters().clone();
+        let sizes = checked.graph().sizes;
+        let first = (0..layout.ranks).map(|rank| {
+            let mut sum = 0;
+            let mut first = vec![0];
+            for (_, counter) in counters.iter() {
+                sum += len(layout, &sizes, counter.grid, rank);
+                first.push(sum);
+            }
+            // And the words of peers, by chunk.
+            first.push(sum + if sizes.reuses() { layout.chunks * layout.ranks } else { 0 });
+            first
+        });
+        let first = first.collect();
+        let received = |counter: &Counter| {
+            let extent = checked.graph().tensors[counter.tensor].extent;
+            matches!(extent, Extent::Received | Extent::Expert { .. })
+        };
+        let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
+        let by_token = |phase: PhaseId| schedule.signals[phase].iter().any(|s| s.index == Index::PieceBlocks);
+        let tokens = if schedule.signals.ids().any(by_token) {
+            let chunked = Chunked::new(layout.chunks, routing);
+            (0..layout.ranks).map(|source| chunked.tokens_of_rows(routing, source)).collect()
+        } else {
+            Vec::new()
+        };
+        Self { counters, first, whole, tokens, sizes }
+    }
+
+    /// The word at a rank that tells that another one reads rows of a chunk no more.
+    pub(super) fn freed(&self, layout: &Layout, (at, of): (u32, u32), chunk: u32) -> u32 {
+        self.first[at as usize][self.counters.len()] + chunk * layout.ranks + of
+    }
+
+    /// Counters of a chunk for blocks of tokens.
+    fn blocks_of_chunk(&self, height: u32) -> u32 {
+        self.sizes.blocks(height) as u32
+    }
+
+    /// Counters of a rank.
+    pub(super) fn len(&self, rank: u32) -> u32 {
+        *self.first[rank as usize].last().unwrap_or(&0)
+    }
+
+    /// What a tile of a rank waits for, added to `waits`.
+    pub(super) fn wait(
+        &self,
+        layout: &Layout,
+        rank: u32,
+        (item, column): (&Item, u32),
+        wait: &Wait,
+        waits: &mut Vec<simulate::Wait>,
+    ) {
+        if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, self.counters[wait.counter].grid) {
+            let first = self.first[rank as usize][wait.counter.0 as usize];
+            let height = layout.height(space);
+            for &(expert, row) in layout.rows_once(rank, item) {
+                let tile = row / height;
+                let rows = height.min(layout.expert_rows_once(rank, expert) - tile * height);
+                let counter = first + layout.group(space, rank, expert).0 + tile;
+                let wait = simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 };
+                if waits.last() != Some(&wait) {
+                    waits.push(wait);
+                }
+            }
+            return;
+        }
+        let counter = self.number(layout, rank, (item, column), wait.counter, wait.index);
+        if self.counters[wait.counter].grid == Grid::Rank && self.whole[wait.counter] {
+            let need = wait.need.over(layout.rows_of_experts(rank, item.chunk).map(u64::from)) as u32;
+            waits.push(simulate::Wait { counter, need });
+            return;
+        }
+        let rows = match self.counters[wait.counter].grid {
+            Grid::RowTiles { space, .. } => {
+                let height = layout.height(space);
+                height.min(layout.expert_rows(rank, item.expert) - item.start / height * height)
+            }
+            Grid::Experts => layout.expert_rows(rank, item.expert),
+            Grid::Blocks { height } => height.min(layout.tokens(rank, item.chunk) - item.start / height * height),
+            Grid::Rank => layout.tokens(rank, item.chunk),
+        };
+        waits.push(simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 });
+    }
+
+    /// What a tile of a rank signals, added to `signals`.
+    pub(super) fn signal(
+        &self,
+        layout: &Layout,
+        rank: u32,
+        (item, column): (&Item, u32),
+        signal: &Signal,
+        signals: &mut Vec<simulate::Signal>,
+    ) {
+        // Nobody takes the memory of the last chunks.
+        if self.counters[signal.counter].through && item.chunk + CHUNK_BUFFERS as u32 >= layout.chunks {
+            return;
+        }
+        let to = if signal.remote { item.peer } else { rank };
+        if signal.index == Index::PieceBlocks {
+            self.blocks(layout, to, item, signal, signals);
+            return;
+        }
+        let amount = match signal.amount {
+            Amount::Rows => item.rows,
+            Amount::One => 1,
+        };
+        let counter = self.number(layout, to, (item, column), signal.counter, signal.index);
+        signals.push(simulate::Signal { rank: to, counter, amount });
+    }
+
+    /// To each block its rows of the piece.
+    fn blocks(&self, layout: &Layout, to: u32, item: &Item, signal: &Signal, signals: &mut Vec<simulate::Signal>) {
+        let Grid::Blocks { height } = self.counters[signal.counter].grid else { return };
+        let first = self.first[to as usize][signal.counter.0 as usize];
+        let at = layout.pair(item.source, item.owner, item.expert).0;
+        let tokens = &self.tokens[item.source as usize][(item.owner * layout.local + item.expert) as usize];
+        let rows = &tokens[(item.start - at) as usize..][..item.rows as usize];
+        for of_block in rows.chunk_by(|a, b| a / height == b / height) {
+            let counter = first + item.chunk * self.blocks_of_chunk(height) + of_block[0] / height;
+            signals.push(simulate::Signal { rank: to, counter, amount: of_block.len() as u32 });
+        }
+    }
+
+    fn number(&self, layout: &Layout, at: u32, (item, column): (&Item, u32), counter: CounterId, index: Index) -> u32 {
+        let grid = self.counters[counter].grid;
+        let place = match (grid, index) {
+            (Grid::RowTiles { space, columns }, _) => {
+                let tile = layout.group(space, at, item.expert).0 + item.start / layout.height(space);
+                tile * columns + if index == Index::Tile { column } else { 0 }
+            }
+            (Grid::Experts, _) => item.expert,
+            (Grid::Blocks { height }, _) => item.chunk * self.blocks_of_chunk(height) + item.start / height,
+            (Grid::Rank, _) => item.chunk,
+        };
+        self.first[at as usize][counter.0 as usize] + place
+    }
+}
+
+/// Counters of an array on a rank.
+fn len(layout: &Layout, sizes: &Sizes, grid: Grid, rank: u32) -> u32 {
+    match grid {
+        Grid::RowTiles { space, columns } => layout.items(space, rank) * columns,
+        Grid::Experts => layout.local,
+        Grid::Blocks { height } => sizes.blocks(height) as u32 * layout.chunks,
+        Grid::Rank => layout.chunks,
+    }
+}

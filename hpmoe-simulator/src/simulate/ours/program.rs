@@ -1,0 +1,275 @@
+//! The walk through the queues.
+
+use super::layout::{Item, Layout};
+use super::places::Places;
+use crate::simulate::{
+    CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work, Works,
+};
+use hpmoe_codegen::report::phase_name;
+use hpmoe_codegen::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
+use hpmoe_codegen::target::Target;
+use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
+use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A schedule with the extents of a routing.
+#[derive(Clone, Debug)]
+pub struct Ours<'a> {
+    target: &'a Target,
+    checked: &'a CheckedGraph,
+    schedule: &'a Schedule,
+    order: &'a Order,
+    layout: Layout,
+    works: Arena<PhaseId, Works>,
+    places: Places,
+    /// By rank: where the count of a phase's tiles begins.
+    starts: Vec<Arena<PhaseId, u64>>,
+    ops: Vec<Op>,
+    policy: Policy,
+    /// Leaves out what the original leaves to kernels of its own.
+    core_only: bool,
+    /// Counters that nobody adds to then.
+    left_out: BTreeSet<CounterId>,
+}
+
+/// What one task works on, at the extents of the routing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tile {
+    /// Rows, or tokens.
+    pub rows: u32,
+    /// Columns of what is written.
+    pub columns: u32,
+    /// Terms of each sum of a product; else 0.
+    pub depth: u32,
+}
+
+/// A routing that the schedule is not for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfit(String);
+
+impl<'a> Ours<'a> {
+    /// The schedule on all ranks of the routing.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has other experts than the routing, fewer tokens, or no schedule for so many ranks.
+    pub fn new(
+        target: &'a Target,
+        checked: &'a CheckedGraph,
+        schedule: &'a Schedule,
+        routing: &Routing,
+    ) -> Result<Self, Unfit> {
+        let graph = checked.graph();
+        let order = fitting(checked, schedule, routing)?;
+        let walked = schedule.coming.iter().filter(|(_, coming)| order.alike && **coming);
+        let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
+        let layout = Layout::new(graph, routing, schedule.by_load, &coming);
+        let places = Places::new(checked, schedule, &layout, routing);
+        let start = |rank, phase: PhaseId| -> u64 {
+            let before = schedule.starts[phase].iter();
+            before.map(|&(space, columns)| u64::from(layout.items(space, rank)) * u64::from(columns)).sum()
+        };
+        let starts =
+            (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
+        let ops = graph.phases.iter().map(|(id, phase)| Op {
+            name: phase_name(graph, id),
+            line: phase.line,
+            extra: phase.accesses.iter().any(|access| access.region.rows == Rows::BlockSlots),
+        });
+        Ok(Self {
+            ops: ops.collect(),
+            works: Works::of(graph),
+            target,
+            checked,
+            schedule,
+            order,
+            layout,
+            places,
+            starts,
+            policy: policy(target),
+            core_only: false,
+            left_out: BTreeSet::new(),
+        })
+    }
+
+    /// Without what the original leaves to kernels of its own: the sum over k.
+    #[must_use]
+    pub fn without_extras(mut self) -> Self {
+        self.core_only = true;
+        let stays = |(phase, _): &(PhaseId, _)| !self.ops[phase.index()].extra;
+        let added: BTreeSet<CounterId> =
+            self.schedule.signals.iter().filter(stays).flat_map(|(_, signals)| signals).map(|s| s.counter).collect();
+        self.left_out = self.checked.counters().ids().filter(|counter| !added.contains(counter)).collect();
+        self
+    }
+
+    /// The tile of a task of a rank.
+    #[must_use]
+    pub fn tile(&self, rank: u32, task: &Task) -> Tile {
+        if let Work::Gemm { m, n, k, .. } = task.work {
+            return Tile { rows: m, columns: n, depth: k };
+        }
+        let phase = PhaseId(task.op);
+        let space = self.checked.graph().phases[phase].space;
+        let rows = self.layout.item(space, rank, task.group, task.item).rows;
+        Tile { rows, columns: self.works[phase].width(task.column), depth: 0 }
+    }
+
+    fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
+        let unit = match kind {
+            CoreKind::Aic => Unit::Aic,
+            CoreKind::Aiv => Unit::Aiv,
+        };
+        let mine = |role: &Role| role.unit == unit && (role.first..role.first + role.count).contains(&core);
+        self.order.parts.iter().find(|(_, role)| mine(role))
+    }
+
+    fn group(&self, rank: u32, entry: Entry) -> u32 {
+        let kind = self.layout.kind(self.checked.graph().phases[entry.phase].space);
+        let peer = (rank + entry.peer_offset) % self.layout.ranks;
+        self.layout.group_at(kind, (rank, peer), entry.expert)
+    }
+
+    fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut Task) {
+        let phase = &self.checked.graph().phases[entry.phase];
+        let band = self.schedule.band_of[entry.phase];
+        let outer = self.checked.graph().column_rows(entry.phase);
+        let wide = u64::from(phase.columns() / outer);
+        let swizzle = Swizzle { items: (items * outer).into(), columns: wide, band: band.into() };
+        let (place, column) = swizzle.place(tile);
+        let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
+        let group = self.group(rank, entry);
+        let coming = self.order.alike && self.schedule.coming[entry.phase];
+        let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
+        let item = self.layout.item(phase.space, rank, group, place);
+        let column = column as u32;
+        task.op = entry.phase.index() as u32;
+        task.group = group;
+        task.item = place;
+        task.column = column;
+        task.work = self.works[entry.phase].work(self.target, (item.peer, item.rows), column, (items, band));
+        task.waits.clear();
+        for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out.contains(&wait.counter)) {
+            self.places.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
+        }
+        task.signals.clear();
+        for signal in &self.schedule.signals[entry.phase] {
+            self.places.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
+        }
+        if let Some(reuse) = self.checked.reuse() {
+            self.reuse(reuse, rank, (entry.phase, &item), task);
+        }
+    }
+}
+
+impl Ours<'_> {
+    /// Words of peers: that they read rows of a chunk no more.
+    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut Task) {
+        if phase == reuse.frees {
+            let tell =
+                |to| Signal { rank: to, counter: self.places.freed(&self.layout, (to, rank), item.chunk), amount: 1 };
+            task.signals.extend((0..self.layout.ranks).map(tell));
+        }
+        if let (Some(whose), Some(before)) = (reuse.waits[phase], item.chunk.checked_sub(CHUNK_BUFFERS as u32)) {
+            let of = if whose == Whose::Peer { item.peer } else { rank };
+            task.waits.push(Wait { counter: self.places.freed(&self.layout, (rank, of), before), need: 1 });
+        }
+    }
+}
+
+impl Program for Ours<'_> {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn ranks(&self) -> u32 {
+        self.layout.ranks
+    }
+
+    fn cores(&self, kind: CoreKind) -> u32 {
+        match kind {
+            CoreKind::Aic => self.schedule.aic,
+            CoreKind::Aiv => self.schedule.aiv,
+        }
+    }
+
+    fn counters(&self, rank: u32) -> u32 {
+        self.places.len(rank)
+    }
+
+    fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+        let Some((part, Role { first, count, .. })) = self.part(kind, core) else { return false };
+        let (number, count) = (u64::from(core - first), u64::from(*count));
+        while let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) {
+            if self.core_only && self.ops[entry.phase.index()].extra {
+                *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
+                continue;
+            }
+            let queue = &self.order.queues[part];
+            let joined = 1 + queue[cursor.entry as usize + 1..]
+                .iter()
+                .take_while(|next| self.schedule.joins[next.phase])
+                .count();
+            let joined = joined as u32;
+            let phase = &self.checked.graph().phases[entry.phase];
+            let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
+            let columns = u64::from(phase.columns());
+            // `cursor.tile` is one more than the number of the next task, 0 at the start of an entry. Tasks are the tiles of
+            // the entry, each with the same tile of those that join it.
+            let task_number = match cursor.tile {
+                0 => {
+                    let before = self.layout.counted(phase.space, rank, self.group(rank, entry));
+                    let base = self.starts[rank as usize][entry.phase] + u64::from(before) * columns;
+                    (number + count - base % count) % count * u64::from(joined)
+                }
+                next => next - 1,
+            };
+            let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
+            if tile < u64::from(end - before) * columns {
+                let next = if join + 1 < joined { task_number + 1 } else { (tile + count) * u64::from(joined) };
+                cursor.tile = next + 1;
+                let entry = queue[(cursor.entry + join) as usize];
+                self.fill(rank, entry, (end - before, tile), task);
+                return true;
+            }
+            *cursor = Cursor { entry: cursor.entry + joined, tile: 0 };
+        }
+        false
+    }
+}
+
+fn policy(target: &Target) -> Policy {
+    let task = Time::from_ns(target.sync.task_pickup_ns + target.sync.tile_overhead_ns);
+    let costs = CoreCosts { task, empty: task, poll: None };
+    Policy { name: "ours", launch: Time::from_us(target.launch.kernel_us), aic: costs, aiv: costs }
+}
+
+fn fitting<'a>(checked: &CheckedGraph, schedule: &'a Schedule, routing: &Routing) -> Result<&'a Order, Unfit> {
+    let sizes = &checked.graph().sizes;
+    let (ranks, experts) = (routing.ranks(), routing.experts() as usize);
+    if (sizes.experts, sizes.top_k) != (experts, routing.top_k() as usize) {
+        let of = |experts: usize, top_k: usize| format!("{experts} experts, {top_k} for a token");
+        let [kernel, routing] = [of(sizes.experts, sizes.top_k), of(experts, routing.top_k() as usize)];
+        return Err(Unfit(format!("the kernel has {kernel}; the routing has {routing}")));
+    }
+    if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {
+        let tokens = routing.tokens(rank);
+        return Err(Unfit(format!("rank {rank} brings {tokens} tokens, the kernel takes {}", sizes.tokens)));
+    }
+    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
+    order.ok_or_else(|| Unfit(format!("there is no schedule for {ranks} ranks")))
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}

@@ -1,0 +1,273 @@
+//! Small programs with times worked out by hand, and what holds for any program.
+
+use super::{
+    CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Simulated, Task, Time, Wait, Work, bound,
+    simulate,
+};
+use hpmoe_codegen::target::Target;
+use proptest::prelude::*;
+
+/// Queues written out: by rank, matrix cores first.
+#[derive(Clone, Debug)]
+struct Listed {
+    aic: u32,
+    aiv: u32,
+    policy: Policy,
+    ops: Vec<Op>,
+    queues: Vec<Vec<Vec<Task>>>,
+}
+
+impl Listed {
+    fn new(ranks: usize, aic: u32, aiv: u32) -> Self {
+        let free = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None };
+        Self {
+            aic,
+            aiv,
+            policy: Policy { name: "test", launch: Time::ZERO, aic: free, aiv: free },
+            ops: vec![Op { name: "op".to_owned(), line: 0, extra: false }],
+            queues: vec![vec![Vec::new(); (aic + aiv) as usize]; ranks],
+        }
+    }
+
+    fn push(&mut self, (rank, kind, core): (usize, CoreKind, u32), task: Task) {
+        let first = if kind == CoreKind::Aic { 0 } else { self.aic };
+        self.queues[rank][(first + core) as usize].push(task);
+    }
+
+    fn run(&self, target: &Target) -> Simulated {
+        simulate(target, self, true).unwrap()
+    }
+}
+
+impl Program for Listed {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+    fn ranks(&self) -> u32 {
+        self.queues.len() as u32
+    }
+    fn cores(&self, kind: CoreKind) -> u32 {
+        if kind == CoreKind::Aic { self.aic } else { self.aiv }
+    }
+    fn counters(&self, _: u32) -> u32 {
+        8
+    }
+    fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+        let first = if kind == CoreKind::Aic { 0 } else { self.aic };
+        let queue = &self.queues[rank as usize][(first + core) as usize];
+        let Some(next) = queue.get(cursor.tile as usize) else { return false };
+        task.clone_from(next);
+        cursor.tile += 1;
+        true
+    }
+}
+
+fn task(work: Work) -> Task {
+    Task { work, ..Task::default() }
+}
+
+fn put(to: u32, bytes: u64) -> Task {
+    task(Work::Put { to, bytes })
+}
+
+fn fixed(us: f64) -> Task {
+    task(Work::Fixed { time: Time::from_us(us) })
+}
+
+fn waiting(mut task: Task, counter: u32, need: u32) -> Task {
+    task.waits.push(Wait { counter, need });
+    task
+}
+
+fn signalling(mut task: Task, rank: u32, counter: u32) -> Task {
+    task.signals.push(Signal { rank, counter, amount: 1 });
+    task
+}
+
+const AIC: CoreKind = CoreKind::Aic;
+const AIV: CoreKind = CoreKind::Aiv;
+
+#[test]
+fn a_put_takes_its_bytes_a_fence_and_the_way_of_its_signal() {
+    let target = Target::ascend_a3();
+    let mut program = Listed::new(4, 1, 1);
+    program.push((0, AIV, 0), signalling(put(2, 100_000), 2, 0));
+    program.push((2, AIC, 0), waiting(fixed(1.0), 0, 1));
+    // 10 µs at 10 GB/s, 1.9 for the fence, 0.929 to another package, 1 until the counter is seen, 1 of work.
+    let run = program.run(&target);
+    assert_eq!(run.time, Time::from_us(14.829));
+    assert_eq!(run.traffic[0], [0, 0, 100_000, 0]);
+    assert_eq!(run.aic.communication, Time::from_us(13.829));
+}
+
+#[test]
+fn puts_share_the_end_of_a_link() {
+    let target = Target::ascend_a3();
+    let mut program = Listed::new(4, 1, 40);
+    for core in 0..40 {
+        program.push((0, AIV, core), put(2, 490_000));
+    }
+    // 40 puts get 196 / 40 = 4.9 GB/s each.
+    assert_eq!(program.run(&target).time, Time::from_us(101.9));
+    // In the own package 270 / 40.
+    let mut near = Listed::new(4, 1, 40);
+    for core in 0..40 {
+        near.push((0, AIV, core), put(1, 675_000));
+    }
+    assert_eq!(near.run(&target).time, Time::from_us(101.9));
+}
+
+#[test]
+fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
+    let target = Target::ascend_a3();
+    let gemm = |reuse: f32| {
+        let efficiency = Efficiency::Fused;
+        task(Work::Gemm { m: 128, n: 256, k: 4096, tiles: 1.0, left_reuse: reuse, right_reuse: reuse, efficiency })
+    };
+    let run = |cores: u32, reuse: f32| {
+        let mut program = Listed::new(1, cores, 1);
+        (0..cores).for_each(|core| program.push((0, AIC, core), gemm(reuse)));
+        program.run(&target)
+    };
+    let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (8192.0 * 1.85e9 * 0.8601) * 1e6;
+    assert!((run(1, 32.0).time.us() - cube).abs() < 1e-3);
+    assert_eq!(run(24, 32.0).aic.contention, Time::ZERO);
+    // 24 times (1 + 2 MiB + 64 KiB) without reuse through 1450 GB/s.
+    let bytes = 24.0 * (3.0 * 1_048_576.0 + 65_536.0);
+    assert!((run(24, 1.0).time.us() - bytes / 1450e3).abs() < 0.1);
+}
+
+#[test]
+fn polling_sees_a_counter_at_its_next_look() {
+    let target = Target::ascend_a3();
+    let mut program = Listed::new(1, 1, 1);
+    program.policy.aic.poll = Some(Time::from_us(50.0));
+    program.policy.aic.task = Time::from_us(2.0);
+    program.push((0, AIV, 0), signalling(fixed(60.0), 0, 3));
+    program.push((0, AIC, 0), waiting(fixed(1.0), 3, 1));
+    // It looks at 2, 52 and 102.
+    assert_eq!(program.run(&target).time, Time::from_us(103.0));
+}
+
+#[test]
+fn an_empty_task_waits_signals_and_costs_its_own() {
+    let target = Target::ascend_a3();
+    let mut program = Listed::new(1, 1, 1);
+    program.policy.aiv.empty = Time::from_us(1.5);
+    program.policy.launch = Time::from_us(5.0);
+    program.push((0, AIV, 0), signalling(task(Work::Empty), 0, 0));
+    program.push((0, AIC, 0), waiting(fixed(1.0), 0, 1));
+    let run = program.run(&target);
+    assert_eq!(run.time, Time::from_us(8.5));
+    assert_eq!((run.tasks, run.empty_tasks), (2, 1));
+}
+
+#[test]
+fn who_waits_for_ever_is_told() {
+    let mut program = Listed::new(2, 1, 1);
+    program.push((1, AIC, 0), waiting(fixed(1.0), 5, 2));
+    let stuck = simulate(&Target::ascend_a3(), &program, false).unwrap_err();
+    assert_eq!(
+        stuck.to_string(),
+        "1 cores wait for ever, among them matrix core 0 of rank 1 in op: counter 5 never reaches 2"
+    );
+}
+
+#[derive(Clone, Debug)]
+struct Draw {
+    rank: usize,
+    core: u32,
+    what: usize,
+    size: u32,
+    to: u32,
+}
+
+fn draws() -> impl Strategy<Value = Vec<Draw>> {
+    let draw = (0usize..4, 0u32..6, 0usize..4, 1u32..2_000, 0u32..4);
+    let draw = draw.prop_map(|(rank, core, what, size, to)| Draw { rank, core, what, size, to });
+    prop::collection::vec(draw, 1..60)
+}
+
+/// Each task waits for the one before it in the list with some chance; counters are used once.
+fn random(draws: &[Draw]) -> Listed {
+    let mut program = Listed::new(4, 2, 4);
+    let mut used = [0; 4];
+    let mut last: Option<(usize, u32)> = None;
+    for draw in draws {
+        let (kind, core) = if draw.core < 2 { (AIC, draw.core) } else { (AIV, draw.core - 2) };
+        let mut next = match (kind, draw.what) {
+            (_, 0) => fixed(f64::from(draw.size) / 10.0),
+            (AIC, _) => task(Work::Gemm {
+                m: 16 + draw.size % 128,
+                n: 256,
+                k: draw.size,
+                tiles: 1.0,
+                left_reuse: 1.0,
+                right_reuse: 4.0,
+                efficiency: Efficiency::Fused,
+            }),
+            (AIV, 1) => task(Work::Vector { read: u64::from(draw.size) * 300, written: u64::from(draw.size) * 100 }),
+            (AIV, _) => put(draw.to, u64::from(draw.size) * 1_000),
+        };
+        if let Some((rank, counter)) = last.take_if(|(rank, _)| *rank == draw.rank) {
+            let _ = rank;
+            next = waiting(next, counter, 1);
+        }
+        if last.is_none() && used[draw.to as usize] < 8 {
+            next = signalling(next, draw.to, used[draw.to as usize]);
+            last = Some((draw.to as usize, used[draw.to as usize]));
+            used[draw.to as usize] += 1;
+        }
+        program.push((draw.rank, kind, core), next);
+    }
+    program
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_run_is_the_same_again_keeps_all_and_is_no_faster_than_its_bound(draws in draws()) {
+        let target = Target::ascend_a3();
+        let program = random(&draws);
+        let run = program.run(&target);
+        prop_assert_eq!(&run, &program.run(&target));
+        let bound = bound(&target, &program);
+        prop_assert!(bound.time() <= run.time + Time(10), "{:?} of {:?}", bound, run.time);
+        // Every task once, with its bytes and operations.
+        let all = || program.queues.iter().enumerate().flat_map(|(rank, cores)| cores.iter().flatten().map(move |t| (rank, t)));
+        prop_assert_eq!(run.tasks, all().count() as u64);
+        let flops: f64 = all().map(|(_, task)| task.work.flops()).sum();
+        prop_assert!((run.flops - flops).abs() <= flops * 1e-9);
+        for from in 0..4 {
+            for to in 0..4u32 {
+                let bytes = all().filter(|(rank, _)| *rank == from).map(|(_, task)| match task.work {
+                    Work::Put { to: at, bytes } if at == to => bytes,
+                    _ => 0,
+                });
+                prop_assert_eq!(run.traffic[from][to as usize], bytes.sum::<u64>());
+            }
+        }
+        // The parts of the cores' time are all of it.
+        prop_assert_eq!(run.aic.total(), run.time * 8);
+        let off = run.aiv.total().0.abs_diff((run.time * 16).0);
+        prop_assert!(off <= 1_000 * run.tasks, "{off} ps");
+    }
+
+    /// With one queue on one rank nothing that gets faster makes anything else later.
+    #[test]
+    fn a_faster_link_makes_one_queue_no_slower(draws in draws(), faster in 1f64..4.0) {
+        let mut target = Target::ascend_a3();
+        let mut program = Listed::new(4, 1, 1);
+        for draw in &draws {
+            program.push((0, AIV, 0), put(draw.to, u64::from(draw.size) * 1_000));
+        }
+        let slow = program.run(&target).time;
+        target.link.other_package_gb_per_s *= faster;
+        target.link.put_gb_per_s_per_aiv *= faster;
+        prop_assert!(program.run(&target).time <= slow);
+    }
+}

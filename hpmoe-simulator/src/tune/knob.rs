@@ -1,0 +1,61 @@
+//! What a search can change: one size of tiles, or one choice of a schedule.
+
+use hpmoe_codegen::schedule::{CHOICES, Choices};
+use hpmoe_codegen::tuned::{Candidate, Shape};
+
+/// Something that can be changed, and the values to try.
+#[derive(Clone, Debug)]
+pub(super) enum Knob {
+    Size { name: String, own: usize, values: Vec<usize> },
+    Choice { flow: String, key: &'static str, values: Vec<u32> },
+}
+
+impl Knob {
+    /// All of a kernel: sizes around those that it has, and the choices of each taskflow.
+    pub(super) fn all(sizes: &Shape, flows: &[String], vector_cores: u32) -> Vec<Self> {
+        let size = |(name, &own): (&String, &usize)| {
+            let near = [own / 4, own / 2, own, own * 2, own * 4];
+            Self::Size { name: name.clone(), own, values: near.into_iter().filter(|&value| value > 0).collect() }
+        };
+        let choice = |flow: &String| {
+            CHOICES
+                .iter()
+                .map(move |choice| {
+                    let possible =
+                        choice.tried.iter().copied().filter(|&value| choice.key != "put_cores" || value < vector_cores);
+                    Self::Choice { flow: flow.clone(), key: choice.key, values: possible.collect() }
+                })
+                .collect::<Vec<_>>()
+        };
+        sizes.iter().map(size).chain(flows.iter().flat_map(choice)).collect()
+    }
+
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Size { values, .. } => values.len(),
+            Self::Choice { values, .. } => values.len(),
+        }
+    }
+
+    /// A candidate with the knob at one of its values.
+    pub(super) fn turned(&self, candidate: &Candidate, value: usize) -> Candidate {
+        let mut candidate = candidate.clone();
+        match self {
+            Self::Size { name, own, values } => {
+                candidate.sizes.remove(name);
+                if values[value] != *own {
+                    candidate.sizes.insert(name.clone(), values[value]);
+                }
+            }
+            Self::Choice { flow, key, values } => {
+                let choices = candidate.choices.entry(flow.clone()).or_default();
+                choices.set(key, values[value].into()).expect("values to try are right");
+                if *choices == Choices::default() {
+                    candidate.choices.remove(flow);
+                }
+            }
+        }
+        candidate
+    }
+}

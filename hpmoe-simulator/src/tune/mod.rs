@@ -1,0 +1,13 @@
+//! The search for a better schedule against the simulator.
+//!
+//! [`search`] measures candidates on several routings by simulated time and returns the best; it does no I/O and looks at no
+//! clock.
+
+mod knob;
+mod score;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use score::{Kernels, Score, Trial};
+pub use search::{Found, Progress, search};

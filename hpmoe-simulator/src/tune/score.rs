@@ -1,0 +1,72 @@
+//! What a candidate is worth.
+
+use crate::simulate::{Ours, Routing, Time, simulate};
+use hpmoe_codegen::schedule::schedule_with;
+use hpmoe_codegen::target::Target;
+use hpmoe_codegen::tuned::{Candidate, Shape};
+use hpmoe_codegen::validate::validate;
+use hpmoe_language::analyze::CheckedGraph;
+
+/// The checked taskflows of a kernel with sizes other than its own; `None` where the kernel can't have them.
+pub type Kernels<'a> = dyn Fn(&Shape) -> Option<Vec<CheckedGraph>> + 'a;
+
+/// What candidates are tried on.
+pub struct Trial<'a> {
+    /// The machine.
+    pub target: &'a Target,
+    /// At least one.
+    pub routings: &'a [Routing],
+    /// The kernel.
+    pub kernels: &'a Kernels<'a>,
+}
+
+/// Simulated times of a candidate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Score {
+    /// By routing, all taskflows together.
+    pub times: Vec<Time>,
+}
+
+/// How much the worst routing counts beside the mean.
+const WORST: f64 = 0.5;
+
+impl Trial<'_> {
+    /// Builds, schedules, validates and simulates a candidate; `None` where one of the four fails.
+    #[must_use]
+    pub fn score(&self, candidate: &Candidate) -> Option<Score> {
+        let flows = (self.kernels)(&candidate.sizes)?;
+        let mut times = vec![Time::ZERO; self.routings.len()];
+        for checked in &flows {
+            let choices = candidate.of(&checked.graph().taskflow);
+            let valid = validate(checked, schedule_with(checked, self.target, &choices)).ok()?;
+            for (routing, time) in self.routings.iter().zip(&mut times) {
+                let program = Ours::new(self.target, checked, valid.schedule(), routing).ok()?;
+                *time += simulate(self.target, &program, false).ok()?.time;
+            }
+        }
+        Some(Score { times })
+    }
+}
+
+impl Score {
+    /// The mean over routings of the time relative to another's, plus half of the worst. That of a score beside itself is
+    /// 1.5.
+    #[must_use]
+    pub fn beside(&self, other: &Self) -> f64 {
+        let ratios = self.ratios(other);
+        let (sum, worst) = ratios.iter().fold((0.0, 0f64), |(sum, worst), ratio| (sum + ratio, worst.max(*ratio)));
+        sum / ratios.len() as f64 + WORST * worst
+    }
+
+    /// Whether no routing takes longer than with another.
+    #[must_use]
+    pub fn never_behind(&self, other: &Self) -> bool {
+        self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
+    }
+
+    /// Times relative to another's, by routing.
+    #[must_use]
+    pub fn ratios(&self, other: &Self) -> Vec<f64> {
+        self.times.iter().zip(&other.times).map(|(own, other)| own.us() / other.us()).collect()
+    }
+}
