@@ -1,13 +1,13 @@
 //! What tensors hold.
 
-use std::fmt::Debug;
-
-use half::bf16;
-
 use crate::op::ElementType;
+#[cfg(feature = "bf16")]
+use half::bf16;
+use std::fmt::Debug;
 
 mod sealed {
     pub trait Sealed {}
+    #[cfg(feature = "bf16")]
     impl Sealed for half::bf16 {}
     impl Sealed for f32 {}
     impl Sealed for i32 {}
@@ -28,12 +28,16 @@ pub trait Number: Element {
     fn to_f32(self) -> f32;
 }
 
+/// An element type that the matrix cores multiply.
+pub trait CubeElement: Number {}
+
 /// An element type that can be loaded, rounded to and stored.
 pub trait Float: Number {
     /// Rounds to nearest, ties to even.
     fn from_f32(value: f32) -> Self;
 }
 
+#[cfg(feature = "bf16")]
 impl Element for bf16 {
     const TYPE: ElementType = ElementType::bf16;
     const POISON: Self = Self::from_bits(u16::MAX);
@@ -54,6 +58,10 @@ impl Element for i8 {
     const POISON: Self = -1;
 }
 
+#[cfg(feature = "bf16")]
+impl CubeElement for bf16 {}
+
+#[cfg(feature = "bf16")]
 impl Number for bf16 {
     fn to_f32(self) -> f32 {
         self.to_f32()
@@ -72,6 +80,7 @@ impl Number for i8 {
     }
 }
 
+#[cfg(feature = "bf16")]
 impl Float for bf16 {
     fn from_f32(value: f32) -> Self {
         Self::from_f32(value)

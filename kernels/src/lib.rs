@@ -29,8 +29,9 @@ mod tile;
 mod value;
 mod workspace;
 
-pub use element::{Element, Float, Number};
+pub use element::{CubeElement, Element, Float, Number};
 pub use experts::Experts;
+#[cfg(feature = "bf16")]
 pub use half::bf16;
 pub use matrix::Matrix;
 pub use once::Once;

@@ -3,7 +3,7 @@
 use super::any_numbers;
 use super::product::{Factor, added, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
-use crate::{Tile, Value, bf16};
+use crate::{CubeElement, Tile, Value};
 
 /// Adds the product of two tiles to a value.
 pub(super) static OPERATION: Operation = Operation {
@@ -40,7 +40,7 @@ impl<const R: usize, const N: usize> Value<R, N> {
     ///
     /// When the tiles don't really fit each other or the value.
     #[must_use]
-    pub fn add_matmul<const K: usize>(self, x: &Tile<'_, bf16, R, K>, w: &Tile<'_, bf16, K, N>) -> Self {
+    pub fn add_matmul<T: CubeElement, const K: usize>(self, x: &Tile<'_, T, R, K>, w: &Tile<'_, T, K, N>) -> Self {
         let (x, w) = (Factor::new(x, Contracted::Columns), Factor::new(w, Contracted::Rows));
         assert_eq!(
             (self.rows(), self.cols()),

@@ -3,7 +3,7 @@
 use super::any_numbers;
 use super::product::{Factor, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
-use crate::{Tile, Value, bf16};
+use crate::{CubeElement, Tile, Value};
 
 /// Multiplies two tiles, the right one held by rows of the contraction.
 pub(super) static OPERATION: Operation = Operation {
@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("matmul", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Rows))
 }
 
-impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
+impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
     /// x · w: R×K times K×N gives R×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it.
     ///
     /// ```
@@ -37,7 +37,7 @@ impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
     ///
     /// When `x` really has another number of columns than `w` has rows.
     #[must_use]
-    pub fn matmul<const N: usize>(&self, w: &Tile<'_, bf16, K, N>) -> Value<R, N> {
+    pub fn matmul<const N: usize>(&self, w: &Tile<'_, T, K, N>) -> Value<R, N> {
         let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Rows));
         Value::new(x.free(), w.free(), x.times(&w, "matmul"))
     }

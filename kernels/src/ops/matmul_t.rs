@@ -3,7 +3,7 @@
 use super::any_numbers;
 use super::product::{Factor, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
-use crate::{Tile, Value, bf16};
+use crate::{CubeElement, Tile, Value};
 
 /// Multiplies two tiles.
 pub(super) static OPERATION: Operation = Operation {
@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("matmul_t", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
 }
 
-impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
+impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
     /// x · wᵀ: R×K times N×K gives R×N in f32. Each sum starts at 0 and adds its products in ascending k, each product
     /// and each sum rounded once. (Products of bf16 are exact in f32.)
     ///
@@ -39,7 +39,7 @@ impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
     ///
     /// When the tiles really have different numbers of columns.
     #[must_use]
-    pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, bf16, N, K>) -> Value<R, N> {
+    pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, T, N, K>) -> Value<R, N> {
         let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Columns));
         Value::new(x.free(), w.free(), x.times(&w, "matmul_t"))
     }
@@ -49,7 +49,7 @@ impl<const R: usize, const K: usize> Tile<'_, bf16, R, K> {
 mod tests {
     use super::super::tests::{tile, value};
     use super::*;
-    use crate::TileBuf;
+    use crate::{TileBuf, bf16};
 
     #[test]
     fn contracts_columns_with_columns() {

@@ -2,7 +2,7 @@
 
 use super::{bytes, misshapen, mistyped};
 use crate::op::{Contracted, ElementType, Misfit, Place, Shape, Work};
-use crate::{RAGGED, Tile, bf16};
+use crate::{CubeElement, RAGGED, Tile};
 
 /// Rows and columns of a tile as (free, contracted).
 const fn split(shape: &Shape, way: Contracted) -> (usize, usize) {
@@ -90,7 +90,10 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    pub(super) fn new<const R: usize, const C: usize>(tile: &Tile<'_, bf16, R, C>, way: Contracted) -> Self {
+    pub(super) fn new<T: CubeElement, const R: usize, const C: usize>(
+        tile: &Tile<'_, T, R, C>,
+        way: Contracted,
+    ) -> Self {
         let (rows, cols) = (tile.rows(), tile.width());
         let (free, depth) = match way {
             Contracted::Columns => (rows, cols),

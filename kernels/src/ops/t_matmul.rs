@@ -3,7 +3,7 @@
 use super::any_numbers;
 use super::product::{Factor, fits, work};
 use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
-use crate::{Tile, Value, bf16};
+use crate::{CubeElement, Tile, Value};
 
 /// Multiplies two tiles that are both held by rows of the contraction.
 pub(super) static OPERATION: Operation = Operation {
@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("t_matmul", (&operands[0], Contracted::Rows), (&operands[1], Contracted::Rows))
 }
 
-impl<const K: usize, const M: usize> Tile<'_, bf16, K, M> {
+impl<T: CubeElement, const K: usize, const M: usize> Tile<'_, T, K, M> {
     /// xᵀ · w: K×M and K×N give M×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it. With
     /// `K` = [`RAGGED`](crate::RAGGED) this contracts all rows of an expert, zero included: a weight gradient.
     ///
@@ -39,7 +39,7 @@ impl<const K: usize, const M: usize> Tile<'_, bf16, K, M> {
     ///
     /// When the tiles really have different numbers of rows.
     #[must_use]
-    pub fn t_matmul<const N: usize>(&self, w: &Tile<'_, bf16, K, N>) -> Value<M, N> {
+    pub fn t_matmul<const N: usize>(&self, w: &Tile<'_, T, K, N>) -> Value<M, N> {
         let (x, w) = (Factor::new(self, Contracted::Rows), Factor::new(w, Contracted::Rows));
         Value::new(x.free(), w.free(), x.times(&w, "t_matmul"))
     }
@@ -49,6 +49,7 @@ impl<const K: usize, const M: usize> Tile<'_, bf16, K, M> {
 mod tests {
     use super::super::tests::{tile, value};
     use super::*;
+    use crate::bf16;
     use crate::{RAGGED, TileBuf};
 
     #[test]
