@@ -5,7 +5,7 @@ use crate::finding::Diagnostic;
 use crate::front::{front, modules};
 use crate::ids::{Arena, PhaseId};
 use crate::syntax::Overrides;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
 const BACKWARD: &str = include_str!("../../examples/moe_backward.rs");
@@ -204,7 +204,7 @@ pub fn once(layer: &Layer) -> CheckedGraph {
 }
 
 /// The phases of the layer that run on one kind of core, without dependencies.
-pub fn only(layer: &Layer, core: Core) -> CheckedGraph {
+pub fn only(layer: &Layer, core: TaskKind) -> CheckedGraph {
     let mut graph = moe_ffn(layer).graph().clone();
     let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
     graph.phases = phases.map(|(_, phase)| phase.clone()).collect::<Arena<PhaseId, _>>();

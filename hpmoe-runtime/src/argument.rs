@@ -2,25 +2,9 @@
 
 use std::marker::PhantomData;
 
+use crate::tables::RowKind;
 use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Received, Slots, Tensor};
-
-/// What a rank's part of a tensor argument has rows of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RowKind {
-    /// A row per token.
-    Tokens,
-    /// A row per token received.
-    Received,
-    /// A row per token received, once however many experts of the rank it goes to.
-    Once,
-    /// A row per (token, k).
-    Slots,
-    /// That many rows for each expert.
-    Experts(usize),
-    /// That many rows.
-    Matrix(usize),
-}
 
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +74,12 @@ macro_rules! rows {
     )*};
 }
 
-rows!(Tensor: Tokens, Received: Received, Once: Once, Slots: Slots);
+rows!(Tensor: Token, Received: Received, Once: Once, Slots: Slot);
+
+/// Rows of a matrix, as tables count them. The front end refuses kernels with more.
+fn rows(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
@@ -102,7 +91,7 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
             name,
             element: T::TYPE,
             columns: K,
-            kind: RowKind::Experts(N),
+            kind: RowKind::Expert(rows(N)),
             parts: self.iter().map(part).collect(),
             writable,
             borrow: PhantomData,
@@ -117,7 +106,7 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matr
             name,
             element: T::TYPE,
             columns: K,
-            kind: RowKind::Matrix(N),
+            kind: RowKind::Matrix(rows(N)),
             parts: self.iter().map(part).collect(),
             writable,
             borrow: PhantomData,

@@ -2,9 +2,8 @@
 
 use hpmoe_kernels::{Rank, Route};
 
-use crate::argument::RowKind;
 use crate::layout::Chunks;
-use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
+use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, KernelTables, LaunchError};
 
 /// Whether the route and the arguments fit the kernel on all ranks.
@@ -70,8 +69,8 @@ fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(),
 
 const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     match tensor.memory {
-        Memory::Argument(number) | Memory::Shared(number) => Some(number),
-        Memory::Workspace | Memory::Symmetric => None,
+        Storage::Argument(number) | Storage::Shared(number) => Some(number),
+        Storage::Workspace | Storage::Symmetric => None,
     }
 }
 
@@ -111,7 +110,7 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
     };
     let tokens = route.tokens(rank);
     let wanted = match tensor.extent {
-        Extent::Expert(_) => {
+        RowKind::Expert(_) => {
             let own = route.local_experts();
             return match count == own {
                 true => Ok(()),
@@ -120,11 +119,11 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
                 }
             };
         }
-        Extent::Token => tokens,
-        Extent::Slot => tokens * route.top_k(),
-        Extent::Received => route.received(rank),
-        Extent::Once => route.received_once(rank),
-        Extent::Matrix(height) => height as usize,
+        RowKind::Token => tokens,
+        RowKind::Slot => tokens * route.top_k(),
+        RowKind::Received => route.received(rank),
+        RowKind::Once => route.received_once(rank),
+        RowKind::Matrix(height) => height as usize,
     };
     if count != wanted {
         let way_out = "give it the rows of the tokens that the route was made from";
@@ -135,25 +134,19 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
 
 /// Experts for experts, tokens for tokens.
 fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), LaunchError> {
-    let wanted = match tensor.extent {
-        Extent::Expert(height) => RowKind::Experts(height as usize),
-        Extent::Token => RowKind::Tokens,
-        Extent::Slot => RowKind::Slots,
-        Extent::Received => RowKind::Received,
-        Extent::Once => RowKind::Once,
-        Extent::Matrix(height) => RowKind::Matrix(height as usize),
-    };
     let tell = |kind| match kind {
-        RowKind::Experts(height) => format!("{height} rows per expert"),
-        RowKind::Tokens => "a row per token".to_owned(),
+        RowKind::Expert(height) => format!("{height} rows per expert"),
+        RowKind::Token => "a row per token".to_owned(),
         RowKind::Received => "a row per token received".to_owned(),
         RowKind::Once => "a row per token received, sent once".to_owned(),
-        RowKind::Slots => "a row per (token, k)".to_owned(),
+        RowKind::Slot => "a row per (token, k)".to_owned(),
         RowKind::Matrix(height) => format!("{height} rows"),
     };
-    match argument.kind == wanted {
+    match argument.kind == tensor.extent {
         true => Ok(()),
-        false => Err(LaunchError::Kind { tensor: argument.name, wanted: tell(wanted), got: tell(argument.kind) }),
+        false => {
+            Err(LaunchError::Kind { tensor: argument.name, wanted: tell(tensor.extent), got: tell(argument.kind) })
+        }
     }
 }
 

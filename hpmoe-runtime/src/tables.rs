@@ -43,7 +43,7 @@ pub struct KernelTables {
 
 /// What the rows of a tensor are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
+pub enum RowKind {
     /// A row per token of the rank.
     Token,
     /// A row per (token, k) of the rank.
@@ -60,7 +60,7 @@ pub enum Extent {
 
 /// Where a tensor lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Memory {
+pub enum Storage {
     /// The n-th tensor argument of the taskflow.
     Argument(usize),
     /// The n-th tensor argument of the taskflow, which peers write.
@@ -83,9 +83,9 @@ pub struct TensorTable {
     /// Elements from one row to the next.
     pub pitch: u32,
     /// Rows.
-    pub extent: Extent,
+    pub extent: RowKind,
     /// Place.
-    pub memory: Memory,
+    pub memory: Storage,
     /// The taskflow writes it.
     pub writable: bool,
 }

@@ -5,17 +5,17 @@ use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
 
 use crate::KernelTables;
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
-use crate::tables::{CounterTable, Extent, Grid, Memory, PhaseTable, ScheduleTable, SpaceTable, TensorTable};
+use crate::tables::{CounterTable, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable};
 
 /// Leaves at once.
 extern "C" fn nothing(_: *mut u8) {}
 
-pub(crate) const fn tensor(name: &'static str, extent: Extent, memory: Memory) -> TensorTable {
+pub(crate) const fn tensor(name: &'static str, extent: RowKind, memory: Storage) -> TensorTable {
     TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, extent, memory, writable: true }
 }
 
-const fn argument(name: &'static str, extent: Extent, number: usize, writable: bool) -> TensorTable {
-    TensorTable { pitch: 16, writable, ..tensor(name, extent, Memory::Argument(number)) }
+const fn argument(name: &'static str, extent: RowKind, number: usize, writable: bool) -> TensorTable {
+    TensorTable { pitch: 16, writable, ..tensor(name, extent, Storage::Argument(number)) }
 }
 
 /// Four experts, two per token; one rank or two, two matrix cores and four vector cores.
@@ -33,11 +33,11 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     aiv: 4,
     by_load: true,
     tensors: &[
-        argument("x", Extent::Token, 0, false),
-        argument("gate", Extent::Expert(32), 1, false),
-        argument("y", Extent::Token, 2, true),
-        tensor("recv", Extent::Received, Memory::Symmetric),
-        tensor("h", Extent::Received, Memory::Workspace),
+        argument("x", RowKind::Token, 0, false),
+        argument("gate", RowKind::Expert(32), 1, false),
+        argument("y", RowKind::Token, 2, true),
+        tensor("recv", RowKind::Received, Storage::Symmetric),
+        tensor("h", RowKind::Received, Storage::Workspace),
     ],
     spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
     counters: &[

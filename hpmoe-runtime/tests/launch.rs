@@ -12,13 +12,13 @@ use hpmoe_runtime::abi::{
 use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{
-    CounterTable, Extent, Grid, KernelTables, Memory, PhaseTable, ScheduleTable, SpaceTable, TensorTable,
+    CounterTable, Grid, KernelTables, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable,
 };
 
 const AIC: usize = 2;
 const CORES: usize = 6;
 
-const fn tensor(name: &'static str, extent: Extent, memory: Memory, pitch: u32, writable: bool) -> TensorTable {
+const fn tensor(name: &'static str, extent: RowKind, memory: Storage, pitch: u32, writable: bool) -> TensorTable {
     TensorTable { name, element: ElementType::bf16, columns: 16, pitch, extent, memory, writable }
 }
 
@@ -35,10 +35,10 @@ const DESCRIPTOR: [u8; 64] = {
 };
 
 const TENSORS: &[TensorTable] = &[
-    tensor("x", Extent::Token, Memory::Argument(0), 16, false),
-    tensor("y", Extent::Token, Memory::Argument(1), 16, true),
-    tensor("recv", Extent::Received, Memory::Symmetric, 256, true),
-    tensor("h", Extent::Received, Memory::Workspace, 256, true),
+    tensor("x", RowKind::Token, Storage::Argument(0), 16, false),
+    tensor("y", RowKind::Token, Storage::Argument(1), 16, true),
+    tensor("recv", RowKind::Received, Storage::Symmetric, 256, true),
+    tensor("h", RowKind::Received, Storage::Workspace, 256, true),
 ];
 
 const SCHEDULES: &[ScheduleTable] = &[schedule(1), schedule(2)];

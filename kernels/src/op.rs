@@ -65,30 +65,30 @@ impl fmt::Display for ElementType {
 
 /// Which core, or which use of a core, a task needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Core {
+pub enum TaskKind {
     /// Matrix core: `#[aic_task]`.
-    Cube,
+    Matrix,
     /// Vector core: `#[aiv_task]`.
     Vector,
     /// Vector core used for one-sided communication: `#[comm_put]`.
-    Comm,
+    Put,
 }
 
-impl Core {
+impl TaskKind {
     /// The attribute that marks such a task.
     #[must_use]
     pub const fn marker(self) -> &'static str {
         match self {
-            Self::Cube => "#[aic_task]",
+            Self::Matrix => "#[aic_task]",
             Self::Vector => "#[aiv_task]",
-            Self::Comm => "#[comm_put]",
+            Self::Put => "#[comm_put]",
         }
     }
 }
 
 /// What an operand or a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
+pub enum OperandKind {
     /// A tile in global memory: a task parameter.
     Tile,
     /// A value on chip.
@@ -103,7 +103,7 @@ pub enum Place {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// Tile or value.
-    pub place: Place,
+    pub place: OperandKind,
     /// Element type; values loaded from any float type are `f32`.
     pub element: ElementType,
     /// Most rows.
@@ -115,10 +115,10 @@ pub struct Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match self.place {
-            Place::Tile => "Tile",
-            Place::Value => "Value",
-            Place::Number => return f.write_str("a number"),
-            Place::Size => return write!(f, "a size of {}", self.rows),
+            OperandKind::Tile => "Tile",
+            OperandKind::Value => "Value",
+            OperandKind::Number => return f.write_str("a number"),
+            OperandKind::Size => return write!(f, "a size of {}", self.rows),
         };
         write!(f, "{place}<{}, {}, {}>", self.element, self.rows, self.cols)
     }
@@ -161,9 +161,9 @@ pub struct Operation {
     /// How it is spelled.
     pub spelling: Spelling,
     /// The cores that have it.
-    pub cores: &'static [Core],
+    pub cores: &'static [TaskKind],
     /// What each operand must be, the receiver first.
-    pub operands: &'static [Place],
+    pub operands: &'static [OperandKind],
     /// Number of const arguments or a type argument is not counted: `cast::<T>()` gets T in `element`.
     pub takes_element: bool,
     /// Why it can't take these numbers, where it can't. They are finite.

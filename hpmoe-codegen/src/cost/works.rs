@@ -3,8 +3,8 @@
 use super::{Costs, Efficiency, Time, Work, reuse};
 use crate::target::Target;
 use hpmoe_kernels::RAGGED;
-use hpmoe_kernels::op::{Contracted, Core, Device};
-use hpmoe_language::graph::{Access, Columns, Extent, Phase, Rows, TaskGraph};
+use hpmoe_kernels::op::{Contracted, Device, TaskKind};
+use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
@@ -118,7 +118,7 @@ impl Column {
             u64::from(rows) * u64::from(columns) * task.params[param].shape.element.bytes() as u64
         };
         match task.core {
-            Core::Cube => {
+            TaskKind::Matrix => {
                 let terms = task.body.steps.iter().filter_map(|step| match step.operation.device {
                     Device::Matmul { x, w, adds } => Some((step, x, w, usize::from(adds))),
                     _ => None,
@@ -136,7 +136,7 @@ impl Column {
                 let ((m, k), (n, _)) = (split(left, x), split(right, w));
                 Self::Product { m, n: n.unwrap_or(0), k, products: terms.len() as u32 }
             }
-            Core::Vector => {
+            TaskKind::Vector => {
                 let (mut read, mut fixed, mut written) = (0, 0, 0);
                 for (param, access) in phase.accesses.iter().enumerate() {
                     let with_rows = !matches!(access.region.rows, Rows::Expert { .. });
@@ -151,7 +151,7 @@ impl Column {
                 }
                 Self::Vector { read, fixed, written }
             }
-            Core::Comm => {
+            TaskKind::Put => {
                 let written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
                 let row = written.map(|(param, _)| bytes(param) / u64::from(extent(param).0.max(1))).sum::<u64>();
                 Self::Put { row: row + if phase.origins.is_some_and(|origins| origins.write) { ORIGIN } else { 0 } }
@@ -180,9 +180,10 @@ fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows,
         None => fixed,
     };
     let rows = match (access.region.rows, tensor.extent) {
-        (Rows::Expert { range, index: fixed, height }, Extent::Expert { rows: all } | Extent::Matrix { rows: all }) => {
-            height.min(all.saturating_sub(index(range, fixed) * height))
-        }
+        (
+            Rows::Expert { range, index: fixed, height },
+            RowKind::Expert { rows: all } | RowKind::Matrix { rows: all },
+        ) => height.min(all.saturating_sub(index(range, fixed) * height)),
         _ => rows,
     };
     let columns = match access.region.columns {

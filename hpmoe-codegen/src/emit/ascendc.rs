@@ -5,9 +5,9 @@ use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
 use super::size::{AWAIT_TOKENS, CUBE_LIBRARY, PUTS, VECTOR_LIBRARY, size};
 use super::{Names, cube, put, readiness, vector, views};
-use crate::schedule::Unit;
+use crate::schedule::CoreKind;
 use crate::validate::ValidSchedule;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Index};
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::TaskId;
@@ -35,8 +35,8 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>)
     let context = Context::new(checked, valid.schedule(), names.file);
     let tasks: Vec<(TaskId, Item)> =
         context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
-    let aic_bytes = code(&context, &tasks, Unit::Aic);
-    let aiv_bytes = code(&context, &tasks, Unit::Aiv);
+    let aic_bytes = code(&context, &tasks, CoreKind::Aic);
+    let aiv_bytes = code(&context, &tasks, CoreKind::Aiv);
     let mut items = header(&context, aic_bytes, aiv_bytes);
     let mut inside = vec![Item::Blank, Item::Using("hpmoe".to_owned()), Item::Blank];
     inside.extend(constants(&context));
@@ -116,16 +116,16 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
 }
 
 /// Every call of a task is a copy of it: the device compiler inlines.
-fn code(context: &Context<'_>, tasks: &[(TaskId, Item)], unit: Unit) -> Bytes {
+fn code(context: &Context<'_>, tasks: &[(TaskId, Item)], unit: CoreKind) -> Bytes {
     let mut bytes = size(&[run(context, unit)]);
     for (_, phase) in context.graph.phases.iter().filter(|(id, _)| context.unit(*id) == unit) {
         let function = tasks.iter().filter(|(id, _)| *id == phase.task).map(|(_, function)| function.clone());
         bytes += size(&function.collect::<Vec<_>>());
     }
-    let puts = context.graph.tasks.iter().any(|(_, task)| task.core == Core::Comm);
+    let puts = context.graph.tasks.iter().any(|(_, task)| task.core == TaskKind::Put);
     match unit {
-        Unit::Aic => bytes + CUBE_LIBRARY,
-        Unit::Aiv => {
+        CoreKind::Aic => bytes + CUBE_LIBRARY,
+        CoreKind::Aiv => {
             let waits = context.schedule.waits.iter().flat_map(|(_, waits)| waits);
             let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
             let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };

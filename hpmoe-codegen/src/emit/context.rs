@@ -1,7 +1,7 @@
 //! What every emitter looks things up in.
 
 use super::cpp::{self, identifier};
-use crate::schedule::{Schedule, Unit};
+use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
 use hpmoe_language::graph::{Phase, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn unit(&self, phase: PhaseId) -> Unit {
+    pub(super) fn unit(&self, phase: PhaseId) -> CoreKind {
         self.schedule.roles[self.schedule.role_of[phase]].unit
     }
 

@@ -4,21 +4,21 @@ use super::context::{Context, number};
 use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};
 use super::readiness::{signals, waits};
 use super::views::{view, whole};
-use crate::schedule::Unit;
-use hpmoe_kernels::op::Core;
+use crate::schedule::CoreKind;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, Rows, SpaceKind};
 use hpmoe_language::ids::{Id as _, PhaseId};
 
 /// The structure that the worker calls for each tile.
 pub(super) fn program(context: &Context<'_>) -> Item {
-    Item::Struct("Program".to_owned(), vec![run(context, Unit::Aic), Item::Blank, run(context, Unit::Aiv)])
+    Item::Struct("Program".to_owned(), vec![run(context, CoreKind::Aic), Item::Blank, run(context, CoreKind::Aiv)])
 }
 
 /// The dispatch of one kind of core.
-pub(super) fn run(context: &Context<'_>, unit: Unit) -> Item {
+pub(super) fn run(context: &Context<'_>, unit: CoreKind) -> Item {
     let core = match unit {
-        Unit::Aic => "CubeCore &",
-        Unit::Aiv => "VectorCore &",
+        CoreKind::Aic => "CubeCore &",
+        CoreKind::Aiv => "VectorCore &",
     };
     let cases: Vec<Case> =
         context.graph.phases.ids().filter(|&phase| context.unit(phase) == unit).map(|id| case(context, id)).collect();
@@ -67,7 +67,7 @@ fn origins_of(context: &Context<'_>, phase: &Phase) -> Expr {
 fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
     let phase = &context.graph.phases[id];
     let mut arguments: Vec<Expr> = vec![name("core")];
-    let put = context.graph.tasks[phase.task].core == Core::Comm;
+    let put = context.graph.tasks[phase.task].core == TaskKind::Put;
     if put {
         arguments.push(name("tile"));
     }

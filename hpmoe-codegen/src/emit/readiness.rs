@@ -2,10 +2,10 @@
 
 use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
-use crate::schedule::Unit;
-use hpmoe_kernels::op::Core;
+use crate::schedule::CoreKind;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, Grid, Index, Need, Signal, Wait, Whose};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Extent, Phase, SpaceKind};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Phase, RowKind, SpaceKind};
 use hpmoe_language::ids::{CounterId, Id as _, PhaseId};
 
 fn tile(member: &str) -> Expr {
@@ -64,7 +64,7 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.signals[id];
-    let put = context.graph.tasks[phase.task].core == Core::Comm;
+    let put = context.graph.tasks[phase.task].core == TaskKind::Put;
     let sends_origins = phase.origins.is_some_and(|origins| origins.write);
     let next = PhaseId::new(id.index() + 1);
     let fenced_next = next.index() < context.graph.phases.len()
@@ -90,7 +90,7 @@ fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal
         // Nobody takes the memory of the last chunks.
         let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
         // A matrix core signals by a pipe that waits for none of those that read.
-        let fence = (context.unit(id) == Unit::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
+        let fence = (context.unit(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
         let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
         return Stmt::If(tile("chunk").binary("<", int(others as u64)), told);
     }
@@ -113,9 +113,9 @@ fn made(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> S
         Amount::One => int(1u64),
     };
     Stmt::Expr(match (context.unit(id), signal.remote) {
-        (Unit::Aic, _) => core("Signal", vec![counter, index]),
-        (Unit::Aiv, false) => core("Signal", vec![counter, index, amount]),
-        (Unit::Aiv, true) => core("SignalPeer", vec![tile("peer"), counter, index, amount]),
+        (CoreKind::Aic, _) => core("Signal", vec![counter, index]),
+        (CoreKind::Aiv, false) => core("Signal", vec![counter, index, amount]),
+        (CoreKind::Aiv, true) => core("SignalPeer", vec![tile("peer"), counter, index, amount]),
     })
 }
 
@@ -214,7 +214,7 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
         Grid::Blocks { height } if height == space.height => tile("rows"),
         Grid::Blocks { height } => core("BlockTokens", vec![chunk(context), tile("first") / int(height), int(height)]),
         Grid::Rank => match context.graph.tensors[array.tensor].extent {
-            Extent::Received => core("ReceivedRows", vec![chunk(context)]),
+            RowKind::Received => core("ReceivedRows", vec![chunk(context)]),
             _ => core("ChunkTokens", vec![chunk(context)]),
         },
     }

@@ -5,9 +5,9 @@ use super::context::UsedCounters;
 use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
-use hpmoe_language::graph::{Extent, Memory, Sizes, SpaceKind, Tensor};
+use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Tensor};
 use hpmoe_language::ids::Id as _;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -86,7 +86,7 @@ fn kernel(
     let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
-        arrives && graph.tasks[phase.task].core == Core::Comm && phase.origins.is_none()
+        arrives && graph.tasks[phase.task].core == TaskKind::Put && phase.origins.is_none()
     });
     let mut arguments = 0;
     let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
@@ -141,22 +141,22 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
     let Tensor { name, columns, pitch, writable, .. } = tensor;
     let element = format_ident!("{}", tensor.element.name());
     let extent = match tensor.extent {
-        Extent::Token => quote!(Extent::Token),
-        Extent::Slot => quote!(Extent::Slot),
-        Extent::Received => quote!(Extent::Received),
-        Extent::Once => quote!(Extent::Once),
-        Extent::Expert { rows } => quote!(Extent::Expert(#rows)),
-        Extent::Matrix { rows } => quote!(Extent::Matrix(#rows)),
+        RowKind::Token => quote!(RowKind::Token),
+        RowKind::Slot => quote!(RowKind::Slot),
+        RowKind::Received => quote!(RowKind::Received),
+        RowKind::Once => quote!(RowKind::Once),
+        RowKind::Expert { rows } => quote!(RowKind::Expert(#rows)),
+        RowKind::Matrix { rows } => quote!(RowKind::Matrix(#rows)),
     };
     let memory = match tensor.memory {
-        Memory::Argument | Memory::Shared => {
+        Storage::Argument | Storage::Shared => {
             let number = *arguments;
             *arguments += 1;
-            let kind = format_ident!("{}", if tensor.memory == Memory::Shared { "Shared" } else { "Argument" });
-            quote!(Memory::#kind(#number))
+            let kind = format_ident!("{}", if tensor.memory == Storage::Shared { "Shared" } else { "Argument" });
+            quote!(Storage::#kind(#number))
         }
-        Memory::Workspace => quote!(Memory::Workspace),
-        Memory::Symmetric => quote!(Memory::Symmetric),
+        Storage::Workspace => quote!(Storage::Workspace),
+        Storage::Symmetric => quote!(Storage::Symmetric),
     };
     quote! {
         TensorTable {

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::cpp::{Expr, int, name};
-use hpmoe_language::graph::{Access, Columns, Extent, Memory, Phase, Rows};
+use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, Storage};
 use hpmoe_language::ids::TensorId;
 
 /// The part of a tensor that an argument names, in terms of `tile`.
@@ -20,15 +20,15 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         Rows::Once => whole,
         Rows::Gather | Rows::Scatter => match (token, context.graph.tensors[access.tensor].extent) {
             (None, _) => whole,
-            (Some(token), Extent::Slot) => whole.method("From", vec![token * int(slots)]),
+            (Some(token), RowKind::Slot) => whole.method("From", vec![token * int(slots)]),
             (Some(token), _) => whole.method("From", vec![token]),
         },
         Rows::Expert { range, index, height } => {
             let (matrix, rows) = match context.graph.tensors[access.tensor].extent {
-                Extent::Expert { rows } => {
+                RowKind::Expert { rows } => {
                     (whole.method("Rows", vec![own_expert(context) * int(rows), int(rows)]), rows)
                 }
-                Extent::Matrix { rows } => (whole.method("Rows", vec![int(0u64), int(rows)]), rows),
+                RowKind::Matrix { rows } => (whole.method("Rows", vec![int(0u64), int(rows)]), rows),
                 _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
             };
             if height >= rows {
@@ -53,8 +53,8 @@ fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     let chunk = || name("tile").dot("chunk");
     match context.graph.tensors[tensor].memory {
         _ if sizes.chunks == 1 => None,
-        Memory::Argument | Memory::Shared => Some(name("core").method("FirstToken", vec![chunk()])),
-        Memory::Workspace | Memory::Symmetric => {
+        Storage::Argument | Storage::Shared => Some(name("core").method("FirstToken", vec![chunk()])),
+        Storage::Workspace | Storage::Symmetric => {
             Some(chunk() % int(sizes.buffers() as u64) * int(sizes.chunk_tokens() as u64))
         }
     }
@@ -83,9 +83,9 @@ pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Ex
 pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
     let tensor = &context.graph.tensors[tensor];
     let kind = match tensor.memory {
-        Memory::Symmetric => "Symmetric",
-        Memory::Shared => "Shared",
-        Memory::Argument | Memory::Workspace => "Private",
+        Storage::Symmetric => "Symmetric",
+        Storage::Shared => "Shared",
+        Storage::Argument | Storage::Workspace => "Private",
     };
     format!("{kind}<{}>", tensor.element.ascendc())
 }

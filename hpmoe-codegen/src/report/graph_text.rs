@@ -3,7 +3,7 @@
 use super::names;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::{CheckedGraph, Hazard};
-use hpmoe_language::graph::{Access, Columns, Extent, Memory, Phase, Rows, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, Storage, TaskGraph};
 use std::fmt::Write as _;
 
 /// Tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, counters.
@@ -42,19 +42,19 @@ fn section(text: &mut String, title: &str, rows: Vec<Vec<String>>) {
 fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
     let row = |(_, tensor): (_, &hpmoe_language::graph::Tensor)| {
         let rows = match tensor.extent {
-            Extent::Token => "tokens".to_owned(),
-            Extent::Slot => format!("tokens * {}", graph.sizes.top_k),
-            Extent::Received => "received".to_owned(),
-            Extent::Once => "received once".to_owned(),
-            Extent::Expert { rows } => format!("experts * {rows}"),
-            Extent::Matrix { rows } => rows.to_string(),
+            RowKind::Token => "tokens".to_owned(),
+            RowKind::Slot => format!("tokens * {}", graph.sizes.top_k),
+            RowKind::Received => "received".to_owned(),
+            RowKind::Once => "received once".to_owned(),
+            RowKind::Expert { rows } => format!("experts * {rows}"),
+            RowKind::Matrix { rows } => rows.to_string(),
         };
         let memory = match tensor.memory {
-            Memory::Argument if tensor.writable => "output",
-            Memory::Argument => "input",
-            Memory::Shared => "output in reach of peers",
-            Memory::Workspace => "workspace",
-            Memory::Symmetric => "symmetric",
+            Storage::Argument if tensor.writable => "output",
+            Storage::Argument => "input",
+            Storage::Shared => "output in reach of peers",
+            Storage::Workspace => "workspace",
+            Storage::Symmetric => "symmetric",
         };
         vec![tensor.name.clone(), tensor.element.to_string(), format!("{rows} x {}", tensor.columns), memory.to_owned()]
     };
@@ -107,7 +107,7 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),
         Rows::Expert { range, index, .. } => {
-            let matrix = matches!(graph.tensors[access.tensor].extent, Extent::Matrix { .. });
+            let matrix = matches!(graph.tensors[access.tensor].extent, RowKind::Matrix { .. });
             format!("{}{}", if matrix { "" } else { "expert, " }, of_range(range, index))
         }
     };

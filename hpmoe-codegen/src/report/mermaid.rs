@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::schedule::{Implied, Schedule};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{PhaseId, TensorId};
@@ -65,6 +65,6 @@ fn arguments(graph: &TaskGraph, text: &mut String) {
     }
 }
 
-fn class(core: Core) -> &'static str {
+fn class(core: TaskKind) -> &'static str {
     names::core(core)
 }

@@ -1,7 +1,7 @@
 //! Names of what a graph holds.
 
 use crate::schedule::{Elision, Implied, Schedule};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{CounterId, PhaseId, SpaceId};
@@ -23,11 +23,11 @@ pub fn phase(graph: &TaskGraph, id: PhaseId) -> String {
 }
 
 /// Which cores run it.
-pub(super) fn core(core: Core) -> &'static str {
+pub(super) fn core(core: TaskKind) -> &'static str {
     match core {
-        Core::Cube => "matrix",
-        Core::Vector => "vector",
-        Core::Comm => "put",
+        TaskKind::Matrix => "matrix",
+        TaskKind::Vector => "vector",
+        TaskKind::Put => "put",
     }
 }
 

@@ -4,7 +4,7 @@ mod palette;
 
 use super::drawing::{Axis, number, text};
 use super::names;
-use crate::schedule::{Bar, Role, Schedule, Timeline, Unit, timeline};
+use crate::schedule::{Bar, CoreKind, Role, Schedule, Timeline, timeline};
 use crate::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
@@ -73,8 +73,8 @@ fn heading(graph: &TaskGraph, timeline: &Timeline, axis: &Axis, ranks: u32) -> G
 
 fn caption(role: &Role, bars: &[Bar], end: Nanos, top: f64) -> Group {
     let unit = match role.unit {
-        Unit::Aic => "AIC",
-        Unit::Aiv => "AIV",
+        CoreKind::Aic => "AIC",
+        CoreKind::Aiv => "AIV",
     };
     let busy: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
     let share = busy * 100 / end.0.max(1);

@@ -1,7 +1,7 @@
 //! A schedule as text.
 
 use super::{names, runs::runs};
-use crate::schedule::{Schedule, Unit};
+use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
 
@@ -23,8 +23,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let width = schedule.roles.iter().map(|(_, role)| role.name.len()).max().unwrap_or(0);
     for (_, role) in schedule.roles.iter() {
         let unit = match role.unit {
-            Unit::Aic => "AIC",
-            Unit::Aiv => "AIV",
+            CoreKind::Aic => "AIC",
+            CoreKind::Aiv => "AIV",
         };
         let last = (role.first + role.count).saturating_sub(1);
         let _ = writeln!(text, "  {:width$}  {unit} {}..{last}", role.name, role.first);

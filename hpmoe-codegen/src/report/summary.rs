@@ -4,10 +4,10 @@ use super::totals;
 use crate::emit::Ascendc;
 use crate::schedule::Schedule;
 use crate::validate::{footprint, lossless_rows};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::graph::{Extent, Tensor};
-use hpmoe_language::plan::Memory;
+use hpmoe_language::graph::{RowKind, Tensor};
+use hpmoe_language::plan::OnChipMemory;
 use hpmoe_language::units::Bytes;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     let graph = checked.graph();
     let totals = totals(checked, schedule, ranks);
     let mut text = format!("{}::{} for {ranks} ranks\n\ngraph\n", graph.kernel, graph.taskflow);
-    for (core, name) in [(Core::Cube, "matrix"), (Core::Vector, "vector"), (Core::Comm, "put")] {
+    for (core, name) in [(TaskKind::Matrix, "matrix"), (TaskKind::Vector, "vector"), (TaskKind::Put, "put")] {
         let tasks: Vec<&str> =
             graph.tasks.iter().filter(|(_, task)| task.core == core).map(|(_, task)| task.label.as_str()).collect();
         let _ = writeln!(text, "  {name:<12}  {}", if tasks.is_empty() { "none".into() } else { tasks.join(", ") });
@@ -70,7 +70,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
 fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     let graph = checked.graph();
     let is_kept =
-        |tensor: &&Tensor| tensor.memory.is_argument() && matches!(tensor.extent, Extent::Received | Extent::Once);
+        |tensor: &&Tensor| tensor.memory.is_argument() && matches!(tensor.extent, RowKind::Received | RowKind::Once);
     let tensors = graph.tensors.iter().map(|(_, tensor)| tensor).filter(is_kept);
     // With an even routing a rank receives as many rows as it has slots.
     let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;
@@ -79,7 +79,7 @@ fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
 }
 
 /// The fullest that each on-chip memory gets, and by which task.
-fn high_water(checked: &CheckedGraph) -> BTreeMap<Memory, (Bytes, Bytes, &str)> {
+fn high_water(checked: &CheckedGraph) -> BTreeMap<OnChipMemory, (Bytes, Bytes, &str)> {
     let mut marks = BTreeMap::new();
     for (id, plan) in checked.plans().iter() {
         for (memory, used, capacity) in plan.used() {

@@ -1,7 +1,7 @@
 //! A graph and its schedule in a few numbers.
 
 use crate::schedule::{Implied, Schedule};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, SpaceKind};
 use std::collections::BTreeSet;
@@ -56,9 +56,9 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
     };
     Totals {
         ranks,
-        matrix_phases: calls(Core::Cube),
-        vector_phases: calls(Core::Vector),
-        put_phases: calls(Core::Comm),
+        matrix_phases: calls(TaskKind::Matrix),
+        vector_phases: calls(TaskKind::Vector),
+        put_phases: calls(TaskKind::Put),
         tiles: tiles(checked, ranks),
         dependencies: checked.dependencies().len(),
         kept: checked.dependencies().len() - schedule.elided.len(),
@@ -67,8 +67,8 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
         counter_arrays: checked.counters().len(),
         counter_arrays_kept: waits.map(|wait| wait.counter).collect::<BTreeSet<_>>().len(),
         entries: queues().map(|(_, queue)| queue.len()).sum(),
-        aic: used(crate::schedule::Unit::Aic),
-        aiv: used(crate::schedule::Unit::Aiv),
+        aic: used(crate::schedule::CoreKind::Aic),
+        aiv: used(crate::schedule::CoreKind::Aiv),
     }
 }
 

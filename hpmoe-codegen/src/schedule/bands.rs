@@ -1,7 +1,7 @@
 //! Which band each phase's tiles are walked in.
 
 use super::Choices;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
@@ -17,7 +17,7 @@ pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId,
     let alike = walked_alike(checked);
     let mut widest = vec![1; graph.phases.len()];
     for phase in graph.phases.ids() {
-        let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].core == Core::Comm;
+        let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].core == TaskKind::Put;
         let put = checked.dependencies().iter().any(puts);
         let band = &mut widest[alike.find(phase.index())];
         *band =
@@ -39,7 +39,7 @@ pub(super) fn walked_alike(checked: &CheckedGraph) -> UnionFind<usize> {
 
 fn own_band(graph: &TaskGraph, phase: PhaseId, choices: &Choices) -> u32 {
     let phase = &graph.phases[phase];
-    let matrix = graph.tasks[phase.task].core == Core::Cube;
+    let matrix = graph.tasks[phase.task].core == TaskKind::Matrix;
     if matrix && phase.columns() >= MIN_COLUMNS { choices.matrix_band.max(choices.put_band) } else { 1 }
 }
 

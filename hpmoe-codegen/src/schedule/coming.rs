@@ -1,7 +1,7 @@
 //! Which phases walk row tiles as their rows come.
 
 use super::bands::walked_alike;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
@@ -17,7 +17,7 @@ pub(super) fn coming(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
         let space = graph.spaces[graph.phases[phase].space];
         space.kind == SpaceKind::RowTiles && !space.whole_experts()
     };
-    let sends = |phase: PhaseId| graph.tasks[graph.phases[phase].task].core == Core::Comm;
+    let sends = |phase: PhaseId| graph.tasks[graph.phases[phase].task].core == TaskKind::Put;
     let sent = checked.dependencies().iter().filter(|d| sends(d.before) && kind(d.before) == SpaceKind::Sends);
     let mut alike = walked_alike(checked);
     let read: BTreeSet<usize> = sent.filter(|d| by_tiles(d.after)).map(|d| alike.find_mut(d.after.index())).collect();

@@ -6,7 +6,7 @@
 use super::Role;
 use crate::cost::{self, Works};
 use crate::target::Target;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
 use hpmoe_language::units::Nanos;
@@ -43,7 +43,7 @@ impl Costs {
             height: u64::from(works[id].height()),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
-            puts: graph.tasks[phase.task].core == Core::Comm && phase.accesses.iter().any(|access| access.remote),
+            puts: graph.tasks[phase.task].core == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
         Self {

@@ -3,7 +3,7 @@
 use super::groups::Groups;
 use super::tiling::Tiling;
 use super::{Elision, Implied, Order};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
 use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Impl
 fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     let graph = checked.graph();
     let [before, after] = [dependency.before, dependency.after].map(|phase| graph.phases[phase].task);
-    before != after && [before, after].iter().all(|&task| graph.tasks[task].core == Core::Vector)
+    before != after && [before, after].iter().all(|&task| graph.tasks[task].core == TaskKind::Vector)
 }
 
 /// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.

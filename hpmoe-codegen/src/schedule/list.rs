@@ -6,7 +6,7 @@ use super::parts::Parts;
 use super::precedence::Precedence;
 use super::priority::priorities;
 use super::{Choices, Entry, Order, Role};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
@@ -117,8 +117,8 @@ fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Phas
             Kind::Sends | Kind::PutsBack => 0,
         });
         kinds.push(match (graph.tasks[phase.task].core, graph.spaces[phase.space].kind) {
-            (Core::Comm, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
-            (Core::Comm, SpaceKind::Arrivals) => Kind::PutsBack,
+            (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
+            (TaskKind::Put, SpaceKind::Arrivals) => Kind::PutsBack,
             _ => Kind::Computes(changes.max().unwrap_or(0)),
         });
     }

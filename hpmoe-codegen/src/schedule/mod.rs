@@ -27,7 +27,7 @@ pub use choices::{CHOICES, Choice, Choices};
 pub use cores::Cores;
 pub(crate) use groups::chunk;
 pub(crate) use queue::walks;
-pub use queue::{Elision, Entry, Implied, Order, Role, Schedule, Unit};
+pub use queue::{CoreKind, Elision, Entry, Implied, Order, Role, Schedule};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};

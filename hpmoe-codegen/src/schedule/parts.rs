@@ -1,7 +1,7 @@
 //! Which cores of a role share a queue.
 
-use super::{Choices, Entry, Role, Unit};
-use hpmoe_kernels::op::Core;
+use super::{Choices, CoreKind, Entry, Role};
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
 
@@ -55,9 +55,9 @@ impl Parts {
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];
-            graph.tasks[phase.task].core == Core::Comm && graph.spaces[phase.space].kind.sends()
+            graph.tasks[phase.task].core == TaskKind::Put && graph.spaces[phase.space].kind.sends()
         };
-        let aiv = roles.iter().filter(|(_, role)| role.unit == Unit::Aiv).map(|(_, role)| role.count).sum();
+        let aiv = roles.iter().filter(|(_, role)| role.unit == CoreKind::Aiv).map(|(_, role)| role.count).sum();
         let apart = ranks > 1 && apart(graph, aiv, choices);
         // What needs all rows of an expert waits for those that come last: none are to come later than others.
         let evenly = choices.coming > u32::from(!at_once(graph));
@@ -134,7 +134,7 @@ mod tests {
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
 
     fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
-        let role = Role { name: "communication", unit: Unit::Aiv, first: 0, count };
+        let role = Role { name: "communication", unit: CoreKind::Aiv, first: 0, count };
         let mut parts = Arena::new();
         let of = by_distance((ranks, shares), &role, &mut parts);
         (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())

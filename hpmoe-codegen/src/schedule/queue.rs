@@ -5,7 +5,7 @@ use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
 
 /// Matrix or vector cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Unit {
+pub enum CoreKind {
     /// Matrix cores.
     Aic,
     /// Vector cores.
@@ -18,7 +18,7 @@ pub struct Role {
     /// What they do: `matrix`, `vector`, `communication`.
     pub name: &'static str,
     /// Their kind.
-    pub unit: Unit,
+    pub unit: CoreKind,
     /// The first, among the cores of the kind.
     pub first: u32,
     /// How many.

@@ -2,8 +2,8 @@
 
 use super::cost::Costs;
 use super::parts::apart;
-use super::{Choices, Cores, Role, Unit};
-use hpmoe_kernels::op::Core;
+use super::{Choices, CoreKind, Cores, Role};
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 
@@ -16,9 +16,9 @@ pub(super) fn roles(
     choices: &Choices,
 ) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
-    let matrix = roles.push(Role { name: "matrix", unit: Unit::Aic, first: 0, count: cores.aic });
+    let matrix = roles.push(Role { name: "matrix", unit: CoreKind::Aic, first: 0, count: cores.aic });
     let puts = put_cores(graph, costs, cores.aiv, choices);
-    let mut vector = |name, first, count| roles.push(Role { name, unit: Unit::Aiv, first, count });
+    let mut vector = |name, first, count| roles.push(Role { name, unit: CoreKind::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
             let all = vector("vector", 0, cores.aiv);
@@ -31,9 +31,9 @@ pub(super) fn roles(
         some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
     };
     let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, cores.aiv, choices) {
-        Core::Cube => matrix,
-        Core::Comm => communication,
-        Core::Vector => vector,
+        TaskKind::Matrix => matrix,
+        TaskKind::Put => communication,
+        TaskKind::Vector => vector,
     });
     let role_of = role_of.collect();
     (roles, role_of)
@@ -41,22 +41,26 @@ pub(super) fn roles(
 
 /// What kind of work a phase is: one that copies on its own rank counts as vector work, and so does one that puts results back
 /// where chosen so.
-fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> Core {
+fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> TaskKind {
     let core = graph.tasks[phase.task].core;
-    let copies = core == Core::Comm && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
+    let copies = core == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
     if copies {
-        return Core::Vector;
+        return TaskKind::Vector;
     }
     let sends = graph.spaces[phase.space].kind.sends();
-    if core == Core::Comm && !sends && choices.returns > 0 && apart(graph, aiv, choices) { Core::Vector } else { core }
+    if core == TaskKind::Put && !sends && choices.returns > 0 && apart(graph, aiv, choices) {
+        TaskKind::Vector
+    } else {
+        core
+    }
 }
 
 /// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
     let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, aiv, choices) == core);
     let time = |core| of(core).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
-    let filling = of(Core::Comm).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
-    match (time(Core::Comm), time(Core::Vector)) {
+    let filling = of(TaskKind::Put).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
+    match (time(TaskKind::Put), time(TaskKind::Vector)) {
         (None, _) => 0,
         (Some(_), None) => aiv,
         (Some(_), Some(_)) if aiv < 2 => 0,
@@ -106,8 +110,8 @@ mod tests {
     #[test]
     fn one_kind_of_work_takes_all() {
         let layer = Layer::SMALL;
-        assert_eq!(split(&only(&layer, Core::Comm), 48)[1], ("communication", 0, 48));
-        assert_eq!(split(&only(&layer, Core::Vector), 48)[1], ("vector", 0, 48));
-        assert_eq!(split(&only(&layer, Core::Cube), 48)[1], ("vector", 0, 48));
+        assert_eq!(split(&only(&layer, TaskKind::Put), 48)[1], ("communication", 0, 48));
+        assert_eq!(split(&only(&layer, TaskKind::Vector), 48)[1], ("vector", 0, 48));
+        assert_eq!(split(&only(&layer, TaskKind::Matrix), 48)[1], ("vector", 0, 48));
     }
 }

@@ -4,7 +4,7 @@ use super::Violation;
 use super::forms::home;
 use super::same_core::SameCore;
 use crate::schedule::Schedule;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index, Wait};
 use hpmoe_language::graph::{Phase, Rows, TaskGraph};
 use hpmoe_language::ids::PhaseId;
@@ -60,7 +60,7 @@ fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, 
 /// for all pipes, as vector cores do then.
 fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
     let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
-    let vector = |phase: &Phase| graph.tasks[phase.task].core == Core::Vector;
+    let vector = |phase: &Phase| graph.tasks[phase.task].core == TaskKind::Vector;
     let made = before.accesses.iter().filter(|access| access.write);
     let made: Vec<_> = made.map(|access| (access.tensor, access.region, access.remote)).collect();
     let mut touched = after.accesses.iter().filter(|access| access.tensor == wanted.tensor);

@@ -2,7 +2,7 @@
 
 use crate::schedule::{Schedule, walks};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::graph::{Extent, Memory, TaskGraph, Tensor};
+use hpmoe_language::graph::{RowKind, Storage, TaskGraph, Tensor};
 use hpmoe_language::ids::CounterId;
 use hpmoe_language::units::Bytes;
 use std::collections::BTreeSet;
@@ -51,8 +51,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
         rows,
         counters,
         counter_bytes: Bytes(LINE) * COUNTER_SETS * counters,
-        workspace: tensors(graph, Memory::Workspace, ranks, rows),
-        symmetric: tensors(graph, Memory::Symmetric, ranks, rows),
+        workspace: tensors(graph, Storage::Workspace, ranks, rows),
+        symmetric: tensors(graph, Storage::Symmetric, ranks, rows),
         descriptors,
         descriptor_bytes: Bytes(DESCRIPTOR) * descriptors,
     }
@@ -70,7 +70,7 @@ fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
     schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter).collect()
 }
 
-fn tensors(graph: &TaskGraph, memory: Memory, ranks: u32, rows: u64) -> Bytes {
+fn tensors(graph: &TaskGraph, memory: Storage, ranks: u32, rows: u64) -> Bytes {
     let here = graph.tensors.iter().filter(|(_, tensor)| tensor.memory == memory);
     here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
 }
@@ -78,14 +78,14 @@ fn tensors(graph: &TaskGraph, memory: Memory, ranks: u32, rows: u64) -> Bytes {
 fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
     let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
     let rows = match tensor.extent {
-        Extent::Token => tokens * buffers,
-        Extent::Slot => tokens * graph.sizes.top_k as u64 * buffers,
-        Extent::Received => received * buffers,
+        RowKind::Token => tokens * buffers,
+        RowKind::Slot => tokens * graph.sizes.top_k as u64 * buffers,
+        RowKind::Received => received * buffers,
         // No token comes twice, and none that no row is received for.
-        Extent::Once => received.min(u64::from(ranks) * tokens) * buffers,
+        RowKind::Once => received.min(u64::from(ranks) * tokens) * buffers,
         // Chunks have none of their own.
-        Extent::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
-        Extent::Matrix { rows } => u64::from(rows),
+        RowKind::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
+        RowKind::Matrix { rows } => u64::from(rows),
     };
     (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
 }

@@ -2,9 +2,9 @@
 
 use super::Violation;
 use crate::schedule::Schedule;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
-use hpmoe_language::graph::{Extent, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{RowKind, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 
 /// A signal or a wait names a counter that a tile of its phase can compute from its coordinates.
@@ -28,12 +28,12 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
     let graph = checked.graph();
     let of_experts = |counter: hpmoe_language::ids::CounterId| {
         let tensor = checked.counters()[counter].tensor;
-        matches!(graph.tensors[tensor].extent, Extent::Expert { .. })
+        matches!(graph.tensors[tensor].extent, RowKind::Expert { .. })
     };
     let amount = match graph.tasks[graph.phases[phase].task].core {
         _ if known(checked, signal.counter).is_some() && of_experts(signal.counter) => Amount::One,
-        Core::Cube => Amount::One,
-        Core::Vector | Core::Comm => Amount::Rows,
+        TaskKind::Matrix => Amount::One,
+        TaskKind::Vector | TaskKind::Put => Amount::Rows,
     };
     let Some(counter) = known(checked, signal.counter) else { return false };
     signal.amount == amount
@@ -55,7 +55,7 @@ fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
 fn known(checked: &CheckedGraph, counter: hpmoe_language::ids::CounterId) -> Option<(Grid, bool)> {
     let counters = checked.counters();
     ((counter.0 as usize) < counters.len()).then(|| {
-        let once = checked.graph().tensors[counters[counter].tensor].extent == Extent::Once;
+        let once = checked.graph().tensors[counters[counter].tensor].extent == RowKind::Once;
         (counters[counter].grid, once)
     })
 }

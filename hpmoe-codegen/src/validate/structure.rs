@@ -1,8 +1,8 @@
 //! Every entry exactly once, on cores that can run it.
 
 use super::Violation;
-use crate::schedule::{Entry, MAX_RANKS, Order, Role, Schedule, Unit};
-use hpmoe_kernels::op::Core;
+use crate::schedule::{CoreKind, Entry, MAX_RANKS, Order, Role, Schedule};
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
@@ -28,7 +28,7 @@ fn roles(schedule: &Schedule, found: &mut Vec<Violation>) {
 }
 
 fn each_core_once(schedule: &Schedule, sets: &[&Role], found: &mut Vec<Violation>) {
-    for (unit, cores) in [(Unit::Aic, schedule.aic), (Unit::Aiv, schedule.aiv)] {
+    for (unit, cores) in [(CoreKind::Aic, schedule.aic), (CoreKind::Aiv, schedule.aiv)] {
         let of_unit = sets.iter().filter(|set| set.unit == unit);
         let mut ranges: Vec<(u32, u32)> = of_unit.map(|set| (set.first, set.count)).collect();
         ranges.sort_unstable();
@@ -67,8 +67,8 @@ fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     for (phase, call) in graph.phases.iter() {
         let role = schedule.role_of[phase];
         let wanted = match graph.tasks[call.task].core {
-            Core::Cube => Unit::Aic,
-            Core::Vector | Core::Comm => Unit::Aiv,
+            TaskKind::Matrix => CoreKind::Aic,
+            TaskKind::Vector | TaskKind::Put => CoreKind::Aiv,
         };
         if schedule.roles[role].unit != wanted {
             found.push(Violation::WrongUnit { phase, role });
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_core_in_no_role_is_found() {
         let found = broken(|schedule| schedule.roles[RoleId(2)].count -= 1);
-        assert_eq!(found, [Violation::Roles { unit: Unit::Aiv, cores: 48 }]);
+        assert_eq!(found, [Violation::Roles { unit: CoreKind::Aiv, cores: 48 }]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Violation;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal};
-use hpmoe_language::graph::{Extent, SpaceKind};
+use hpmoe_language::graph::{RowKind, SpaceKind};
 use hpmoe_language::ids::{CounterId, PhaseId};
 use std::collections::BTreeMap;
 
@@ -155,9 +155,9 @@ enum Rows {
 /// The rows that a rank's only counter stands for.
 fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
     match checked.graph().tensors[checked.counters()[counter].tensor].extent {
-        Extent::Received | Extent::Expert { .. } => Rows::Received,
-        Extent::Token | Extent::Slot | Extent::Matrix { .. } => Rows::Tokens,
-        Extent::Once => Rows::Once,
+        RowKind::Received | RowKind::Expert { .. } => Rows::Received,
+        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => Rows::Tokens,
+        RowKind::Once => Rows::Once,
     }
 }
 

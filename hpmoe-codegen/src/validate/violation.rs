@@ -1,6 +1,6 @@
 //! What can be wrong with a schedule, as data.
 
-use crate::schedule::{Entry, Unit};
+use crate::schedule::{CoreKind, Entry};
 use hpmoe_language::analyze::Need;
 use hpmoe_language::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
 
@@ -10,7 +10,7 @@ pub enum Violation {
     /// The roles of one kind of cores don't have each core once.
     Roles {
         /// The kind.
-        unit: Unit,
+        unit: CoreKind,
         /// How many cores of it there are.
         cores: u32,
     },

@@ -1,7 +1,7 @@
 //! Violations in words.
 
 use super::Violation;
-use crate::schedule::{Entry, Unit};
+use crate::schedule::{CoreKind, Entry};
 use hpmoe_language::analyze::{CheckedGraph, Need};
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{CounterId, PhaseId, TensorId};
@@ -18,8 +18,8 @@ impl Violation {
         match self {
             Self::Roles { unit, cores } => {
                 let unit = match unit {
-                    Unit::Aic => "matrix",
-                    Unit::Aiv => "vector",
+                    CoreKind::Aic => "matrix",
+                    CoreKind::Aiv => "vector",
                 };
                 format!("the roles do not have each of the {cores} {unit} cores once")
             }

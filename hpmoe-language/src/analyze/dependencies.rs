@@ -4,7 +4,7 @@ use super::hazards::accesses;
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 use crate::graph::{Access, Columns, Phase, Rows, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, SpaceId, TensorId};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 
 /// Finds all dependencies and the counters they could use. May add row-tile spaces that only counters need.
 pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>, Vec<Dependency>) {
@@ -158,8 +158,8 @@ fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
 fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     match graph.tasks[graph.phases[writer.phase].task].core {
         _ if matches!(writer.rows, Rows::Expert { .. }) => Amount::One,
-        Core::Cube => Amount::One,
-        Core::Vector | Core::Comm => Amount::Rows,
+        TaskKind::Matrix => Amount::One,
+        TaskKind::Vector | TaskKind::Put => Amount::Rows,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hazards: every element that is read has been written before, by one writer.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Phase, Rows, SpaceKind, TaskGraph, Tensor};
+use crate::graph::{Access, Columns, Phase, RowKind, Rows, SpaceKind, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
 
 /// Checks the accesses of every tensor.
@@ -143,7 +143,7 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String>
     if let Some(range) = (0..phase.ranges.len()).find(|range| phase.ranges[*range] > 1 && !chosen(*range)) {
         return Some(phase.range_names[range].clone());
     }
-    let by_expert = matches!(graph.tensors[access.tensor].extent, Extent::Expert { .. });
+    let by_expert = matches!(graph.tensors[access.tensor].extent, RowKind::Expert { .. });
     let space = graph.spaces[phase.space];
     let one_item = space.kind == SpaceKind::Blocks || space.whole_experts();
     (by_expert && !one_item).then(|| "row tile".to_owned())

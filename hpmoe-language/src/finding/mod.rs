@@ -6,7 +6,7 @@ mod words;
 pub use errors::{Checkpoint, Errors};
 
 use crate::plan::Overflow;
-use hpmoe_kernels::op::{Core, Misfit};
+use hpmoe_kernels::op::{Misfit, TaskKind};
 use proc_macro2::Span;
 
 /// One fault in a user's program.
@@ -60,9 +60,9 @@ pub enum Finding {
         /// Operation name.
         operation: String,
         /// The task's core.
-        core: Core,
+        core: TaskKind,
         /// The cores that have it.
-        cores: &'static [Core],
+        cores: &'static [TaskKind],
     },
     /// An argument whose shape is not the parameter's.
     Argument {

@@ -2,7 +2,7 @@
 
 use super::{Diagnostic, Finding, Words};
 use crate::plan::Overflow;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_kernels::ops;
 use std::fmt::Write as _;
 
@@ -209,10 +209,10 @@ fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
     }
 }
 
-fn plural(core: Core) -> &'static str {
+fn plural(core: TaskKind) -> &'static str {
     match core {
-        Core::Cube => "matrix cores",
-        Core::Vector => "vector cores",
-        Core::Comm => "communication tasks",
+        TaskKind::Matrix => "matrix cores",
+        TaskKind::Vector => "vector cores",
+        TaskKind::Put => "communication tasks",
     }
 }

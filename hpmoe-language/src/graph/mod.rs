@@ -9,7 +9,7 @@ mod tensor;
 pub use access::{Access, Columns, Region, Rows};
 pub use space::{Space, SpaceKind};
 pub use task::{Body, Param, Step, Task};
-pub use tensor::{Extent, Memory, Tensor, pitch};
+pub use tensor::{RowKind, Storage, Tensor, pitch};
 
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 use crate::syntax::Constant;
@@ -116,7 +116,7 @@ impl TaskGraph {
     /// Whether every chunk adds to what a phase writes: sums over the tokens of all chunks, which the caller keeps.
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
-        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].extent, Extent::Expert { .. });
+        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].extent, RowKind::Expert { .. });
         self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && of_experts(access))
     }
 }

@@ -1,7 +1,7 @@
 //! Tasks: a signature and a straight-line body.
 
 use crate::ids::{Arena, ValueId};
-use hpmoe_kernels::op::{Core, ElementType, Operation, Shape};
+use hpmoe_kernels::op::{ElementType, Operation, Shape, TaskKind};
 use proc_macro2::Span;
 
 /// A tile parameter of a task.
@@ -55,7 +55,7 @@ pub struct Task {
     /// Const arguments by name.
     pub arguments: Vec<(String, usize)>,
     /// Which cores run it.
-    pub core: Core,
+    pub core: TaskKind,
     /// Parameters in order.
     pub params: Vec<Param>,
     /// What it does.

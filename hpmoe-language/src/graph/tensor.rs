@@ -5,7 +5,7 @@ use proc_macro2::Span;
 
 /// What the rows of a tensor are, on each rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Extent {
+pub enum RowKind {
     /// One row per token of the rank.
     Token,
     /// `TOP_K` rows per token of the rank: the slot of (token, k) is row `token * TOP_K + k`.
@@ -29,7 +29,7 @@ pub enum Extent {
 
 /// Where a tensor lives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Memory {
+pub enum Storage {
     /// The caller's, dense rows.
     Argument,
     /// The caller's, dense rows, within reach of peers: a put writes it.
@@ -52,16 +52,16 @@ pub struct Tensor {
     /// Elements from one row to the next.
     pub pitch: u32,
     /// What the rows are.
-    pub extent: Extent,
+    pub extent: RowKind,
     /// Where it lives.
-    pub memory: Memory,
+    pub memory: Storage,
     /// Whether the taskflow may write it: `&mut` parameters and every `let`.
     pub writable: bool,
     /// Declaration.
     pub span: Span,
 }
 
-impl Memory {
+impl Storage {
     /// Whether the caller brings it.
     #[must_use]
     pub const fn is_argument(self) -> bool {
@@ -71,10 +71,10 @@ impl Memory {
 
 /// Elements from one row to the next: dense for arguments; rows of workspace and symmetric tensors start on 512 bytes.
 #[must_use]
-pub fn pitch(element: ElementType, columns: u32, memory: Memory) -> u32 {
+pub fn pitch(element: ElementType, columns: u32, memory: Storage) -> u32 {
     let bytes = element.bytes() as u32;
     match memory {
-        Memory::Argument | Memory::Shared => columns,
-        Memory::Workspace | Memory::Symmetric => (columns * bytes).next_multiple_of(512) / bytes,
+        Storage::Argument | Storage::Shared => columns,
+        Storage::Workspace | Storage::Symmetric => (columns * bytes).next_multiple_of(512) / bytes,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::loops::{Items, Nest, Side};
 use crate::finding::{Errors, Finding};
-use crate::graph::{Columns, Extent, Region, Rows, TaskGraph, Tensor};
+use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph, Tensor};
 use crate::ids::TensorId;
 use crate::syntax::{Accessor, Argument, Kernel, nearest};
 use hpmoe_kernels::RAGGED;
@@ -74,7 +74,7 @@ pub(super) fn place(
         );
         return None;
     };
-    let of_rank = matches!(graph.tensors[tensor].extent, Extent::Matrix { .. });
+    let of_rank = matches!(graph.tensors[tensor].extent, RowKind::Matrix { .. });
     let (mut base, mut tile, mut cols) = (None, None, None);
     for (accessor, span) in &argument.accessors {
         let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
@@ -118,17 +118,17 @@ pub(super) fn place(
     let fits = |tensor: &Tensor, base| {
         matches!(
             (tensor.extent, base),
-            (Extent::Token, Base::Gather | Base::Block)
-                | (Extent::Received, Base::Tile | Base::Group)
-                | (Extent::Once, Base::Once)
-                | (Extent::Slot, Base::BlockSlots)
-                | (Extent::Expert { .. }, Base::Expert)
-                | (Extent::Matrix { .. }, Base::Matrix)
+            (RowKind::Token, Base::Gather | Base::Block)
+                | (RowKind::Received, Base::Tile | Base::Group)
+                | (RowKind::Once, Base::Once)
+                | (RowKind::Slot, Base::BlockSlots)
+                | (RowKind::Expert { .. }, Base::Expert)
+                | (RowKind::Matrix { .. }, Base::Matrix)
         ) || matches!(
             (tensor.extent, base, nest.sends_once()),
-            (Extent::Received, Base::Piece, false)
-                | (Extent::Once, Base::Piece, true)
-                | (Extent::Slot, Base::Scatter, false)
+            (RowKind::Received, Base::Piece, false)
+                | (RowKind::Once, Base::Piece, true)
+                | (RowKind::Slot, Base::Scatter, false)
         )
     };
     match base {
@@ -142,8 +142,8 @@ pub(super) fn place(
             let mut help = accessors_of(extent).to_owned();
             if let (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. }) =
                 (other, &nest.items)
-                && *once != (extent == Extent::Once)
-                && matches!(extent, Extent::Received | Extent::Slot | Extent::Once)
+                && *once != (extent == RowKind::Once)
+                && matches!(extent, RowKind::Received | RowKind::Slot | RowKind::Once)
             {
                 let (what, how, kind) = if *once {
                     ("tokens once", "sends", "once")
@@ -187,9 +187,9 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
     None
 }
 
-fn rows(nest: &Nest, accessor: &Accessor, extent: Extent) -> Option<Base> {
+fn rows(nest: &Nest, accessor: &Accessor, extent: RowKind) -> Option<Base> {
     match (&nest.items, accessor) {
-        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && extent == Extent::Slot => {
+        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && extent == RowKind::Slot => {
             Some(Base::Scatter)
         }
         (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Base::Gather),
@@ -197,11 +197,11 @@ fn rows(nest: &Nest, accessor: &Accessor, extent: Extent) -> Option<Base> {
         (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Base::Scatter),
         (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Base::Tile),
         (Items::RowTiles { tile, expert, .. }, Accessor::GatherTile(e, m))
-            if e == expert && m == tile && extent == Extent::Once =>
+            if e == expert && m == tile && extent == RowKind::Once =>
         {
             Some(Base::Once)
         }
-        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && extent == Extent::Received => {
+        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && extent == RowKind::Received => {
             Some(Base::Group)
         }
         (
@@ -235,7 +235,7 @@ impl Place {
             Items::Experts { .. } => RAGGED,
         };
         let rows = match (self.base, graph.tensors[self.tensor].extent) {
-            (Base::Expert, Extent::Expert { rows }) | (Base::Matrix, Extent::Matrix { rows })
+            (Base::Expert, RowKind::Expert { rows }) | (Base::Matrix, RowKind::Matrix { rows })
                 if self.tile.is_none() =>
             {
                 Some(rows as usize)
@@ -280,26 +280,28 @@ impl Place {
     }
 }
 
-fn extent_words(extent: Extent) -> &'static str {
+fn extent_words(extent: RowKind) -> &'static str {
     match extent {
-        Extent::Token => "a row for each token of the rank",
-        Extent::Slot => "a row for each (token, k) of the rank",
-        Extent::Received => "a row for each token received",
-        Extent::Once => "a row for each token sent once to the rank",
-        Extent::Expert { .. } => "a matrix for each expert of the rank",
-        Extent::Matrix { .. } => "one matrix for all tokens of the rank",
+        RowKind::Token => "a row for each token of the rank",
+        RowKind::Slot => "a row for each (token, k) of the rank",
+        RowKind::Received => "a row for each token received",
+        RowKind::Once => "a row for each token sent once to the rank",
+        RowKind::Expert { .. } => "a matrix for each expert of the rank",
+        RowKind::Matrix { .. } => "one matrix for all tokens of the rank",
     }
 }
 
-fn accessors_of(extent: Extent) -> &'static str {
+fn accessors_of(extent: RowKind) -> &'static str {
     match extent {
-        Extent::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
-        Extent::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
-        Extent::Received => "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send",
-        Extent::Once => {
+        RowKind::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
+        RowKind::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
+        RowKind::Received => {
+            "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send"
+        }
+        RowKind::Once => {
             "take `.rows_of(&s)` of a send of `sends_once`, or `.gather(e, m)` of a row tile for the rows of its tokens"
         }
-        Extent::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
-        Extent::Matrix { .. } => "take `.tile(n)` or `.cols(n)`",
+        RowKind::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
+        RowKind::Matrix { .. } => "take `.tile(n)` or `.cols(n)`",
     }
 }

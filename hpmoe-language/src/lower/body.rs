@@ -5,7 +5,7 @@ use crate::finding::{Errors, Finding};
 use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
 use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic, is_a_size, nearest};
-use hpmoe_kernels::op::{ElementType, Operation, Place, Shape};
+use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
 use hpmoe_kernels::ops;
 use indexmap::IndexMap;
 use proc_macro2::Span;
@@ -131,7 +131,7 @@ impl Builder<'_> {
             BodyExpr::Operation { name, operands, element, size, span } => {
                 let mut operands: Vec<Operand> =
                     operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
-                let takes_size = ops::named(name).any(|operation| operation.operands.contains(&Place::Size));
+                let takes_size = ops::named(name).any(|operation| operation.operands.contains(&OperandKind::Size));
                 if let Some(size) = size.as_ref().filter(|_| takes_size) {
                     operands.push(Operand::Size(self.kernel.constants.evaluate(size, &self.locals, self.errors)?));
                 }
@@ -154,7 +154,7 @@ impl Builder<'_> {
     }
 
     /// The operation of that name for these operands.
-    fn operation(&mut self, name: &str, places: &[Place], span: Span) -> Option<&'static Operation> {
+    fn operation(&mut self, name: &str, places: &[OperandKind], span: Span) -> Option<&'static Operation> {
         let known: Vec<&'static Operation> = ops::named(name).collect();
         let Some(first) = known.first() else {
             let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
@@ -174,7 +174,8 @@ impl Builder<'_> {
         let found = known.iter().find(|operation| operation.operands == places);
         if found.is_none() {
             let takes: Vec<String> = known.iter().map(|operation| list(operation.operands)).collect();
-            let tile = places.contains(&Place::Tile) || known.iter().any(|known| known.operands.contains(&Place::Tile));
+            let tile = places.contains(&OperandKind::Tile)
+                || known.iter().any(|known| known.operands.contains(&OperandKind::Tile));
             let help = if tile {
                 "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`"
             } else {
@@ -202,11 +203,11 @@ impl Builder<'_> {
                 }
                 Operand::Number(number) => {
                     numbers.push(number);
-                    places.push(Place::Number);
+                    places.push(OperandKind::Number);
                 }
                 Operand::Size(rows) => {
-                    size = Some(Shape { place: Place::Size, element: ElementType::f32, rows, cols: 0 });
-                    places.push(Place::Size);
+                    size = Some(Shape { place: OperandKind::Size, element: ElementType::f32, rows, cols: 0 });
+                    places.push(OperandKind::Size);
                 }
             }
         }
@@ -295,14 +296,14 @@ impl Builder<'_> {
     }
 }
 
-fn list(places: &[Place]) -> String {
+fn list(places: &[OperandKind]) -> String {
     let names: Vec<&str> = places
         .iter()
         .map(|place| match place {
-            Place::Tile => "a tile",
-            Place::Value => "a value",
-            Place::Number => "a number",
-            Place::Size => "a size",
+            OperandKind::Tile => "a tile",
+            OperandKind::Value => "a value",
+            OperandKind::Number => "a number",
+            OperandKind::Size => "a size",
         })
         .collect();
     names.join(" and ")

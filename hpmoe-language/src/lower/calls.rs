@@ -7,10 +7,10 @@ use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
 use super::{tasks, tensors};
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Extent, Memory, Origins, Phase, Rows, SpaceKind, Task, TaskGraph};
+use crate::graph::{Access, Columns, Origins, Phase, RowKind, Rows, SpaceKind, Storage, Task, TaskGraph};
 use crate::ids::TaskId;
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn, nearest};
-use hpmoe_kernels::op::{Core, Device};
+use hpmoe_kernels::op::{Device, TaskKind};
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             return None;
         }
         let nest = Nest::of(&self.scope, call.span, self.errors)?;
-        if let (Core::Cube, Items::Sends { send, .. }) = (function.core, &nest.items) {
+        if let (TaskKind::Matrix, Items::Sends { send, .. }) = (function.core, &nest.items) {
             // A matrix core counts tiles, and how many pieces a send has does not follow from its rows.
             let problem = format!("`{}` is a task of matrix cores, and `{send}` is a send", function.name);
             let help = "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`".into();
@@ -165,7 +165,7 @@ impl Lowering<'_> {
                 matches!(accessor, Accessor::Gather(_) | Accessor::GatherTile(..) | Accessor::Scatter(_))
             })
         };
-        if let (true, Some(argument)) = (function.core != Core::Comm, call.arguments.iter().find(by_route)) {
+        if let (true, Some(argument)) = (function.core != TaskKind::Put, call.arguments.iter().find(by_route)) {
             let problem = format!("`{}` is no put, and only puts look up rows through the route", function.name);
             let help = "let a put bring the rows, and work on `.group(e, m)` or `.rows_of(&s)`".into();
             self.errors.push(argument.span, Finding::Unsupported { problem, help });
@@ -223,7 +223,7 @@ impl Lowering<'_> {
         let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
         let other_way = |id: TaskId| {
             let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
-            function.core == Core::Comm && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
+            function.core == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
         };
         let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
         if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
@@ -280,13 +280,13 @@ impl Lowering<'_> {
                 self.errors.push(argument.span, finding);
             }
             let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
-            if task.core == Core::Cube && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
+            if task.core == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
                 let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
                 self.errors.push(argument.span, finding);
             }
             let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
             let expert_rows = match tensor.extent {
-                Extent::Expert { rows } | Extent::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
+                RowKind::Expert { rows } | RowKind::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
                 _ => (None, 1, 1, "rows"),
             };
             for (index, size, extent, what) in [columns, expert_rows] {
@@ -353,7 +353,7 @@ impl Lowering<'_> {
                     problem: "lies on another rank than what this call reads first".into(),
                     help: "a call reads on one rank; let a put bring the rows there".into(),
                 }
-            } else if function.core == Core::Comm {
+            } else if function.core == TaskKind::Put {
                 continue;
             } else {
                 Finding::Remote {
@@ -387,10 +387,10 @@ impl Lowering<'_> {
                 remote: place.side != side,
             })
             .collect();
-        if self.graph.tasks[task].core == Core::Comm {
+        if self.graph.tasks[task].core == TaskKind::Put {
             self.check_put(call, &accesses)?;
         }
-        let put = self.graph.tasks[task].core == Core::Comm;
+        let put = self.graph.tasks[task].core == TaskKind::Put;
         // Where rows are given back, the first put of each (token, k) tells the receiver whose they are. Where none does before
         // that, the launch brings a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
@@ -404,8 +404,8 @@ impl Lowering<'_> {
             (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });
         for access in accesses.iter().filter(|access| access.remote) {
             let tensor = &mut self.graph.tensors[access.tensor];
-            if tensor.memory == Memory::Argument {
-                tensor.memory = Memory::Shared;
+            if tensor.memory == Storage::Argument {
+                tensor.memory = Storage::Shared;
             }
         }
         self.graph.phases.push(Phase {

@@ -2,9 +2,9 @@
 
 use super::arguments::Place;
 use crate::finding::{Errors, Finding};
-use crate::graph::{Body, Extent, Phase, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::graph::{Body, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -76,7 +76,7 @@ fn refuse(span: Span, problem: String, help: &str, errors: &mut Errors) {
 
 /// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
-    if tensor.extent == Extent::Once {
+    if tensor.extent == RowKind::Once {
         let problem = format!("`{}` has a row for each token sent once, and chunks send each (token, k)", tensor.name);
         let help = format!(
             "take a tensor of `PerRank::symmetric` and `{0}.sends`, or do without the loop over `{0}`",
@@ -84,7 +84,7 @@ pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
         );
         refuse(tensor.span, problem, &help, errors);
     }
-    if let Extent::Expert { .. } = tensor.extent {
+    if let RowKind::Expert { .. } = tensor.extent {
         let problem = format!("`{}` has a matrix for each expert, and chunks are made of tokens", tensor.name);
         let help = format!("make it before the kernel and pass it, or do without `{}`", chunks.variable);
         refuse(tensor.span, problem, &help, errors);
@@ -113,7 +113,7 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     let Use { argument, place, remote, adds } = *used;
     let tensor = &graph.tensors[place.tensor];
     // What is made in the loop has been refused there.
-    if tensor.extent == Extent::Once && tensor.memory.is_argument() {
+    if tensor.extent == RowKind::Once && tensor.memory.is_argument() {
         local(chunks, tensor, errors);
         return None;
     }
@@ -122,20 +122,20 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     }
     let variable = &chunks.variable;
     let (problem, help) = match tensor.extent {
-        Extent::Received => (
+        RowKind::Received => (
             format!("`{}` has the rows of all chunks, and those of `{variable}` lie elsewhere", tensor.name),
             "make a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
         ),
-        Extent::Slot if remote => (
+        RowKind::Slot if remote => (
             format!("`{}` has the slots of all chunks, and a peer knows only those of `{variable}`", tensor.name),
             "put into slots made in the loop: `PerRank::slots`",
         ),
-        Extent::Expert { .. } if argument.write && adds => return Some(()),
-        Extent::Expert { .. } if argument.write => (
+        RowKind::Expert { .. } if argument.write && adds => return Some(()),
+        RowKind::Expert { .. } if argument.write => (
             format!("every chunk `{variable}` writes `{}` again, which has no rows for its tokens", tensor.name),
             "add to it what each chunk finds: `accumulate` instead of `store`, and zeros before the launch",
         ),
-        Extent::Expert { .. } if tensor.writable => (
+        RowKind::Expert { .. } if tensor.writable => (
             format!("`{}` is the sum of what chunks add, and whole only after the last `{variable}`", tensor.name),
             "read it after the launch, or in another taskflow",
         ),
@@ -152,7 +152,7 @@ pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
         name: "free_chunk".into(),
         label: "free_chunk".into(),
         arguments: Vec::new(),
-        core: Core::Vector,
+        core: TaskKind::Vector,
         params: Vec::new(),
         body: Body::default(),
         line,

@@ -5,7 +5,7 @@
 
 use super::arguments::{Base, Index, Place};
 use super::loops::Nest;
-use crate::graph::{Extent, Param, Task, TaskGraph};
+use crate::graph::{Param, RowKind, Task, TaskGraph};
 use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
@@ -191,7 +191,7 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
     };
     let rows = match (place.base, tensor.extent) {
         (Base::BlockSlots, _) => Real::Slots,
-        (Base::Expert | Base::Matrix, Extent::Expert { rows } | Extent::Matrix { rows }) => {
+        (Base::Expert | Base::Matrix, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
             cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)
         }
         _ => Real::Item,

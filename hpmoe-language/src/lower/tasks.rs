@@ -7,7 +7,7 @@ use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::syntax::{Kernel, TaskFn};
 use hpmoe_kernels::RAGGED;
-use hpmoe_kernels::op::{Device, Operation, Place, Shape};
+use hpmoe_kernels::op::{Device, OperandKind, Operation, Shape};
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
@@ -78,7 +78,7 @@ fn parameter(
     }
     Some(Param {
         name: param.name.clone(),
-        shape: Shape { place: Place::Tile, element: param.element, rows, cols },
+        shape: Shape { place: OperandKind::Tile, element: param.element, rows, cols },
         write: param.write,
         span: param.span,
     })

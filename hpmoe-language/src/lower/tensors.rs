@@ -1,7 +1,7 @@
 //! Tensors of a taskflow: parameters, `let`s, and the (token, k) of received rows.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Extent, Memory, TaskGraph, Tensor, pitch};
+use crate::graph::{RowKind, Storage, TaskGraph, Tensor, pitch};
 use crate::ids::TensorId;
 use crate::syntax::{Flow, Kernel, Let, TensorKind};
 use hpmoe_kernels::op::ElementType;
@@ -15,7 +15,7 @@ pub(super) const MOST_COLUMNS: usize = 1 << 24;
 /// Adds the parameters.
 pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
     for param in &flow.params {
-        let draft = Draft { name: &param.name, element: param.element, memory: Memory::Argument, span: param.span };
+        let draft = Draft { name: &param.name, element: param.element, memory: Storage::Argument, span: param.span };
         add(kernel, draft, &param.kind, &param.columns, param.write, graph, errors);
     }
 }
@@ -23,8 +23,8 @@ pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
 /// Adds a `let` tensor; `None` where it is faulty.
 pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let memory = match declared.kind {
-        TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Memory::Workspace,
-        _ => Memory::Symmetric,
+        TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Storage::Workspace,
+        _ => Storage::Symmetric,
     };
     let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };
     add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors)
@@ -39,8 +39,8 @@ pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
             element: ElementType::i32,
             columns: 1,
             pitch: 1,
-            extent: Extent::Received,
-            memory: Memory::Symmetric,
+            extent: RowKind::Received,
+            memory: Storage::Symmetric,
             writable: true,
             span,
         })
@@ -50,7 +50,7 @@ pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
 struct Draft<'a> {
     name: &'a str,
     element: ElementType,
-    memory: Memory,
+    memory: Storage,
     span: Span,
 }
 
@@ -74,14 +74,14 @@ fn add(
     };
     let columns = extent_of(columns, "columns")?;
     let extent = match kind {
-        TensorKind::Tokens => Extent::Token,
-        TensorKind::Slots => Extent::Slot,
-        TensorKind::Symmetric | TensorKind::Ragged => Extent::Received,
-        TensorKind::Once => Extent::Once,
-        TensorKind::Experts { rows } => Extent::Expert { rows: extent_of(rows, "rows for each expert")? },
-        TensorKind::Matrix { rows } => Extent::Matrix { rows: extent_of(rows, "rows")? },
+        TensorKind::Tokens => RowKind::Token,
+        TensorKind::Slots => RowKind::Slot,
+        TensorKind::Symmetric | TensorKind::Ragged => RowKind::Received,
+        TensorKind::Once => RowKind::Once,
+        TensorKind::Experts { rows } => RowKind::Expert { rows: extent_of(rows, "rows for each expert")? },
+        TensorKind::Matrix { rows } => RowKind::Matrix { rows: extent_of(rows, "rows")? },
     };
-    if let (Extent::Matrix { .. }, true) = (extent, writable) {
+    if let (RowKind::Matrix { .. }, true) = (extent, writable) {
         let finding = Finding::Unsupported {
             problem: format!("`{}` is a matrix of the rank, which a taskflow only reads", draft.name),
             help: "take it by `&`; what is written has a row for each token, or a matrix for each expert".into(),

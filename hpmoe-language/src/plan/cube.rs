@@ -1,7 +1,7 @@
 //! Products: blocks of the contraction in L1, steps of it in L0, rows of the result in L0C.
 
 use super::limits::{L0, L0_STAGE, L0C, L1, L1_LINES, L1_STAGE, LOAD_REPEATS};
-use super::{Memory, Overflow, by_size};
+use super::{OnChipMemory, Overflow, by_size};
 use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::{Contracted, Device, ElementType};
@@ -47,13 +47,13 @@ const F32: u64 = ElementType::f32.bytes() as u64;
 const GOOD_BLOCK: u64 = 256;
 
 impl CubePlan {
-    pub(super) fn used(&self) -> Vec<(Memory, Bytes, Bytes)> {
+    pub(super) fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
         let most = |of: fn(&Product) -> Bytes| self.products.iter().map(of).max().unwrap_or_default();
         vec![
-            (Memory::L1, most(|p| p.l1_stage() * 2) + L1_LINES, L1),
-            (Memory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * BF16 * 2)), L0),
-            (Memory::L0B, most(|p| Bytes(u64::from(p.cols) * u64::from(p.k_step) * BF16 * 2)), L0),
-            (Memory::L0C, most(|p| Bytes(u64::from(p.rows) * u64::from(p.cols) * F32)), L0C),
+            (OnChipMemory::L1, most(|p| p.l1_stage() * 2) + L1_LINES, L1),
+            (OnChipMemory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * BF16 * 2)), L0),
+            (OnChipMemory::L0B, most(|p| Bytes(u64::from(p.cols) * u64::from(p.k_step) * BF16 * 2)), L0),
+            (OnChipMemory::L0C, most(|p| Bytes(u64::from(p.rows) * u64::from(p.cols) * F32)), L0C),
         ]
     }
 }
@@ -105,11 +105,11 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     let first = terms[0];
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
     let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(16);
-    fits(task, first, Memory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
+    fits(task, first, OnChipMemory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
     fits(
         task,
         first,
-        Memory::L0B,
+        OnChipMemory::L0B,
         L0_STAGE,
         n * 16 * BF16,
         &format!("16 columns of {n} rows, in one of two halves of L0B"),
@@ -142,7 +142,14 @@ fn power_of_two_below(limit: u64) -> u64 {
     1 << limit.ilog2()
 }
 
-fn fits(task: &Task, term: Term, memory: Memory, capacity: Bytes, needed: u64, what: &str) -> Result<(), Overflow> {
+fn fits(
+    task: &Task,
+    term: Term,
+    memory: OnChipMemory,
+    capacity: Bytes,
+    needed: u64,
+    what: &str,
+) -> Result<(), Overflow> {
     let needed = Bytes(needed);
     if needed <= capacity {
         return Ok(());

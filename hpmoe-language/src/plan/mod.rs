@@ -18,12 +18,12 @@ pub use vector::VectorPlan;
 
 use crate::graph::Task;
 use crate::units::Bytes;
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use std::fmt;
 
 /// An on-chip memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Memory {
+pub enum OnChipMemory {
     /// Unified buffer of a vector core.
     Ub,
     /// Staging memory of a matrix core.
@@ -36,7 +36,7 @@ pub enum Memory {
     L0C,
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for OnChipMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ub => "UB",
@@ -64,10 +64,10 @@ pub enum Plan {
 impl Plan {
     /// Bytes used in each memory of the core, and bytes that there are.
     #[must_use]
-    pub fn used(&self) -> Vec<(Memory, Bytes, Bytes)> {
+    pub fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
         match self {
-            Self::Vector(plan) => vec![(Memory::Ub, plan.used, limits::UB_TASKS)],
-            Self::Put(plan) => vec![(Memory::Ub, plan.used, limits::UB_TASKS)],
+            Self::Vector(plan) => vec![(OnChipMemory::Ub, plan.used, limits::UB_TASKS)],
+            Self::Put(plan) => vec![(OnChipMemory::Ub, plan.used, limits::UB_TASKS)],
             Self::Cube(plan) => plan.used(),
             Self::Word => Vec::new(),
         }
@@ -78,7 +78,7 @@ impl Plan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overflow {
     /// Which memory.
-    pub memory: Memory,
+    pub memory: OnChipMemory,
     /// What it holds.
     pub capacity: Bytes,
     /// What the piece needs.
@@ -99,10 +99,10 @@ pub struct Overflow {
 /// row of a put.
 pub fn plan(task: &Task) -> Result<Plan, Overflow> {
     match task.core {
-        Core::Vector if task.params.is_empty() => Ok(Plan::Word),
-        Core::Vector => vector::vector(task).map(Plan::Vector),
-        Core::Cube => cube::cube(task).map(Plan::Cube),
-        Core::Comm => put::put(task).map(Plan::Put),
+        TaskKind::Vector if task.params.is_empty() => Ok(Plan::Word),
+        TaskKind::Vector => vector::vector(task).map(Plan::Vector),
+        TaskKind::Matrix => cube::cube(task).map(Plan::Cube),
+        TaskKind::Put => put::put(task).map(Plan::Put),
     }
 }
 

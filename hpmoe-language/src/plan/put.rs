@@ -1,7 +1,7 @@
 //! Puts: rows through two halves of UB.
 
 use super::limits::{COPY_BLOCKS, UB_HALF, UB_ORIGINS};
-use super::{Memory, Overflow};
+use super::{OnChipMemory, Overflow};
 use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::Device;
@@ -29,7 +29,7 @@ pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
     let name = &task.params[from].name;
     if row > UB_HALF {
         return Err(Overflow {
-            memory: Memory::Ub,
+            memory: OnChipMemory::Ub,
             capacity: UB_HALF,
             needed: row,
             piece: format!("one row of `{name}`, in one of two halves of UB"),
@@ -39,7 +39,7 @@ pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
     }
     if origins > UB_ORIGINS {
         return Err(Overflow {
-            memory: Memory::Ub,
+            memory: OnChipMemory::Ub,
             capacity: UB_ORIGINS,
             needed: origins,
             piece: format!("the (token, k) of the {} rows of `{name}`", shape.rows),

@@ -48,7 +48,7 @@ fn tiles_of_the_large_layer_fill_l0_and_use_long_rows_of_l1() {
         assert_eq!((product.rows, product.cols, product.k_block, product.k_step), (128, 256, 256, 64));
     }
     let used = plan_of(&deepseek(), "project").unwrap().used();
-    let l0c = used.iter().find(|(memory, ..)| *memory == Memory::L0C).unwrap();
+    let l0c = used.iter().find(|(memory, ..)| *memory == OnChipMemory::L0C).unwrap();
     assert_eq!((l0c.1, l0c.2), (Bytes::kib(128), Bytes::kib(128)));
     assert!(used.iter().all(|(_, used, capacity)| used <= capacity));
 }
@@ -153,7 +153,7 @@ fn columns(from: usize, to: usize) -> impl Fn(&mut Shape) {
 #[test]
 fn a_token_that_does_not_fit_is_told_with_its_parts() {
     let overflow = fault("combine", columns(1024, 7168));
-    assert_eq!(overflow.memory, Memory::Ub);
+    assert_eq!(overflow.memory, OnChipMemory::Ub);
     assert_eq!(overflow.piece, "one row of `y`, Tile<bf16, 16, 7168>");
     assert_eq!(overflow.needed, Bytes(2 * 8 * 14336 + 2 * 64 + 2 * 14336 + 10 * 28672));
     let parts: Bytes = overflow.contributors.iter().map(|(_, bytes)| *bytes).sum();
@@ -168,7 +168,10 @@ fn a_product_too_wide_for_l0_is_told() {
             shape.rows = 2048;
         }
     });
-    assert_eq!((overflow.memory, overflow.needed, overflow.capacity), (Memory::L0B, Bytes::kib(64), Bytes::kib(32)));
+    assert_eq!(
+        (overflow.memory, overflow.needed, overflow.capacity),
+        (OnChipMemory::L0B, Bytes::kib(64), Bytes::kib(32))
+    );
 }
 
 #[test]

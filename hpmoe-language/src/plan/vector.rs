@@ -2,7 +2,7 @@
 
 use super::limits::{BLOCK, COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
 use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
-use super::{Memory, Overflow, by_size};
+use super::{OnChipMemory, Overflow, by_size};
 use crate::graph::Task;
 use crate::ids::Arena;
 use crate::units::Bytes;
@@ -160,7 +160,7 @@ fn overflow(task: &Task, program: &Program, lives: &Arena<BufferId, Life>, neede
         (format!("`{}`: {stages}{rows} x {} {}", buffer.name, buffer.cols, buffer.element), bytes(buffer))
     };
     Overflow {
-        memory: Memory::Ub,
+        memory: OnChipMemory::Ub,
         capacity: UB_TASKS,
         needed,
         piece: format!("one row of `{}`, {}", leader.name, leader.shape),

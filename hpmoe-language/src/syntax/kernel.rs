@@ -3,7 +3,7 @@
 use super::numbers::is_f32;
 use super::{Constants, Flow, Overrides, TaskFn, library, nearest};
 use crate::finding::{Errors, Finding};
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
@@ -129,16 +129,16 @@ pub fn refuse_unknown_overrides<'a>(
 
 /// What an attribute makes of a function.
 enum Marker {
-    Task(Core),
+    Task(TaskKind),
     Flow,
 }
 
 impl Marker {
     fn of(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
         let marker = |attribute: &Attribute| match attribute.path().segments.last()?.ident.to_string().as_str() {
-            "aic_task" => Some(Self::Task(Core::Cube)),
-            "aiv_task" => Some(Self::Task(Core::Vector)),
-            "comm_put" => Some(Self::Task(Core::Comm)),
+            "aic_task" => Some(Self::Task(TaskKind::Matrix)),
+            "aiv_task" => Some(Self::Task(TaskKind::Vector)),
+            "comm_put" => Some(Self::Task(TaskKind::Put)),
             "taskflow" => Some(Self::Flow),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use super::{BodyStmt, body};
 use crate::finding::{Errors, Finding};
-use hpmoe_kernels::op::{Core, ElementType};
+use hpmoe_kernels::op::{ElementType, TaskKind};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 use syn::{
@@ -31,8 +31,8 @@ pub struct TileParam {
 pub struct TaskFn {
     /// Name.
     pub name: String,
-    /// Core.
-    pub core: Core,
+    /// Which cores run it.
+    pub core: TaskKind,
     /// Const parameters.
     pub generics: Vec<String>,
     /// Tile parameters.
@@ -45,7 +45,7 @@ pub struct TaskFn {
 
 impl TaskFn {
     /// Reads a function; `None` when its signature can't be understood.
-    pub fn parse(function: &ItemFn, core: Core, errors: &mut Errors) -> Option<Self> {
+    pub fn parse(function: &ItemFn, core: TaskKind, errors: &mut Errors) -> Option<Self> {
         let before = errors.len();
         plain_function(&function.sig, errors);
         let mut generics = Vec::new();

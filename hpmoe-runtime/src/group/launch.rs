@@ -18,7 +18,7 @@ use crate::layout::tables::{Addresses, Common, Place, RankTables, record_bytes};
 use crate::layout::{Chunks, Plan, rows_of};
 use crate::memory::Arena;
 use crate::report::{self, Site, StuckReport};
-use crate::tables::{Extent, Memory, ScheduleTable, TensorTable};
+use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, KernelTables, LaunchError, Report};
 
 /// Route and tensors of one launch.
@@ -98,10 +98,10 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let step = |rank: Rank, workspace: u64, records: u64, Step { chunks, arguments }: &Step<'_>| {
         let address = |(tensor, at): (&TensorTable, &usize)| match tensor.memory {
-            Memory::Argument(number) => Place::At(arguments[number].parts[rank.id()].address),
-            Memory::Shared(number) => Place::OnEach(arguments[number].parts.iter().map(|part| part.address).collect()),
-            Memory::Workspace => Place::At(workspace + *at as u64),
-            Memory::Symmetric => Place::At(*at as u64),
+            Storage::Argument(number) => Place::At(arguments[number].parts[rank.id()].address),
+            Storage::Shared(number) => Place::OnEach(arguments[number].parts.iter().map(|part| part.address).collect()),
+            Storage::Workspace => Place::At(workspace + *at as u64),
+            Storage::Symmetric => Place::At(*at as u64),
         };
         let tensors: Vec<Place> = tables.tensors.iter().zip(&plan.tensors).map(address).collect();
         let addresses = Addresses { peers: &peers, tensors: &tensors, records };
@@ -117,26 +117,26 @@ fn prepare(shared: &Shared<'_>, schedule: &ScheduleTable, session: &mut Session)
     workspaces.enumerate().map(one).collect()
 }
 
-fn memory(shared: &Shared<'_>, session: &Session) -> report::Memory {
-    let Some(step) = shared.row.last() else { return report::Memory::default() };
+fn memory(shared: &Shared<'_>, session: &Session) -> report::MemoryUse {
+    let Some(step) = shared.row.last() else { return report::MemoryUse::default() };
     let route = step.chunks.whole();
     let of = |tensor: &TensorTable| {
         let bytes = |rank| rows_of(tensor.extent, route, rank) * row_bytes(tensor);
         route.ranks().into_iter().map(bytes).max().unwrap_or(0)
     };
     let is_kept = |tensor: &&TensorTable| {
-        let argument = matches!(tensor.memory, Memory::Argument(_) | Memory::Shared(_));
-        argument && matches!(tensor.extent, Extent::Received | Extent::Once)
+        let argument = matches!(tensor.memory, Storage::Argument(_) | Storage::Shared(_));
+        argument && matches!(tensor.extent, RowKind::Received | RowKind::Once)
     };
     let kept = shared.tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, of(tensor)));
     let Plan { counters, counters_at, workspace, .. } = &session.plan;
-    report::Memory { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
+    report::MemoryUse { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
 }
 
 /// The report, or the first thing that went wrong: a broken rule before a core that waited in vain.
 fn finish(
     shared: &Shared<'_>,
-    memory: report::Memory,
+    memory: report::MemoryUse,
     wall: Duration,
     ends: Vec<RankEnd>,
 ) -> Result<Report, LaunchError> {

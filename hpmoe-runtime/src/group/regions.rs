@@ -13,7 +13,7 @@ use crate::abi::LINE;
 use crate::backend::host::Region;
 use crate::layout::plan::row_bytes;
 use crate::layout::rows_of;
-use crate::tables::Memory;
+use crate::tables::Storage;
 
 /// All regions of a rank in one step of the row.
 pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut RankLaunch, step: usize) -> Vec<Region> {
@@ -32,18 +32,18 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
     let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
         name: tensor.name,
         address: match tensor.memory {
-            Memory::Argument(number) | Memory::Shared(number) => arguments[number].parts[rank.id()].address,
-            Memory::Workspace => workspace + *at as u64,
-            Memory::Symmetric => heap + *at as u64,
+            Storage::Argument(number) | Storage::Shared(number) => arguments[number].parts[rank.id()].address,
+            Storage::Workspace => workspace + *at as u64,
+            Storage::Symmetric => heap + *at as u64,
         },
         bytes: row_bytes(tensor)
             * match tensor.memory {
-                Memory::Workspace | Memory::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.extent),
+                Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.extent),
                 _ => rows_of(tensor.extent, chunks.whole(), rank),
             },
         rank: number(rank),
-        symmetric: matches!(tensor.memory, Memory::Symmetric | Memory::Shared(_)),
-        writable: tensor.writable || !matches!(tensor.memory, Memory::Argument(_)),
+        symmetric: matches!(tensor.memory, Storage::Symmetric | Storage::Shared(_)),
+        writable: tensor.writable || !matches!(tensor.memory, Storage::Argument(_)),
     };
     tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
 }

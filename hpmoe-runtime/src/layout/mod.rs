@@ -19,7 +19,7 @@ use hpmoe_kernels::{Rank, Route};
 
 use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
-use crate::tables::Extent;
+use crate::tables::RowKind;
 
 /// Most rows of each kind on any rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,27 +66,27 @@ impl Sizes {
     }
 
     /// Rows that there is memory for in a tensor of the kernel.
-    pub(crate) fn rows(&self, extent: Extent) -> usize {
+    pub(crate) fn rows(&self, extent: RowKind) -> usize {
         let buffers = self.chunks.min(CHUNK_BUFFERS);
         match extent {
-            Extent::Token => self.chunk_tokens * buffers,
-            Extent::Slot => self.chunk_tokens * self.top_k * buffers,
-            Extent::Received => self.capacity.saturating_mul(buffers),
-            Extent::Once => self.capacity_once().saturating_mul(buffers),
-            Extent::Expert(height) => self.local_experts * height as usize,
-            Extent::Matrix(height) => height as usize,
+            RowKind::Token => self.chunk_tokens * buffers,
+            RowKind::Slot => self.chunk_tokens * self.top_k * buffers,
+            RowKind::Received => self.capacity.saturating_mul(buffers),
+            RowKind::Once => self.capacity_once().saturating_mul(buffers),
+            RowKind::Expert(height) => self.local_experts * height as usize,
+            RowKind::Matrix(height) => height as usize,
         }
     }
 }
 
 /// Rows of a caller's tensor on a rank in one launch, and of a kernel's that is not cut into chunks.
-pub(crate) fn rows_of(extent: Extent, route: &Route, rank: Rank) -> usize {
+pub(crate) fn rows_of(extent: RowKind, route: &Route, rank: Rank) -> usize {
     match extent {
-        Extent::Token => route.tokens(rank),
-        Extent::Slot => route.tokens(rank) * route.top_k(),
-        Extent::Received => route.received(rank),
-        Extent::Once => route.received_once(rank),
-        Extent::Expert(height) => route.local_experts() * height as usize,
-        Extent::Matrix(height) => height as usize,
+        RowKind::Token => route.tokens(rank),
+        RowKind::Slot => route.tokens(rank) * route.top_k(),
+        RowKind::Received => route.received(rank),
+        RowKind::Once => route.received_once(rank),
+        RowKind::Expert(height) => route.local_experts() * height as usize,
+        RowKind::Matrix(height) => height as usize,
     }
 }

@@ -4,7 +4,7 @@ use super::{Counters, Sizes};
 use crate::KernelTables;
 use crate::abi::LINE;
 use crate::memory::Cursor;
-use crate::tables::{Memory, TensorTable};
+use crate::tables::{Storage, TensorTable};
 
 /// Where tensors, counters and words lie, on every rank alike. Offsets are bytes, multiples of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,9 +35,9 @@ impl Plan {
             .tensors
             .iter()
             .map(|tensor| match tensor.memory {
-                Memory::Argument(_) | Memory::Shared(_) => 0,
-                Memory::Workspace => workspace.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
-                Memory::Symmetric => heap.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
+                Storage::Argument(_) | Storage::Shared(_) => 0,
+                Storage::Workspace => workspace.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
+                Storage::Symmetric => heap.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
             })
             .collect();
         let counters = Counters::new(tables.counters, tables.spaces, sizes);
@@ -71,7 +71,7 @@ pub(crate) const fn row_bytes(tensor: &TensorTable) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::Extent;
+    use crate::tables::RowKind;
     use crate::testing::{TABLES, tensor};
     use proptest::prelude::*;
 
@@ -89,15 +89,15 @@ mod tests {
             let tensors: Vec<TensorTable> = kinds
                 .iter()
                 .map(|&(extent, symmetric, columns)| {
-                    let extents = [Extent::Token, Extent::Slot, Extent::Received, Extent::Expert(24)];
-                    let memory = if symmetric { Memory::Symmetric } else { Memory::Workspace };
+                    let extents = [RowKind::Token, RowKind::Slot, RowKind::Received, RowKind::Expert(24)];
+                    let memory = if symmetric { Storage::Symmetric } else { Storage::Workspace };
                     TensorTable { columns, pitch: columns.next_multiple_of(256), ..tensor("t", extents[extent], memory) }
                 })
                 .collect();
             let tables = KernelTables { tensors: tensors.leak(), ..TABLES };
             let sizes = Sizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity };
             let plan = Plan::new(&tables, &sizes);
-            for memory in [Memory::Symmetric, Memory::Workspace] {
+            for memory in [Storage::Symmetric, Storage::Workspace] {
                 let mut spans: Vec<(usize, usize)> = tables
                     .tensors
                     .iter()
@@ -106,7 +106,7 @@ mod tests {
                     .map(|(t, at)| (*at, sizes.rows(t.extent) * row_bytes(t)))
                     .collect();
                 let mut end = plan.workspace;
-                if memory == Memory::Symmetric {
+                if memory == Storage::Symmetric {
                     end = plan.heap;
                     spans.push((plan.counters_at, plan.counter_bytes()));
                     spans.push((plan.ready_at, ranks * LINE));

@@ -8,7 +8,7 @@ use super::{Chunks, Plan, once, routing, spaces};
 use crate::KernelTables;
 use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
 use crate::memory::Arena;
-use crate::tables::{Extent, ScheduleTable, SpaceTable};
+use crate::tables::{RowKind, ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
@@ -83,7 +83,7 @@ impl RankTables {
         let expert_order: Vec<u32> = chunks.orders().iter().flatten().copied().map(small).collect();
         let (mut experts, mut sends) = (routing::experts(chunks, rank), routing::sends(chunks, rank));
         let mut order = routing::order(chunks, rank);
-        let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == Extent::Once);
+        let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == RowKind::Once);
         if sends_once {
             experts.extend(once::experts(route, rank));
             sends.extend(once::sends(route, rank));

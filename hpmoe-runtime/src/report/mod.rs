@@ -57,7 +57,7 @@ pub struct Report {
 
 /// What a launch needs of memory.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryUse {
     /// Counters of a rank, in one of the two sets.
     pub(crate) counters: u32,
     /// As [`Report::workspace_bytes`].
@@ -72,7 +72,7 @@ impl Report {
         tables: &KernelTables,
         records: &[Vec<HpmoeRecord>],
         launches: u32,
-        memory: Memory,
+        memory: MemoryUse,
         wall: Duration,
         host: HostStatistics,
     ) -> Self {
@@ -144,7 +144,7 @@ mod tests {
             &TABLES,
             &records,
             2,
-            Memory { counters: 7, workspace: 3 << 20, kept: vec![("recv", 1 << 20), ("g", 512)] },
+            MemoryUse { counters: 7, workspace: 3 << 20, kept: vec![("recv", 1 << 20), ("g", 512)] },
             wall,
             HostStatistics::default(),
         );

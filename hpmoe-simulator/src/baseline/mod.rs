@@ -22,7 +22,7 @@ pub use balanced::{Share, rows_of};
 pub use counters::{Counter, Counters};
 pub use extra::{Extra, extras};
 pub use limits::Limit;
-pub use operator::{BASE_TILE, Core, Extent, Kind, Operator, Product};
+pub use operator::{BASE_TILE, Extent, Kind, Operator, Product};
 pub use original::{Listed, Original};
 pub use queues::Queues;
 pub use replay::Replay;

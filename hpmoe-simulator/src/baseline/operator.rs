@@ -1,6 +1,7 @@
 //! The operators of the original's two graphs.
 
 use super::{Direction, Shape};
+use hpmoe_codegen::schedule::CoreKind;
 
 /// Rows and columns of the output tile and depth of the step in which the original's products run.
 pub const BASE_TILE: [u32; 3] = [128, 256, 64];
@@ -43,15 +44,6 @@ pub enum Kind {
     Vector,
     /// The last task of a rank.
     Terminate,
-}
-
-/// A core kind.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Core {
-    /// Matrix core.
-    Aic,
-    /// Vector core.
-    Aiv,
 }
 
 /// `[m, k] x [k, n]` for the rows of one expert.
@@ -129,10 +121,10 @@ impl Operator {
     }
     /// The kind of core that runs it.
     #[must_use]
-    pub const fn core(self, shape: &Shape) -> Core {
+    pub const fn core(self, shape: &Shape) -> CoreKind {
         match self.kind(shape) {
-            Kind::Product(_) => Core::Aic,
-            _ => Core::Aiv,
+            Kind::Product(_) => CoreKind::Aic,
+            _ => CoreKind::Aiv,
         }
     }
     /// Bytes of a row that an AIV reads and writes, in bf16. Zero for products.

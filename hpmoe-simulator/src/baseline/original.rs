@@ -1,7 +1,8 @@
 //! The original's program for one shape and direction.
 
 use super::task::Builder;
-use super::{Core, Counters, Direction, Limit, Operator, Queues, Shape, Task};
+use super::{Counters, Direction, Limit, Operator, Queues, Shape, Task};
+use hpmoe_codegen::schedule::CoreKind;
 
 /// Rows of a put or a vector task.
 pub(super) const ROWS: u32 = 128;
@@ -48,10 +49,10 @@ impl Original {
     }
     /// Cores of a rank that take tasks; of the vector cores, half.
     #[must_use]
-    pub const fn workers(&self, core: Core) -> u32 {
+    pub const fn workers(&self, core: CoreKind) -> u32 {
         match core {
-            Core::Aic => CUBE_CORES,
-            Core::Aiv => AIV_WORKERS,
+            CoreKind::Aic => CUBE_CORES,
+            CoreKind::Aiv => AIV_WORKERS,
         }
     }
     /// Numbers and thresholds of its counters.

@@ -2,7 +2,7 @@
 
 use super::product::{Tiles, product};
 use super::task::Builder;
-use super::{Core, Kind, Listed, Operator, Original, Queues, Task, Work, rows_of};
+use super::{Kind, Listed, Operator, Original, Queues, Task, Work, rows_of};
 use crate::simulate::{
     self, CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Time, Wait,
 };
@@ -74,7 +74,7 @@ impl Replay {
             Work::Product { expert, core } => {
                 let Kind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
-                let tiles = Tiles { before: 0, cores: self.original.workers(Core::Aic), core };
+                let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
                 product(&extents, received, tiles, &self.target, Efficiency::Fused)
             }
         }
@@ -108,10 +108,7 @@ impl Program for Replay {
         self.original.shape().ranks
     }
     fn cores(&self, kind: CoreKind) -> u32 {
-        self.original.workers(match kind {
-            CoreKind::Aic => Core::Aic,
-            CoreKind::Aiv => Core::Aiv,
-        })
+        self.original.workers(kind)
     }
     fn counters(&self, _rank: u32) -> u32 {
         self.original.counters().met().0 + 1

@@ -2,7 +2,7 @@
 
 use super::collective::collective;
 use super::product::{Tiles, product};
-use super::{Core, Direction, Kind, Operator, Shape};
+use super::{Direction, Kind, Operator, Shape};
 use crate::simulate::{
     CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work,
 };
@@ -148,10 +148,7 @@ impl Program for Serial {
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
         while let Some(operator) = self.steps.get(cursor.entry as usize) {
             let step = cursor.entry;
-            let on = match operator.core(&self.shape) {
-                Core::Aic => CoreKind::Aic,
-                Core::Aiv => CoreKind::Aiv,
-            };
+            let on = operator.core(&self.shape);
             *task = Task { op: step, ..Task::default() };
             let found = match operator.kind(&self.shape) {
                 _ if kind != on => false,

@@ -23,6 +23,7 @@ mod tests;
 
 pub(crate) use hpmoe_codegen::cost::{Cost, Costs, Shared, Works, reuse};
 pub use hpmoe_codegen::cost::{Efficiency, Time, Work};
+pub use hpmoe_codegen::schedule::CoreKind;
 
 pub use bound::{Bound, bound};
 pub use depends::depends;
@@ -32,5 +33,5 @@ pub use record::{Record, record};
 pub use result::{OpTotal, Simulated, Slice, Stuck};
 
 pub use ours::{Ours, Tile, Unfit};
-pub use program::{CoreCosts, CoreKind, Cursor, Op, Policy, Program, Signal, Task, Wait};
+pub use program::{CoreCosts, Cursor, Op, Policy, Program, Signal, Task, Wait};
 pub use routing::{NoRouting, Routing};

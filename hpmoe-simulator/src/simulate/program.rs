@@ -3,16 +3,7 @@
 //! Tasks are asked for one at a time, in the order of the queue, so that a program may make them on the way and need
 //! not hold millions of them.
 
-use super::{Time, Work};
-
-/// The two kinds of cores.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CoreKind {
-    /// Matrix cores.
-    Aic,
-    /// Vector cores, which also put.
-    Aiv,
-}
+use super::{CoreKind, Time, Work};
 
 /// Queues of all cores of all ranks.
 pub trait Program {

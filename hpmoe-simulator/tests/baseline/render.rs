@@ -1,6 +1,7 @@
 //! Our construction, written the way the original's files are: each section as JSON without spaces, keys in their order.
 
-use hpmoe_simulator::baseline::{BASE_TILE, Core, Direction, Extent, Kind, Operator, Original, Task, Work};
+use hpmoe_codegen::schedule::CoreKind;
+use hpmoe_simulator::baseline::{BASE_TILE, Direction, Extent, Kind, Operator, Original, Task, Work};
 use std::fmt::Write as _;
 
 /// The sections of a file that are no measurement.
@@ -57,7 +58,7 @@ fn operators(original: &Original) -> String {
             Kind::Product(_) => ("gmm", 4096),
             _ => (operator.name(), 128),
         };
-        let queue = if operator.core(original.shape()) == Core::Aic { "AIC" } else { "AIV" };
+        let queue = if operator.core(original.shape()) == CoreKind::Aic { "AIC" } else { "AIV" };
         let mut text = format!(
             r#"{{"name":"{}","type":"{kind_name}","task_num":{},"split_value":{split},"first_task_id":{},"queue":"{queue}""#,
             operator.name(),

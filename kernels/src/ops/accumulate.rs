@@ -1,14 +1,14 @@
 //! `tile.accumulate(value)`: a value added to what a tile holds.
 
 use super::{any_numbers, bytes, misshapen, mistyped};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Tile, Value};
 
 /// Adds to a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("accumulate"),
-    cores: &[Core::Cube],
-    operands: &[Place::Tile, Place::Value],
+    cores: &[TaskKind::Matrix],
+    operands: &[OperandKind::Tile, OperandKind::Value],
     takes_element: false,
     numbers: any_numbers,
     shape,

@@ -2,14 +2,14 @@
 
 use super::any_numbers;
 use super::product::{Factor, added, fits, work};
-use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
+use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
 /// Adds the product of two tiles to a value.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("add_matmul"),
-    cores: &[Core::Cube],
-    operands: &[Place::Value, Place::Tile, Place::Tile],
+    cores: &[TaskKind::Matrix],
+    operands: &[OperandKind::Value, OperandKind::Tile, OperandKind::Tile],
     takes_element: false,
     numbers: any_numbers,
     shape,

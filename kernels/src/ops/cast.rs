@@ -1,14 +1,14 @@
 //! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
 
 use super::{any_numbers, mistyped, on_chip};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Float, Value};
 
 /// Rounds a value.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("cast"),
-    cores: &[Core::Vector],
-    operands: &[Place::Value],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Value],
     takes_element: true,
     numbers: any_numbers,
     shape,

@@ -3,12 +3,12 @@
 use super::elementwise::{ONE_VALUE, passes};
 use super::misshapen;
 use crate::Value;
-use crate::op::{Device, Misfit, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// A value and two numbers.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("clamp"),
-    operands: &[Place::Value, Place::Number, Place::Number],
+    operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
     numbers: ascending,
     device: Device::Vector {
         scratch: 0,

@@ -1,12 +1,12 @@
 //! `a / b`: quotients, number by number.
 
 use super::elementwise::{ONE_VALUE, one_size, operator, passes};
-use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Two values.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('/'),
-    operands: &[Place::Value, Place::Value],
+    operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`/` divides", operands),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
@@ -15,7 +15,7 @@ pub(super) static VALUES: Operation = Operation {
 /// A value and a number: there is no division by a scalar, and a product with its inverse rounds otherwise.
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('/'),
-    operands: &[Place::Value, Place::Number],
+    operands: &[OperandKind::Value, OperandKind::Number],
     device: Device::Vector {
         scratch: 1,
         calls: &[
@@ -30,7 +30,7 @@ pub(super) static NUMBER: Operation = Operation {
 /// A number and a value.
 pub(super) static NUMBER_FIRST: Operation = Operation {
     spelling: Spelling::Operator('/'),
-    operands: &[Place::Number, Place::Value],
+    operands: &[OperandKind::Number, OperandKind::Value],
     device: Device::Vector {
         scratch: 1,
         calls: &[

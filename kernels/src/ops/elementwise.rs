@@ -1,13 +1,13 @@
 //! What operations have in common that work number by number.
 
 use super::{any_numbers, misshapen, on_chip};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 
 /// One value and any numbers to a value of its size, in one call: the base of others.
 pub(super) const ONE_VALUE: Operation = Operation {
     spelling: Spelling::Method(""),
-    cores: &[Core::Vector],
-    operands: &[Place::Value],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Value],
     takes_element: false,
     numbers: any_numbers,
     shape: like_the_value,

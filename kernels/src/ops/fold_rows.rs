@@ -2,13 +2,15 @@
 
 use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits, Work};
+use crate::op::{
+    Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits, Work,
+};
 
 /// Sums consecutive rows.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("fold_rows"),
-    cores: &[Core::Vector],
-    operands: &[Place::Value, Place::Size],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Value, OperandKind::Size],
     takes_element: false,
     numbers: any_numbers,
     shape,
@@ -29,7 +31,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             format!("fold into a divisor of {}", value.rows),
         ));
     }
-    Ok(Shape { place: Place::Value, element: ElementType::f32, rows, cols: value.cols })
+    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows, cols: value.cols })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
@@ -80,7 +82,7 @@ mod tests {
 
     #[test]
     fn folds_into_divisors() {
-        let size = |rows| Shape { place: Place::Size, element: ElementType::f32, rows, cols: 0 };
+        let size = |rows| Shape { place: OperandKind::Size, element: ElementType::f32, rows, cols: 0 };
         assert_eq!(shape(&[value(32, 64), size(4)], None), Ok(value(4, 64)));
         assert_eq!(
             shape(&[value(32, 64), size(5)], None).unwrap_err().problem,

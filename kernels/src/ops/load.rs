@@ -1,14 +1,14 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
 use super::{any_numbers, bytes, elements, mistyped};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Number, Tile, Value};
 
 /// Reads a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("load"),
-    cores: &[Core::Vector],
-    operands: &[Place::Tile],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Tile],
     takes_element: false,
     numbers: any_numbers,
     shape,
@@ -24,7 +24,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             "declare the tile as bf16, f32 or i8",
         ));
     }
-    Ok(Shape { place: Place::Value, element: ElementType::f32, ..tile })
+    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, ..tile })
 }
 
 fn work(operands: &[Shape], _: &Shape) -> Work {

@@ -2,14 +2,14 @@
 
 use super::any_numbers;
 use super::product::{Factor, fits, work};
-use crate::op::{Contracted, Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling};
+use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
 /// Multiplies two tiles, the right one held by rows of the contraction.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("matmul"),
-    cores: &[Core::Cube],
-    operands: &[Place::Tile, Place::Tile],
+    cores: &[TaskKind::Matrix],
+    operands: &[OperandKind::Tile, OperandKind::Tile],
     takes_element: false,
     numbers: any_numbers,
     shape,

@@ -2,12 +2,12 @@
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
-use crate::op::{Device, Operation, Place, Slot, Spelling, VectorCall};
+use crate::op::{Device, OperandKind, Operation, Slot, Spelling, VectorCall};
 
 /// Two values.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
-    operands: &[Place::Value, Place::Value],
+    operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`max` compares", operands),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE

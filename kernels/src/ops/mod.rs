@@ -138,14 +138,14 @@ const fn on_chip(shape: &Shape) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::{Core, Place, Spelling};
+    use crate::op::{OperandKind, Spelling, TaskKind};
 
     pub(super) fn tile(element: ElementType, rows: usize, cols: usize) -> Shape {
-        Shape { place: Place::Tile, element, rows, cols }
+        Shape { place: OperandKind::Tile, element, rows, cols }
     }
 
     pub(super) fn value(rows: usize, cols: usize) -> Shape {
-        Shape { place: Place::Value, element: ElementType::f32, rows, cols }
+        Shape { place: OperandKind::Value, element: ElementType::f32, rows, cols }
     }
 
     #[test]
@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_cube_makes_values_only_by_a_product() {
-        let on_cube: Vec<String> = TABLE.iter().filter(|o| o.cores.contains(&Core::Cube)).map(|o| o.name()).collect();
+        let on_cube: Vec<String> =
+            TABLE.iter().filter(|o| o.cores.contains(&TaskKind::Matrix)).map(|o| o.name()).collect();
         assert_eq!(on_cube, ["store", "accumulate", "matmul_t", "matmul", "t_matmul", "add_matmul", "add_matmul_t"]);
     }
 }

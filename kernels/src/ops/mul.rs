@@ -1,22 +1,23 @@
 //! `a * b`: products, number by number.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
-use crate::op::{Device, Operation, Place, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Two values.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('*'),
-    operands: &[Place::Value, Place::Value],
+    operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`*` multiplies", operands),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
 /// A value and a number.
-pub(super) static NUMBER: Operation = Operation { operands: &[Place::Value, Place::Number], ..SCALAR };
+pub(super) static NUMBER: Operation = Operation { operands: &[OperandKind::Value, OperandKind::Number], ..SCALAR };
 
 /// A number and a value.
-pub(super) static NUMBER_FIRST: Operation = Operation { operands: &[Place::Number, Place::Value], ..SCALAR };
+pub(super) static NUMBER_FIRST: Operation =
+    Operation { operands: &[OperandKind::Number, OperandKind::Value], ..SCALAR };
 
 const SCALAR: Operation = Operation {
     spelling: Spelling::Operator('*'),

@@ -1,7 +1,7 @@
 //! What the products have in common: contracted sizes that agree, work, and the one order of sums.
 
 use super::{bytes, misshapen, mistyped};
-use crate::op::{Contracted, ElementType, Misfit, Place, Shape, Work};
+use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape, Work};
 use crate::{CubeElement, RAGGED, Tile};
 
 /// Rows and columns of a tile as (free, contracted).
@@ -54,7 +54,7 @@ pub(super) fn fits(
             "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
         ));
     }
-    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: m, cols: n })
+    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows: m, cols: n })
 }
 
 /// The sum of a value and a product.

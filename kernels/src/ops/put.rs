@@ -1,14 +1,14 @@
 //! `dst.put(&src)`: rows to where another rank finds them, as they are.
 
 use super::{any_numbers, bytes, misshapen, mistyped};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Element, Tile};
 
 /// Copies a tile, to another rank where the destination is there.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("put"),
-    cores: &[Core::Comm],
-    operands: &[Place::Tile, Place::Tile],
+    cores: &[TaskKind::Put],
+    operands: &[OperandKind::Tile, OperandKind::Tile],
     takes_element: false,
     numbers: any_numbers,
     shape,

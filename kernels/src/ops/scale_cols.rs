@@ -2,12 +2,12 @@
 
 use super::elementwise::{ONE_VALUE, row_for_all};
 use crate::Value;
-use crate::op::{Device, Operation, Place, Routine, Sizes, Spelling, Waits};
+use crate::op::{Device, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
 
 /// Rows and one row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_cols"),
-    operands: &[Place::Value, Place::Value],
+    operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| row_for_all("scale_cols", operands),
     device: Device::Routine(Routine {
         name: "ScaleColumns",

@@ -3,12 +3,12 @@
 use super::elementwise::ONE_VALUE;
 use super::misshapen;
 use crate::Value;
-use crate::op::{Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Rows and a column.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_rows"),
-    operands: &[Place::Value, Place::Value],
+    operands: &[OperandKind::Value, OperandKind::Value],
     shape,
     device: Device::Routine(Routine {
         name: "ScaleRows",

@@ -1,14 +1,16 @@
 //! `value.silu()`: x · sigmoid(x).
 
 use super::{any_numbers, on_chip};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Scalar, Shape, Slot, Spelling, VectorCall, Work};
+use crate::op::{
+    Device, ElementType, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall, Work,
+};
 use crate::{Value, math};
 
 /// x / (e^-x + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("silu"),
-    cores: &[Core::Vector],
-    operands: &[Place::Value],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Value],
     takes_element: false,
     numbers: any_numbers,
     shape,

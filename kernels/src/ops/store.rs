@@ -3,14 +3,14 @@
 use std::borrow::Borrow;
 
 use super::{any_numbers, bytes, float, misshapen, on_chip};
-use crate::op::{Core, Device, ElementType, Misfit, Operation, Place, Shape, Spelling, Work};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Float, Tile, Value};
 
 /// Writes a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("store"),
-    cores: &[Core::Vector, Core::Cube],
-    operands: &[Place::Tile, Place::Value],
+    cores: &[TaskKind::Vector, TaskKind::Matrix],
+    operands: &[OperandKind::Tile, OperandKind::Value],
     takes_element: false,
     numbers: any_numbers,
     shape,

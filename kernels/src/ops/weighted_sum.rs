@@ -3,14 +3,15 @@
 use super::{any_numbers, misshapen, on_chip};
 use crate::Value;
 use crate::op::{
-    Columns, Core, Device, ElementType, Misfit, Operation, Place, Routine, Shape, Sizes, Spelling, Waits, Work,
+    Columns, Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
+    Work,
 };
 
 /// Sums over k with weights.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("weighted_sum"),
-    cores: &[Core::Vector],
-    operands: &[Place::Value, Place::Value],
+    cores: &[TaskKind::Vector],
+    operands: &[OperandKind::Value, OperandKind::Value],
     takes_element: false,
     numbers: any_numbers,
     shape,
@@ -34,7 +35,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             format!("for weights of {}x{}, sum over {} rows", weights.rows, weights.cols, weights.rows * weights.cols),
         ));
     }
-    Ok(Shape { place: Place::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
+    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {

@@ -1,6 +1,6 @@
 //! One colour for each phase; phases of one kind of core share a hue.
 
-use hpmoe_kernels::op::Core;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PhaseId};
 
@@ -17,9 +17,9 @@ impl Palette {
         let mut used = [0; 3];
         let colours = graph.phases.iter().map(|(_, phase)| {
             let (kind, shades) = match graph.tasks[phase.task].core {
-                Core::Cube => (0, MATRIX),
-                Core::Vector => (1, VECTOR),
-                Core::Comm => (2, PUT),
+                TaskKind::Matrix => (0, MATRIX),
+                TaskKind::Vector => (1, VECTOR),
+                TaskKind::Put => (2, PUT),
             };
             used[kind] += 1;
             shades[(used[kind] - 1) % shades.len()]

@@ -2,7 +2,7 @@
 
 use super::{Routing, Tile};
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Extent};
+use hpmoe_language::graph::{CHUNK_BUFFERS, RowKind};
 use hpmoe_language::ids::CounterId;
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ impl<'a> Counters<'a> {
     fn need(&self, place: Place, wait: &Wait) -> u64 {
         let (rank, counter, _, chunk, _) = place;
         let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
-        let received = matches!(extent, Extent::Received | Extent::Expert { .. });
+        let received = matches!(extent, RowKind::Received | RowKind::Expert { .. });
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
@@ -120,16 +120,16 @@ impl<'a> Counters<'a> {
         let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
         let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
         match self.checked.counters()[counter].grid {
-            Grid::RowTiles { .. } if extent == Extent::Once => {
+            Grid::RowTiles { .. } if extent == RowKind::Once => {
                 height.min(self.routing.expert_rows_once(rank * self.routing.local + group) - tile * height)
             }
             Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
             Grid::Experts => of_expert(group),
             Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
             Grid::Rank => match extent {
-                Extent::Received | Extent::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
-                Extent::Once => self.routing.tokens_once(rank).len(),
-                Extent::Token | Extent::Slot | Extent::Matrix { .. } => self.routing.tokens(rank, tile),
+                RowKind::Received | RowKind::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
+                RowKind::Once => self.routing.tokens_once(rank).len(),
+                RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => self.routing.tokens(rank, tile),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::routing::HALF;
 use super::{Routing, Tile, groups};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Columns, Extent, Phase, Rows, TaskGraph};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_language::ids::TensorId;
 use std::collections::{BTreeSet, HashMap};
 
@@ -144,7 +144,7 @@ fn places(
     let mut places = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
         let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].extent) {
-            (Rows::Expert { range, index, height }, Extent::Expert { rows }) => {
+            (Rows::Expert { range, index, height }, RowKind::Expert { rows }) => {
                 let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
                 let (height, rows) = (height as usize, rows as usize);
                 let own = routing.local / routing.chunks;
@@ -197,7 +197,7 @@ fn rows_once(routing: &Routing, tile: &Tile) -> Vec<usize> {
 
 /// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
 fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): (usize, usize), rows: Rows) -> usize {
-    let by_slot = graph.tensors[tensor].extent == Extent::Slot;
+    let by_slot = graph.tensors[tensor].extent == RowKind::Slot;
     match rows {
         Rows::Tile | Rows::Group | Rows::Piece | Rows::Once | Rows::Expert { .. } => 0,
         _ if !graph.tensors[tensor].memory.is_argument() => chunk % CHUNK_BUFFERS * HALF,

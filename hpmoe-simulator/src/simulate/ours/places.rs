@@ -5,7 +5,7 @@ use super::layout::{Item, Layout};
 use crate::simulate::{self, Routing};
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Extent, Sizes};
+use hpmoe_language::graph::{CHUNK_BUFFERS, RowKind, Sizes};
 use hpmoe_language::ids::{Arena, CounterId, PhaseId};
 
 /// Counters of all ranks, numbered from zero on each.
@@ -39,7 +39,7 @@ impl Places {
         let first = first.collect();
         let received = |counter: &Counter| {
             let extent = checked.graph().tensors[counter.tensor].extent;
-            matches!(extent, Extent::Received | Extent::Expert { .. })
+            matches!(extent, RowKind::Received | RowKind::Expert { .. })
         };
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
         let by_token = |phase: PhaseId| schedule.signals[phase].iter().any(|s| s.index == Index::PieceBlocks);

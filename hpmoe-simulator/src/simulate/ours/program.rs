@@ -2,11 +2,9 @@
 
 use super::layout::{Item, Layout};
 use super::places::Places;
-use crate::simulate::{
-    CoreCosts, CoreKind, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work, Works,
-};
+use crate::simulate::{CoreCosts, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work, Works};
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{Entry, Order, Role, Schedule, Swizzle, Unit};
+use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
@@ -118,11 +116,7 @@ impl<'a> Ours<'a> {
     }
 
     fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
-        let unit = match kind {
-            CoreKind::Aic => Unit::Aic,
-            CoreKind::Aiv => Unit::Aiv,
-        };
-        let mine = |role: &Role| role.unit == unit && (role.first..role.first + role.count).contains(&core);
+        let mine = |role: &Role| role.unit == kind && (role.first..role.first + role.count).contains(&core);
         self.order.parts.iter().find(|(_, role)| mine(role))
     }
 
