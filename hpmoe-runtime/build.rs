@@ -6,7 +6,7 @@ use std::process::exit;
 fn main() {
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
-    let sources = sources(host).unwrap_or_else(|error| fail(&format!("{}: {error}", host.display())));
+    let whole = whole(host).unwrap_or_else(|error| fail(&format!("{}: {error}", host.display())));
     // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds. Nothing may be fused
     // or reassociated: the reference computes the same bits.
     let result = cc::Build::new()
@@ -17,7 +17,7 @@ fn main() {
         .flag("-ffp-contract=off")
         .flag("-pthread")
         .include(host)
-        .files(sources)
+        .file(whole)
         .try_compile("hpmoe_host");
     if let Err(error) = result {
         fail(&format!(
@@ -27,8 +27,9 @@ fn main() {
     }
 }
 
-/// The C++ files of a directory, in the order of their names.
-fn sources(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Writes one source file that includes every C++ file of a directory, in the order of their names: the standard headers are then read
+/// once, which halves the time.
+fn whole(directory: &Path) -> std::io::Result<PathBuf> {
     let mut sources = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -37,7 +38,10 @@ fn sources(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
         }
     }
     sources.sort();
-    Ok(sources)
+    let text: String = sources.iter().map(|source| format!("#include \"{}\"\n", source.display())).collect();
+    let whole = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("hpmoe_host.cpp");
+    std::fs::write(&whole, text)?;
+    Ok(whole)
 }
 
 fn fail(message: &str) -> ! {
