@@ -1,52 +1,41 @@
 //! Compiles the implementation of AscendC for CPUs, which generated kernels are linked with.
 
+use hpmoe_cxx::{Compiler, Settings, archive_and_link};
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
 fn main() {
+    if let Err(error) = build() {
+        for line in error.lines() {
+            println!("cargo::error={line}");
+        }
+        exit(1)
+    }
+}
+
+fn build() -> Result<(), String> {
+    let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script")?);
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
-    let whole = whole(host).unwrap_or_else(|error| fail(&format!("{}: {error}", host.display())));
-    // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds. Nothing may be fused
-    // or reassociated: the reference computes the same bits.
-    let result = cc::Build::new()
-        .cpp(true)
-        .std("c++17")
-        .opt_level(3)
-        .debug(false)
-        .flag("-ffp-contract=off")
-        .flag("-pthread")
-        .include(host)
-        .file(whole)
-        .try_compile("hpmoe_host");
-    if let Err(error) = result {
-        fail(&format!(
-            "hpmoe runs kernels on this machine's CPU and needs a C++17 compiler for it: install g++ or clang++, or name \
-             one in CXX\n{error}"
-        ));
-    }
+    // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds.
+    let compiler = Compiler::new(&Settings { opt_level: 3, warnings: false, includes: &[host] }, &out_dir)
+        .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
+    let whole = out_dir.join("hpmoe_host.cpp");
+    let text = whole_text(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
+    std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
+    archive_and_link("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)
 }
 
-/// Writes one source file that includes every C++ file of a directory, in the order of their names: the standard headers are then read
-/// once, which halves the time.
-fn whole(directory: &Path) -> std::io::Result<PathBuf> {
-    let mut sources = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "cpp") {
-            sources.push(path);
-        }
-    }
+/// All C++ files of a directory one after the other, in the order of their names: as one file, the standard headers are read once,
+/// which halves the time.
+fn whole_text(directory: &Path) -> std::io::Result<String> {
+    let paths = std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut sources = paths.collect::<std::io::Result<Vec<PathBuf>>>()?;
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "cpp"));
     sources.sort();
-    let text: String = sources.iter().map(|source| format!("#include \"{}\"\n", source.display())).collect();
-    let whole = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("hpmoe_host.cpp");
-    std::fs::write(&whole, text)?;
-    Ok(whole)
-}
-
-fn fail(message: &str) -> ! {
-    for line in message.lines() {
-        println!("cargo::error={line}");
-    }
-    exit(1)
+    let with_its_lines = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path)?;
+        Ok(format!("#line 1 \"{}\"\n{text}\n", path.display()))
+    };
+    sources.iter().map(with_its_lines).collect()
 }

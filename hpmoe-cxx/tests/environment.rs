@@ -1,0 +1,125 @@
+//! What the environment of a build script says about C++ counts, and what is compiled once stays.
+
+use hpmoe_cxx::{Compiler, Settings, archive};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Set in the process that stands for a build script: its `OUT_DIR`.
+const BUILD: &str = "HPMOE_TEST_OUT_DIR";
+
+/// A package with a C++ file and a header, and a folder for what its build scripts share.
+struct Package(TempDir);
+
+impl Package {
+    fn new() -> Self {
+        let package = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(package.path("include")).unwrap();
+        package.write("include/number.h", "inline int number() { return NUMBER; }\n");
+        package.write("source.cpp", "#include \"number.h\"\nint twice() { return 2 * number(); }\n");
+        package
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Runs [`a_build_script`] in a process of its own; what it prints for cargo, or says when it fails.
+    fn build(&self, variables: &[(&str, &str)]) -> Result<String, String> {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "a_build_script", "--nocapture"]).current_dir(self.0.path());
+        for inherited in ["CXX", "CXXFLAGS", "HPMOE_OBJECTS"] {
+            command.env_remove(inherited);
+        }
+        let target = target();
+        command.env("TARGET", &target).env("HOST", &target).env(BUILD, self.path("out"));
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout).unwrap()),
+            false => Err(String::from_utf8(output.stderr).unwrap()),
+        }
+    }
+
+    /// Objects in a folder.
+    fn objects(&self, folder: &str) -> usize {
+        let entries = std::fs::read_dir(self.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|end| end == "o")).count()
+    }
+}
+
+fn target() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = String::from_utf8(Command::new(rustc).arg("-vV").output().unwrap().stdout).unwrap();
+    version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+}
+
+/// The build script of a [`Package`]; without one there is nothing to build.
+#[test]
+fn a_build_script() {
+    let Some(out_dir) = std::env::var_os(BUILD).map(PathBuf::from) else { return };
+    std::fs::create_dir_all(&out_dir).unwrap();
+    let settings = Settings { opt_level: 0, warnings: true, includes: &[Path::new("include")] };
+    let result = Compiler::new(&settings, &out_dir).and_then(|compiler| {
+        let objects = compiler.objects(&[Path::new("source.cpp")])?;
+        archive("twice", &objects, &out_dir)
+    });
+    result.unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(out_dir.join("libtwice.a").exists());
+}
+
+#[test]
+fn cargo_is_told_what_is_read_of_the_environment() {
+    let package = Package::new();
+    let printed = package.build(&[("CXXFLAGS", "-DNUMBER=1")]).unwrap();
+    for variable in ["CXX", "CXXFLAGS", "AR", "HPMOE_OBJECTS"] {
+        let told = |line: &str| line.ends_with(&format!(":rerun-if-env-changed={variable}"));
+        assert!(printed.lines().any(told), "{variable} is missing in\n{printed}");
+    }
+    assert!(printed.lines().any(|line| line == "cargo::rerun-if-changed=include"), "{printed}");
+}
+
+#[test]
+fn other_flags_headers_and_sources_make_other_objects() {
+    let package = Package::new();
+    for flags in ["-DNUMBER=1", "-DNUMBER=2", "-DNUMBER=1"] {
+        package.build(&[("CXXFLAGS", flags)]).unwrap();
+    }
+    assert_eq!(package.objects("out/objects"), 2);
+    package.write("include/number.h", "inline int number() { return 3; }\n");
+    package.build(&[]).unwrap();
+    assert_eq!(package.objects("out/objects"), 3);
+    package.write("source.cpp", "int twice() { return 4; }\n");
+    package.build(&[]).unwrap();
+    assert_eq!(package.objects("out/objects"), 4);
+}
+
+#[test]
+fn what_lies_in_the_shared_folder_is_not_compiled_again() {
+    let package = Package::new();
+    let shared = package.path("shared").into_os_string().into_string().unwrap();
+    let variables = [("CXXFLAGS", "-DNUMBER=1"), ("HPMOE_OBJECTS", shared.as_str())];
+    package.build(&variables).unwrap();
+    assert_eq!(package.objects("shared"), 1);
+    let object = std::fs::read_dir(&shared).unwrap().next().unwrap().unwrap().path();
+    let compiled = std::fs::metadata(&object).unwrap().modified().unwrap();
+    std::fs::remove_dir_all(package.path("out")).unwrap();
+    package.build(&variables).unwrap();
+    assert_eq!(std::fs::metadata(&object).unwrap().modified().unwrap(), compiled);
+    assert_eq!(package.objects("shared"), 1);
+}
+
+#[test]
+fn faults_name_the_file_and_the_way_out() {
+    let package = Package::new();
+    let said = package.build(&[]).unwrap_err();
+    assert!(said.contains("the C++ compiler refused `source.cpp`") && said.contains("NUMBER"), "{said}");
+    assert_eq!(package.objects("out/objects"), 0);
+    let said = package.build(&[("CXX", "no-such-compiler")]).unwrap_err();
+    assert!(said.contains("no-such-compiler"), "{said}");
+    let said = package.build(&[("HPMOE_OBJECTS", "objects")]).unwrap_err();
+    assert!(said.contains("HPMOE_OBJECTS is `objects`: name the folder of objects by an absolute path"), "{said}");
+}
