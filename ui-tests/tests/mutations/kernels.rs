@@ -1,50 +1,12 @@
 //! The kernels that mutants are made of, and how they are launched.
 
-#[path = "../../kernels/bytes.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod bytes_file;
-#[path = "../../kernels/chunks.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod chunks_file;
-#[path = "../../kernels/coarse.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod coarse_file;
-#[path = "../../kernels/deep.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod deep_file;
-#[path = "../../kernels/echo.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod echo_file;
-#[path = "../../kernels/ffn.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod ffn_file;
-#[path = "../../kernels/once.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod once_file;
-#[path = "../../kernels/products.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod products_file;
-#[path = "../../kernels/rows.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod rows_file;
-#[path = "../../kernels/sums.rs"]
-#[allow(dead_code, reason = "a kernel's module has more than a test takes")]
-mod sums_file;
-
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
-use bytes_file::bytes as octets;
-use chunks_file::chunks;
-use coarse_file::coarse;
-use deep_file::deep;
-use echo_file::echo;
-use ffn_file::ffn;
+use crate::small_kernels::{
+    bytes as octets, chunks, coarse, deep, echo, ffn, once, products, rows as operations, sums,
+};
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, KernelTables};
-use once_file::once;
-use products_file::products;
-use rows_file::rows as operations;
-use sums_file::sums;
 
 /// A kernel of this package.
 pub struct Kernel {

@@ -16,6 +16,8 @@ mod mutant;
 mod random;
 mod rows;
 mod sites;
+#[path = "../../kernels/mod.rs"]
+mod small_kernels;
 mod source;
 mod survivors;
 mod sweep;

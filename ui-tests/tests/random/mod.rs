@@ -4,6 +4,15 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
+/// For so many cases, where `PROPTEST_CASES` doesn't say how many.
+pub fn config(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default,
+        None => ProptestConfig { cases, ..default },
+    }
+}
+
 /// One run of a kernel.
 #[derive(Clone, Debug)]
 pub struct Case {

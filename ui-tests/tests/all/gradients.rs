@@ -1,9 +1,6 @@
 //! Backward passes against gradients computed by other software (fp32), for every number of ranks that divides the experts
 //! up to 8, whatever was saved; the same bits for every number of ranks and every order of the host's pipes.
 
-#[path = "../../examples/support/mod.rs"]
-mod support;
-
 macro_rules! layers {
     ($($test:ident: $name:literal of $data:literal;)*) => {$(
         #[allow(dead_code, reason = "the example also prints")]
@@ -14,7 +11,7 @@ macro_rules! layers {
             include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
 
             fn data() -> (Layer, Gradients) {
-                let bytes = include_bytes!(concat!("../../examples/data/", $data, ".safetensors"));
+                let bytes = include_bytes!(concat!("../../../examples/data/", $data, ".safetensors"));
                 (Layer::parse(bytes).unwrap(), Gradients::parse(bytes).unwrap())
             }
 

@@ -1,6 +1,6 @@
 //! Launches follow each other without a barrier, on memory that earlier ones have used.
 
-use crate::layer::small::{Layer, Output, kernel};
+use super::layer::small::{Layer, Output, kernel};
 use crate::random::Routing;
 use hpmoe_runtime::prelude::*;
 use std::time::Duration;

@@ -1,42 +1,9 @@
 //! Small kernels on random routings: the megakernel gives the bits of the same function run sequentially.
 
-#[path = "../kernels/bytes.rs"]
-mod bytes_file;
-#[path = "../kernels/coarse.rs"]
-mod coarse_file;
-#[path = "../kernels/deep.rs"]
-mod deep_file;
-#[path = "../kernels/echo.rs"]
-mod echo_file;
-#[path = "../kernels/elementwise.rs"]
-mod elementwise_file;
-#[path = "../kernels/ffn.rs"]
-mod ffn_file;
-#[path = "../kernels/mixed.rs"]
-mod mixed_file;
-#[path = "../kernels/odd.rs"]
-mod odd_file;
-#[path = "../kernels/once.rs"]
-mod once_file;
-#[path = "../kernels/products.rs"]
-mod products_file;
-mod random;
-#[path = "../kernels/rows.rs"]
-mod rows_file;
-
-use coarse_file::coarse;
-use deep_file::deep;
-use echo_file::echo;
-use elementwise_file::elementwise;
-use ffn_file::ffn;
+use crate::random::{Case, bytes, cases, config, experts, ids, numbers, slots, weights};
+use crate::small_kernels::{self, coarse, deep, echo, elementwise, ffn, mixed, odd, once, products, rows};
 use hpmoe_runtime::prelude::*;
-use mixed_file::mixed;
-use odd_file::odd;
-use once_file::once;
-use products_file::products;
 use proptest::prelude::*;
-use random::{Case, bytes, cases, experts, ids, numbers, slots, weights};
-use rows_file::rows;
 
 /// `mixed.tuned.toml` lies beside the source.
 #[test]
@@ -46,7 +13,7 @@ fn what_was_tuned_is_built() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(24))]
 
     #[test]
     fn the_forward_layer_is_its_reference(case in cases(ffn::EXPERTS, ffn::TOKENS)) {
@@ -170,13 +137,13 @@ proptest! {
     }
 
     #[test]
-    fn bytes_are_widened(case in cases(bytes_file::bytes::EXPERTS, bytes_file::bytes::TOKENS)) {
-        use bytes_file::bytes::{EXPERTS, TOP_K, forward};
+    fn bytes_are_widened(case in cases(small_kernels::bytes::EXPERTS, small_kernels::bytes::TOKENS)) {
+        use small_kernels::bytes::{EXPERTS, TOP_K, forward};
         let ep = case.ep();
         let route = Route::new(ep, EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
         let (x, scale, w) = (bytes(&case), weights(&case), weights(&case));
         let offset = PerRank::from_fn(ep, |rank| {
-            let count = EXPERTS / ep.count() * bytes_file::bytes::HIDDEN;
+            let count = EXPERTS / ep.count() * small_kernels::bytes::HIDDEN;
             Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect())
         });
         let (mut expected, mut same) = (case.zeros(), case.zeros());

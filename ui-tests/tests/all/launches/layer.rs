@@ -92,13 +92,13 @@ macro_rules! layers {
 }
 
 layers! {
-    small: crate::ffn_file::ffn;
-    sixteen: crate::deepseek_skewed;
-    twelve: crate::qwen3_ragged;
+    small: crate::small_kernels::ffn;
+    sixteen: crate::layers::deepseek_skewed;
+    twelve: crate::layers::qwen3_ragged;
 }
 
 /// The source line of the small layer on which a call stands, which has that text.
 pub fn line_of(call: &str) -> usize {
-    let mut lines = include_str!("../../kernels/ffn.rs").lines();
+    let mut lines = include_str!("../../../kernels/ffn.rs").lines();
     lines.position(|line| line.contains(call)).unwrap() + 1
 }

@@ -1,6 +1,6 @@
 //! Groups of every size, with other threads and other kernels.
 
-use crate::layer::{sixteen, small, twelve};
+use super::layer::{sixteen, small, twelve};
 use crate::random::Routing;
 use hpmoe_runtime::prelude::*;
 

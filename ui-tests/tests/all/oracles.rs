@@ -2,24 +2,16 @@
 //! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
 //! rank late; on dies with other numbers of cores, all of which are used.
 
-#[path = "../../examples/support/compare.rs"]
-mod compare;
-#[allow(dead_code, reason = "what other examples need of a layer")]
-#[path = "../../examples/support/layer.rs"]
-mod layer;
-
-use compare::Comparison;
-use layer::Layer;
+use crate::support::compare::Comparison;
+use crate::support::layer::Layer;
 use std::time::Duration;
 
 macro_rules! layers {
     ($($test:ident: $name:ident of $data:literal, $seeds:literal orders, $aic:literal AIC;)*) => {$(
         mod $test {
             use super::{Comparison, Duration, Layer};
+            use crate::layers::$name as kernel;
             use hpmoe_runtime::prelude::*;
-
-            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
-            use self::$name as kernel;
 
             struct Tensors {
                 ep: Ranks,

@@ -1,14 +1,11 @@
 //! The variants of the layer on another bundled layer than the one they are built for as examples, where no tile divides the
 //! sizes and some experts have no row. Each brings its own test.
 
-#[path = "../../examples/support/mod.rs"]
-mod support;
-
 macro_rules! variants {
     ($($name:ident: $variant:ident),*) => {$(
         #[allow(dead_code, reason = "its main function")]
         mod $name {
-            use super::support;
+            use crate::support;
             include!(concat!(env!("OUT_DIR"), "/", stringify!($variant), ".rs"));
         }
     )*};
@@ -20,7 +17,7 @@ variants!(
 
 /// A way of sending tokens changes no bit, whatever the routing.
 mod sends_once {
-    use super::support::{example::Example, layer::Layer};
+    use crate::support::{example::Example, layer::Layer};
     use hpmoe_runtime::prelude::*;
     use std::time::Duration;
 

@@ -1,14 +1,9 @@
 //! Backward passes on random groups and routings: tokens of all ranks to one expert, single tokens, ranks and experts without any.
 
-#[allow(dead_code, reason = "what other tests need of a case")]
-mod random;
-#[path = "../../examples/support/mod.rs"]
-mod support;
-
+use crate::random::{Case, cases, config, experts, ids, numbers, weights};
+use crate::support::tensors::Tensors;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
-use random::{Case, cases, experts, ids, numbers, weights};
-use support::tensors::Tensors;
 
 const HIDDEN: usize = 96;
 const INTER: usize = 48;
@@ -41,7 +36,7 @@ macro_rules! pass {
 
             /// What differs from the reference, or goes wrong, if anything.
             pub fn check($case: &Case) -> Result<(), String> {
-                let (layer, dy) = crate::layer($case);
+                let (layer, dy) = super::layer($case);
                 let weights = by_slot(layer.ep, &layer.route, &layer.weights);
                 let $step = Step { layer, dy, weights };
                 $check
@@ -61,21 +56,21 @@ fn good(what: &str, equal: bool, report: &Report) -> Result<(), String> {
 pass!(train, "train_qwen3_ragged", |case, step| {
     let words = |error: LaunchError| error.to_string();
     let (saved, report) = step.launch_forward(&case.group()).map_err(words)?;
-    crate::good("forward", saved == step.forward(), &report)?;
+    super::good("forward", saved == step.forward(), &report)?;
     Choice::ALL.into_iter().try_for_each(|choice| {
         let (found, report) = step.launch_backward(&case.group(), &saved, choice).map_err(words)?;
-        crate::good(&format!("{choice:?}"), found == step.backward(&saved, choice), &report)
+        super::good(&format!("{choice:?}"), found == step.backward(&saved, choice), &report)
     })
 });
 
 pass!(chunks, "grad_in_5_chunks", |case, step| {
     // Each launch adds to the gradients.
     let (found, report) = step.launch(&case.group().repeat(1)).map_err(|error| error.to_string())?;
-    crate::good("in chunks", found == step.reference(), &report)
+    super::good("in chunks", found == step.reference(), &report)
 });
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(24))]
 
     #[test]
     fn whatever_was_saved(case in cases(EXPERTS, 40)) {

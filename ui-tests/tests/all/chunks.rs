@@ -1,25 +1,15 @@
 //! Tokens cut into chunks: the same bits for any number of chunks, and any routing.
 
-#[path = "../kernels/chunks.rs"]
-mod chunks_file;
-#[allow(dead_code, reason = "what other tests need of a case")]
-mod random;
-#[path = "../kernels/sums.rs"]
-mod sums_file;
-#[path = "../../examples/support/mod.rs"]
-mod support;
-
-use chunks_file::chunks;
+use crate::random::{Case, Routing, cases, config, experts, ids, numbers, slots};
+use crate::small_kernels::{chunks, sums};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
-use random::{Case, cases, experts, ids, numbers, slots};
-use sums_file::sums;
 
 macro_rules! counts {
     ($($name:ident),*) => {$(
         #[allow(dead_code, reason = "its main function")]
         mod $name {
-            use super::support;
+            use crate::support;
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
         }
     )*};
@@ -29,7 +19,7 @@ macro_rules! counts {
 counts!(in_1_chunk, in_2_chunks, in_3_chunks, in_7_chunks);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(48))]
 
     #[test]
     fn chunks_are_their_reference(case in cases(chunks::EXPERTS, chunks::TOKENS)) {
@@ -72,7 +62,7 @@ proptest! {
 /// As many rows as a chunk has are room enough, and one less is not.
 #[test]
 fn there_is_room_for_two_chunks() {
-    let case = Case { tokens: vec![41, 17], routing: random::Routing::Few, seed: 3, late: None };
+    let case = Case { tokens: vec![41, 17], routing: Routing::Few, seed: 3, late: None };
     let route = Route::new(case.ep(), chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
     let (x, weights) = (numbers(&case), slots(&case, &route));
     let (gate, down) = (experts(&case, chunks::EXPERTS, 1), experts(&case, chunks::EXPERTS, 2));

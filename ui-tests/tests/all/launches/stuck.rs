@@ -1,9 +1,9 @@
 //! A kernel that makes no progress ends with a report of every core.
 
-use crate::ffn_file::ffn;
-use crate::layer::line_of;
-use crate::layer::small::Layer;
+use super::layer::line_of;
+use super::layer::small::Layer;
 use crate::random::Routing;
+use crate::small_kernels::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::ScheduleTable;
 use hpmoe_runtime::{KernelTables, StuckReport};

@@ -1,13 +1,10 @@
 //! The backward pass in chunks against gradients computed by other software (fp32), and against the pass without chunks.
 
-#[path = "../../examples/support/mod.rs"]
-mod support;
-
-use support::gradients::Gradients;
-use support::layer::Layer;
+use crate::support::gradients::Gradients;
+use crate::support::layer::Layer;
 
 fn data() -> (Layer, Gradients) {
-    let bytes = include_bytes!("../../examples/data/qwen3_ragged.safetensors");
+    let bytes = include_bytes!("../../../examples/data/qwen3_ragged.safetensors");
     (Layer::parse(bytes).unwrap(), Gradients::parse(bytes).unwrap())
 }
 
@@ -36,9 +33,9 @@ macro_rules! passes {
 
             #[test]
             fn is_right_for_every_number_of_ranks() {
-                let (layer, gradients) = crate::data();
+                let (layer, gradients) = super::data();
                 for ranks in (1..=8).filter(|ranks| layer.experts.is_multiple_of(*ranks)) {
-                    let whole = crate::whole::gradients(Ranks::new(ranks));
+                    let whole = super::whole::gradients(Ranks::new(ranks));
                     let step = Step::of(&layer, &gradients, Ranks::new(ranks)).unwrap();
                     let expected = step.reference();
                     for seed in 0..2 {
@@ -58,7 +55,7 @@ macro_rules! passes {
 
             #[test]
             fn experts_without_tokens_keep_what_they_have() {
-                let (layer, gradients) = crate::data();
+                let (layer, gradients) = super::data();
                 let step = Step::of(&layer, &gradients, Ranks::new(3)).unwrap();
                 let (found, _) = step.launch(&Group::new(3)).unwrap();
                 let route = &step.layer.route;

@@ -1,9 +1,9 @@
 //! A kernel that breaks a rule of the device is told with the call of the taskflow.
 
-use crate::ffn_file::ffn;
-use crate::layer::line_of;
-use crate::layer::small::Layer;
+use super::layer::line_of;
+use super::layer::small::Layer;
 use crate::random::Routing;
+use crate::small_kernels::ffn;
 use hpmoe_runtime::KernelTables;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::TensorTable;

@@ -1,0 +1,44 @@
+//! The small kernels of this package, each in a file of its own, as users have them.
+
+#![allow(dead_code, unused_imports, reason = "a program takes the kernels that it tests, and of these what it needs")]
+
+#[path = "bytes.rs"]
+mod bytes_file;
+#[path = "chunks.rs"]
+mod chunks_file;
+#[path = "coarse.rs"]
+mod coarse_file;
+#[path = "deep.rs"]
+mod deep_file;
+#[path = "echo.rs"]
+mod echo_file;
+#[path = "elementwise.rs"]
+mod elementwise_file;
+#[path = "ffn.rs"]
+mod ffn_file;
+#[path = "mixed.rs"]
+mod mixed_file;
+#[path = "odd.rs"]
+mod odd_file;
+#[path = "once.rs"]
+mod once_file;
+#[path = "products.rs"]
+mod products_file;
+#[path = "rows.rs"]
+mod rows_file;
+#[path = "sums.rs"]
+mod sums_file;
+
+pub use bytes_file::bytes;
+pub use chunks_file::chunks;
+pub use coarse_file::coarse;
+pub use deep_file::deep;
+pub use echo_file::echo;
+pub use elementwise_file::elementwise;
+pub use ffn_file::ffn;
+pub use mixed_file::mixed;
+pub use odd_file::odd;
+pub use once_file::once;
+pub use products_file::products;
+pub use rows_file::rows;
+pub use sums_file::sums;

@@ -1,0 +1,7 @@
+//! What happens around a kernel: broken rules, launches without progress, launches in a row, groups of every size.
+
+mod groups;
+mod layer;
+mod row;
+mod rules;
+mod stuck;

@@ -1,0 +1,19 @@
+//! All tests of this package in one program, except for the mutations: what they share is compiled and linked once. A module
+//! is a group that can be run alone: `cargo test -p hpmoe-ui-tests --test all oracles`.
+
+mod chunks;
+mod compile;
+mod gradients;
+mod gradients_in_chunks;
+mod gradients_of_any_routing;
+mod kernels;
+mod launches;
+mod layers;
+mod oracles;
+#[path = "../random/mod.rs"]
+mod random;
+#[path = "../../kernels/mod.rs"]
+mod small_kernels;
+#[path = "../../../examples/support/mod.rs"]
+mod support;
+mod variants;
