@@ -115,7 +115,7 @@ impl Built {
             &environment.package,
             &graph.kernel,
             &graph.taskflow,
-            of_flow(hash, graph, &self.resolved.target, &self.resolved.choices_of(&graph.taskflow)),
+            of_flow(hash, graph, &self.resolved.target, self.resolved.choices_of(&graph.taskflow)),
         );
         let folder = environment.out_dir.clone().unwrap_or_default().join(artifacts::FOLDER);
         match read(&folder.join(format!("{}.fault", artifact.stem))) {
