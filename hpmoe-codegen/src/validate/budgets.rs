@@ -89,43 +89,38 @@ fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Number
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
+    use crate::validate::broken::broken_of;
     use hpmoe_language::fixture::{Layer, moe_ffn};
     use hpmoe_language::ids::PhaseId;
 
-    fn broken(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
-        let checked = moe_ffn(layer);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        budgets(&checked, &schedule, &mut found);
+    fn too_large(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
         let large = |violation| match violation {
             Violation::TooLarge { ranks, what, .. } => (ranks, what),
             other => panic!("{other:?}"),
         };
-        found.into_iter().map(large).collect()
+        broken_of(&moe_ffn(layer), budgets, break_it).into_iter().map(large).collect()
     }
 
     #[test]
     fn the_example_fits() {
-        assert_eq!(broken(&Layer::DEEPSEEK, |_| ()), []);
+        assert_eq!(too_large(&Layer::DEEPSEEK, |_| ()), []);
     }
 
     #[test]
     fn a_band_must_fit_its_field() {
-        let found = broken(&Layer::SMALL, |schedule| schedule.band_of[PhaseId(0)] = 70_000);
+        let found = too_large(&Layer::SMALL, |schedule| schedule.band_of[PhaseId(0)] = 70_000);
         assert_eq!(found[0], (1, "a band"));
     }
 
     #[test]
     fn rows_are_numbered_in_32_bits() {
-        let found = broken(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK }, |_| ());
+        let found = too_large(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK }, |_| ());
         assert!(found.contains(&(8, "received rows")) && !found.contains(&(4, "received rows")), "{found:?}");
     }
 
     #[test]
     fn buffers_must_fit_the_memory() {
-        let found = broken(&Layer { tokens: 200_000, ..Layer::DEEPSEEK }, |_| ());
+        let found = too_large(&Layer { tokens: 200_000, ..Layer::DEEPSEEK }, |_| ());
         assert!(found.contains(&(1, "bytes for evenly spread tokens")), "{found:?}");
     }
 }

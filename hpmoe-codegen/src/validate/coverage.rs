@@ -118,27 +118,24 @@ fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
 mod tests {
     use super::*;
     use crate::schedule::{Cores, Entry, schedule};
+    use crate::validate::broken::broken_of;
     use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
 
-    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
+    fn uncovered_of_small(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
         uncovered(&moe_ffn(&Layer::SMALL), break_it)
     }
 
     fn uncovered(checked: &CheckedGraph, break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
-        let mut schedule = schedule(checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        coverage(checked, &schedule, &mut found);
         let dependency = |violation| match violation {
             Violation::Uncovered { dependency } => dependency,
             other => panic!("{other:?}"),
         };
-        found.into_iter().map(dependency).collect()
+        broken_of(checked, coverage, break_it).into_iter().map(dependency).collect()
     }
 
     #[test]
     fn a_right_schedule_passes() {
-        assert_eq!(broken(|_| ()), [0; 0]);
+        assert_eq!(uncovered_of_small(|_| ()), [0; 0]);
         assert_eq!(uncovered(&gated(&Layer::SMALL), |_| ()), [0; 0]);
         assert_eq!(uncovered(&activated_again(&Layer::SMALL, true), |_| ()), [0; 0]);
     }
@@ -149,11 +146,11 @@ mod tests {
         let whole = schedule(&checked, Cores::ASCEND_A3);
         for phase in checked.graph().phases.ids() {
             for wait in 0..whole.waits[phase].len() {
-                let found = broken(|schedule| drop(schedule.waits[phase].remove(wait)));
+                let found = uncovered_of_small(|schedule| drop(schedule.waits[phase].remove(wait)));
                 assert!(!found.is_empty(), "wait {wait} of phase {}", phase.0);
             }
             for signal in 0..whole.signals[phase].len() {
-                let found = broken(|schedule| {
+                let found = uncovered_of_small(|schedule| {
                     schedule.signals[phase].remove(signal);
                 });
                 assert!(!found.is_empty(), "signal {signal} of phase {}", phase.0);
@@ -165,7 +162,7 @@ mod tests {
     fn other_cores_speak_for_nobody() {
         // Without the same band, up's tiles don't tell of gate's, nor gate's waits of up's; and no path is left for the
         // (token, k).
-        assert_eq!(broken(|schedule| schedule.band_of[PhaseId(1)] = 2), [1, 2, 7]);
+        assert_eq!(uncovered_of_small(|schedule| schedule.band_of[PhaseId(1)] = 2), [1, 2, 7]);
     }
 
     #[test]
@@ -188,7 +185,7 @@ mod tests {
             let (gate, up) = (place(queue, 1), place(queue, 2));
             queue.swap(gate, up);
         };
-        assert_eq!(broken(swapped), [1, 2, 7]);
+        assert_eq!(uncovered_of_small(swapped), [1, 2, 7]);
     }
 
     #[test]

@@ -114,41 +114,31 @@ pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, moe_ffn};
-
-    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
-        let checked = moe_ffn(&Layer::SMALL);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        forms(&checked, &schedule, &mut found);
-        found
-    }
+    use crate::validate::broken::broken;
 
     #[test]
     fn a_right_schedule_passes() {
-        assert_eq!(broken(|_| ()), []);
+        assert_eq!(broken(forms, |_| ()), []);
     }
 
     #[test]
     fn a_put_signals_the_row_tile_at_the_peer() {
         let dispatch = PhaseId(0);
-        let found = broken(|schedule| schedule.signals[dispatch][0].remote = false);
+        let found = broken(forms, |schedule| schedule.signals[dispatch][0].remote = false);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == dispatch));
     }
 
     #[test]
     fn matrix_cores_count_pieces() {
         let up = PhaseId(2);
-        let found = broken(|schedule| schedule.signals[up][0].amount = Amount::Rows);
+        let found = broken(forms, |schedule| schedule.signals[up][0].amount = Amount::Rows);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == up));
     }
 
     #[test]
     fn a_wait_addresses_counters_of_its_grid() {
         let back = PhaseId(5);
-        let found = broken(|schedule| schedule.waits[back][0].index = Index::Expert);
+        let found = broken(forms, |schedule| schedule.waits[back][0].index = Index::Expert);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == back));
     }
 }

@@ -31,29 +31,25 @@ pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use crate::validate::broken::broken;
     use hpmoe_language::ids::PartId;
-
-    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
-        let checked = moe_ffn(&Layer::SMALL);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        joins(&checked, &schedule, &mut found);
-        found
-    }
 
     #[test]
     fn a_right_schedule_passes() {
-        assert_eq!(broken(|_| ()), []);
+        assert_eq!(broken(joins, |_| ()), []);
     }
 
     #[test]
     fn other_tiles_and_other_places_are_found() {
-        assert_eq!(broken(|schedule| schedule.joins[PhaseId(4)] = true), [Violation::Joins { phase: PhaseId(4) }]);
-        assert_eq!(broken(|schedule| schedule.joins[PhaseId(0)] = true), [Violation::Joins { phase: PhaseId(0) }]);
-        let found = broken(|schedule| {
+        assert_eq!(
+            broken(joins, |schedule| schedule.joins[PhaseId(4)] = true),
+            [Violation::Joins { phase: PhaseId(4) }]
+        );
+        assert_eq!(
+            broken(joins, |schedule| schedule.joins[PhaseId(0)] = true),
+            [Violation::Joins { phase: PhaseId(0) }]
+        );
+        let found = broken(joins, |schedule| {
             let queue = &mut schedule.orders[0].queues[PartId(0)];
             let up = queue.iter().position(|entry| entry.phase == PhaseId(2)).unwrap();
             queue.swap(up, up + 1);

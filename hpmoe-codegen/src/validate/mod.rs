@@ -1,5 +1,7 @@
 //! Is this schedule right? Code of its own, which knows nothing of how schedules are made.
 
+#[cfg(test)]
+mod broken;
 mod budgets;
 mod coverage;
 #[cfg(test)]

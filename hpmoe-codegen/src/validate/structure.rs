@@ -137,33 +137,23 @@ fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use crate::validate::broken::broken;
     use hpmoe_language::ids::{Id, PartId, RoleId};
-
-    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
-        let checked = moe_ffn(&Layer::SMALL);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        structure(&checked, &schedule, &mut found);
-        found
-    }
 
     #[test]
     fn a_right_schedule_passes() {
-        assert_eq!(broken(|_| ()), []);
+        assert_eq!(broken(structure, |_| ()), []);
     }
 
     #[test]
     fn a_core_in_no_role_is_found() {
-        let found = broken(|schedule| schedule.roles[RoleId(2)].count -= 1);
+        let found = broken(structure, |schedule| schedule.roles[RoleId(2)].count -= 1);
         assert_eq!(found, [Violation::Roles { unit: CoreKind::Aiv, cores: 48 }]);
     }
 
     #[test]
     fn a_matrix_phase_on_vector_cores_is_found() {
-        let found = broken(|schedule| schedule.role_of[PhaseId(1)] = RoleId(2));
+        let found = broken(structure, |schedule| schedule.role_of[PhaseId(1)] = RoleId(2));
         assert!(found.contains(&Violation::WrongUnit { phase: PhaseId(1), role: RoleId(2) }));
     }
 
@@ -171,22 +161,22 @@ mod tests {
     fn an_entry_missing_or_twice_or_elsewhere_is_found() {
         let entry = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
         let communication = PartId::new(1);
-        let found = broken(|schedule| {
+        let found = broken(structure, |schedule| {
             schedule.orders[0].queues[communication].remove(0);
         });
         assert_eq!(found, [Violation::Missing { ranks: 1, entry }]);
-        let found = broken(|schedule| schedule.orders[0].queues[communication].push(entry));
+        let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(entry));
         assert_eq!(found, [Violation::Twice { ranks: 1, entry }]);
         let stray = Entry { expert: 99, ..entry };
-        let found = broken(|schedule| schedule.orders[0].queues[communication].push(stray));
+        let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(stray));
         assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
     }
 
     #[test]
     fn a_band_of_nothing_and_a_missing_order_are_found() {
-        let found = broken(|schedule| schedule.band_of[PhaseId(4)] = 0);
+        let found = broken(structure, |schedule| schedule.band_of[PhaseId(4)] = 0);
         assert_eq!(found, [Violation::Band { phase: PhaseId(4) }]);
-        let found = broken(|schedule| drop(schedule.orders.pop()));
+        let found = broken(structure, |schedule| drop(schedule.orders.pop()));
         assert_eq!(found, [Violation::Orders { found: vec![1, 2, 4, 8] }]);
     }
 }

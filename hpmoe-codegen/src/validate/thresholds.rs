@@ -174,21 +174,13 @@ fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::schedule::{Cores, schedule};
+    use crate::validate::broken::broken;
     use hpmoe_language::fixture::{Layer, gated, moe_ffn};
     use proptest::prelude::*;
 
-    fn broken(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
-        let checked = moe_ffn(&Layer::SMALL);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        break_it(&mut schedule);
-        let mut found = Vec::new();
-        thresholds(&checked, &schedule, &mut found);
-        found
-    }
-
     #[test]
     fn a_right_schedule_passes() {
-        assert_eq!(broken(|_| ()), []);
+        assert_eq!(broken(thresholds, |_| ()), []);
         let checked = gated(&Layer::DEEPSEEK);
         let mut found = Vec::new();
         thresholds(&checked, &schedule(&checked, Cores::ASCEND_A3), &mut found);
@@ -201,9 +193,9 @@ mod tests {
         let whole = schedule(&checked, Cores::ASCEND_A3);
         for (phase, waits) in whole.waits.iter() {
             for wait in 0..waits.len() {
-                let found = broken(|schedule| schedule.waits[phase][wait].need.per_row += 1);
+                let found = broken(thresholds, |schedule| schedule.waits[phase][wait].need.per_row += 1);
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
-                let found = broken(|schedule| schedule.waits[phase][wait].need.pieces.push((8, 1)));
+                let found = broken(thresholds, |schedule| schedule.waits[phase][wait].need.pieces.push((8, 1)));
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
             }
         }
@@ -212,14 +204,14 @@ mod tests {
     #[test]
     fn a_signal_that_nobody_awaits_is_found() {
         let combine = PhaseId(6);
-        let found = broken(|schedule| schedule.waits[combine].clear());
+        let found = broken(thresholds, |schedule| schedule.waits[combine].clear());
         assert!(matches!(found[..], [Violation::Unawaited { phase: PhaseId(5), .. }]), "{found:?}");
     }
 
     #[test]
     fn a_second_signal_to_a_counter_changes_its_sum() {
         let (gate, up) = (PhaseId(1), PhaseId(2));
-        let found = broken(|schedule| schedule.signals[gate] = schedule.signals[up].clone());
+        let found = broken(thresholds, |schedule| schedule.signals[gate] = schedule.signals[up].clone());
         assert!(matches!(found[..], [Violation::Threshold { phase: PhaseId(3), .. }]), "{found:?}");
     }
 
