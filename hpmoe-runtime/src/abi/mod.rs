@@ -1,6 +1,6 @@
 //! What the host and a kernel agree on: `include/hpmoe/abi.h` of the device library.
 
-// Made by bindgen; `tests/bindings.rs` of the crate `hpmoe-kernels` says how to renew it.
+// Made by bindgen; `tests/all/bindings.rs` of `hpmoe-kernels` says how to renew it.
 #[rustfmt::skip]
 #[expect(missing_docs, clippy::allow_attributes_without_reason, reason = "described in the C header, as bindgen writes it")]
 mod bindings;

@@ -9,7 +9,7 @@ use quote::ToTokens as _;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
+const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 
 /// Expands the example where the build script left `files`.
 fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>) -> String {

@@ -1,6 +1,6 @@
 //! Compiles the model of AscendC (`host/`) with its C++ tests and runs them.
 //!
-//! `HPMOE_HOST_CASE=name cargo test --test host_ascendc -- --nocapture` runs the cases whose name contains `name`.
+//! `HPMOE_HOST_CASE=name cargo test -p hpmoe-kernels --test all host_ascendc -- --nocapture` runs the cases whose name contains `name`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,7 +4,7 @@ use hpmoe_language::analyze::Cover;
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 
-const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
+const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 
 #[test]
 fn the_example_is_understood() {

@@ -3,10 +3,8 @@
 //! The taskflow is that of `examples/moe_ffn.rs` without its attributes: what runs here is the reference that the
 //! generated kernel is compared with.
 
-mod oracle;
-
+use crate::oracle::Oracle;
 use hpmoe_kernels::bf16;
-use oracle::Oracle;
 
 /// The layer for one set of sizes.
 macro_rules! layer {

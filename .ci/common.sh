@@ -1,0 +1,18 @@
+# What the scripts of this folder share: how they start, and steps that tell their time.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# One stream, so that its lines come in order.
+exec 2>&1
+export CARGO_TERM_COLOR=never
+# Nothing is built twice here, and nobody debugs it.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
+
+have() { command -v "$1" >/dev/null 2>&1; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# Runs a command between a line that names it and a line with its time. The first one that fails ends the script.
+step() {
+    echo "+ $*"
+    local TIMEFORMAT="= %0R s, processors %0U s + %0S s: $*"
+    time "$@"
+}

@@ -1,0 +1,8 @@
+//! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
+//! `cargo test -p hpmoe-kernels --test all route`.
+
+mod bindings;
+mod forward;
+mod host_ascendc;
+mod oracle;
+mod route;
