@@ -3,7 +3,7 @@
 use crate::options::Calibrate;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::{Source, Target};
-use hpmoe_simulator::calibrate::{Outcome, Published, Row, calibrate as fitted};
+use hpmoe_simulator::calibrate::{Calibration, Comparison, Published, calibrate as fitted};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(crate) fn calibrate(options: &Calibrate) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn object(row: &Row) -> Value {
+fn object(row: &Comparison) -> Value {
     let published = &row.published;
     json!({
         "ep": published.ranks,
@@ -36,7 +36,7 @@ fn object(row: &Row) -> Value {
     })
 }
 
-fn text(target: &Target, outcome: &Outcome) -> String {
+fn text(target: &Target, outcome: &Calibration) -> String {
     let fitted = &outcome.fitted;
     let mut text = format!(
         "fitted on EP8 alone, for {}\n  gemm_fused_efficiency = {}\n  gemm_operator_efficiency = {}\n  \
@@ -53,7 +53,7 @@ fn text(target: &Target, outcome: &Outcome) -> String {
         "error"
     );
     for row in &outcome.rows {
-        let Row { published, simulated_ms } = row;
+        let Comparison { published, simulated_ms } = row;
         text.push_str(&format!(
             "{:<4} {:<9} {:<14} {:>13.1} {:>13.2} {:>+6.1} %{}\n",
             published.ranks,

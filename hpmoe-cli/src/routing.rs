@@ -1,6 +1,6 @@
 //! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, or a file.
 
-use hpmoe_simulator::simulate::{NoRouting, Routing};
+use hpmoe_simulator::simulate::{Routing, RoutingError};
 use serde_json::Value;
 
 /// What a routing is for.
@@ -44,7 +44,7 @@ pub(crate) fn routing(text: &str, sizes: Sizes) -> Result<Routing, String> {
 /// Counts, by rank and expert, as a bare matrix or under `counts`; or the experts of each token, by rank, under `topk_ids`.
 fn from_json(content: &str, sizes: Sizes) -> Result<Routing, String> {
     let value: Value = serde_json::from_str(content).map_err(|error| error.to_string())?;
-    let no = |error: NoRouting| error.to_string();
+    let no = |error: RoutingError| error.to_string();
     let typed = |error: serde_json::Error| error.to_string();
     if let Some(ids) = value.get("topk_ids") {
         let ids: Vec<Vec<Vec<u32>>> = serde_json::from_value(ids.clone()).map_err(typed)?;

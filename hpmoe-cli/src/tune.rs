@@ -10,7 +10,7 @@ use hpmoe_language::artifacts::parse_settings;
 use hpmoe_language::front::{Front, front, modules};
 use hpmoe_language::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_simulator::simulate::Routing;
-use hpmoe_simulator::tune::{Found, Score, Trial, search};
+use hpmoe_simulator::tune::{Score, SearchResult, Trial, search};
 use std::process::ExitCode;
 use std::time::Instant;
 use syn::ItemMod;
@@ -113,7 +113,7 @@ fn routings(options: &Tune, sizes: &hpmoe_language::graph::Sizes) -> Result<Vec<
 }
 
 /// Searches until the time is over.
-fn timed(options: &Tune, name: &str, trial: &Trial<'_>, of: (&Shape, &[String])) -> Option<Found> {
+fn timed(options: &Tune, name: &str, trial: &Trial<'_>, of: (&Shape, &[String])) -> Option<SearchResult> {
     let start = Instant::now();
     let bar = Progress::new(STEPS, Reader::of(options.json));
     bar.begins(format!("{name}: simulating the default"));
@@ -134,7 +134,7 @@ fn timed(options: &Tune, name: &str, trial: &Trial<'_>, of: (&Shape, &[String]))
 }
 
 /// As it stands in the file.
-fn note(found: &Found, target: &Target) -> String {
+fn note(found: &SearchResult, target: &Target) -> String {
     let ratios = found.score.ratios(&found.default);
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     let worst = ratios.iter().copied().fold(0.0, f64::max);
@@ -145,7 +145,7 @@ fn note(found: &Found, target: &Target) -> String {
     )
 }
 
-fn report(options: &Tune, name: &str, found: &Found, note: &str) {
+fn report(options: &Tune, name: &str, found: &SearchResult, note: &str) {
     let candidate = &found.best;
     if options.json {
         let times = |score: &Score| score.times.iter().map(|time| time.us()).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ mod load;
 mod ranks;
 mod stack;
 
-use crate::simulate::{CoreKind, Program, Record, Simulated, record};
+use crate::simulate::{CoreKind, Program, Simulated, TracedTask, traced_tasks};
 use colours::Colours;
 use hpmoe_codegen::report::drawing::{Axis, number, text};
 use hpmoe_codegen::target::Target;
@@ -29,7 +29,7 @@ struct Picture<'a> {
     target: &'a Target,
     program: &'a dyn Program,
     simulated: &'a Simulated,
-    records: Vec<Record>,
+    records: Vec<TracedTask>,
     colours: Colours,
     axis: Axis,
 }
@@ -43,7 +43,7 @@ struct Part {
 /// The picture (SVG) of a run with slices. `title` says what was simulated.
 #[must_use]
 pub fn gantt(target: &Target, program: &dyn Program, simulated: &Simulated, title: &str) -> String {
-    let records = record(program, simulated);
+    let records = traced_tasks(program, simulated);
     let end = Nanos(simulated.time.0 / 1_000);
     let picture = Picture {
         target,

@@ -8,33 +8,34 @@ mod render;
 
 use flate2::read::GzDecoder;
 use hpmoe_simulator::baseline::Direction::{Backward, Forward};
-use hpmoe_simulator::baseline::{Counter, Direction, Limit, Operator, Original, Shape, Work};
+use hpmoe_simulator::baseline::{Direction, LayerShape, Limit, Operator, Original, OriginalCounter, OriginalWork};
 use render::{SECTIONS, section};
 use serde_json::Value;
 
 const BUNDLED: &[u8] = include_bytes!("baseline/forward_ep4.json.gz");
 
 /// 48 experts of hidden 5120: rows that neither ranks nor tiles divide.
-const NARROW: Shape = Shape { ranks: 8, tokens: 4096, experts: 48, top_k: 8, hidden: 5120, intermediate: 1792 };
+const NARROW: LayerShape =
+    LayerShape { ranks: 8, tokens: 4096, experts: 48, top_k: 8, hidden: 5120, intermediate: 1792 };
 
 /// Checksums of the original's files, in the order of [`SECTIONS`].
 #[rustfmt::skip]
-const FILES: [(Direction, Shape, [u64; 5]); 8] = [
-    (Forward, Shape::deepseek_v3(4), [
+const FILES: [(Direction, LayerShape, [u64; 5]); 8] = [
+    (Forward, LayerShape::deepseek_v3(4), [
         0x373b_6cff_d19c_1ef8,
         0x88ca_0935_7301_774e,
         0x376e_4ae6_289c_5ffc,
         0xa263_2362_2044_f5ac,
         0x3371_8e80_0e9e_3882,
     ]),
-    (Forward, Shape::deepseek_v3(8), [
+    (Forward, LayerShape::deepseek_v3(8), [
         0x21e1_6ec7_0102_4166,
         0x2531_e867_9bbd_7281,
         0xe514_f89f_5183_0ef7,
         0x58cc_1e9d_9cfa_52b1,
         0x5567_4cb4_70f0_0aaa,
     ]),
-    (Forward, Shape::deepseek_v3(16), [
+    (Forward, LayerShape::deepseek_v3(16), [
         0xe12e_f1ab_ef2c_7453,
         0x9c5e_1a6a_061b_a086,
         0x6561_855b_24f7_9fbc,
@@ -48,21 +49,21 @@ const FILES: [(Direction, Shape, [u64; 5]); 8] = [
         0x0860_8548_4cdd_5e97,
         0x55b5_6a7a_1a8c_ec99,
     ]),
-    (Backward, Shape::deepseek_v3(4), [
+    (Backward, LayerShape::deepseek_v3(4), [
         0xebe5_697b_266f_bd27,
         0xfacc_e0c3_1572_6af0,
         0x2b8d_b088_a89c_e3e0,
         0xe9c2_d542_167a_4d37,
         0x9b7c_7849_f7df_3b6c,
     ]),
-    (Backward, Shape::deepseek_v3(8), [
+    (Backward, LayerShape::deepseek_v3(8), [
         0x4dd1_e5f6_dbf5_c75b,
         0x50b8_5316_5158_57b8,
         0x46b1_806c_8277_dd22,
         0x0dbb_45fa_3b99_25d5,
         0x0890_e410_8d62_0ca4,
     ]),
-    (Backward, Shape::deepseek_v3(16), [
+    (Backward, LayerShape::deepseek_v3(16), [
         0x284a_56a5_43c6_003a,
         0x8ff4_b601_b4e2_8b35,
         0x97f4_5ecd_6987_e3ed,
@@ -85,7 +86,7 @@ fn fnv1a(text: &str) -> u64 {
 #[test]
 fn the_bundled_file_is_equal_task_by_task() {
     let file: Value = serde_json::from_reader(GzDecoder::new(BUNDLED)).unwrap();
-    let original = Original::new(Shape::deepseek_v3(4), Forward);
+    let original = Original::new(LayerShape::deepseek_v3(4), Forward);
     for name in SECTIONS {
         let ours: Value = serde_json::from_str(&section(&original, name)).unwrap();
         if let (Value::Array(theirs), Value::Array(ours)) = (&file[name], &ours) {
@@ -114,14 +115,14 @@ fn all_eight_files_are_equal_by_their_checksums() {
 
 #[test]
 fn ranks_differ_in_the_first_wait_and_in_what_is_their_own() {
-    let original = Original::new(Shape::deepseek_v3(4), Backward);
+    let original = Original::new(LayerShape::deepseek_v3(4), Backward);
     for (mine, theirs) in original.tasks(0).iter().zip(original.tasks(3)) {
         let first_products = [Operator::ActGrad, Operator::W2Grad];
         let shift = if first_products.contains(&mine.operator) { 3 * 8 } else { 0 };
-        assert_eq!(theirs.waits, Counter(mine.waits.0 + shift));
+        assert_eq!(theirs.waits, OriginalCounter(mine.waits.0 + shift));
         assert_eq!((theirs.threshold, theirs.signals), (mine.threshold, mine.signals));
         match theirs.work {
-            Work::Put { peer, .. } => assert_eq!((theirs.signals_at, mine.signals_at), (peer, peer)),
+            OriginalWork::Put { peer, .. } => assert_eq!((theirs.signals_at, mine.signals_at), (peer, peer)),
             _ => assert_eq!((theirs.signals_at, mine.signals_at), (3, 0)),
         }
     }
@@ -130,8 +131,8 @@ fn ranks_differ_in_the_first_wait_and_in_what_is_their_own() {
 #[test]
 fn what_the_original_refuses_is_told() {
     let limits = |shape| Original::new(shape, Forward).limits();
-    assert_eq!(limits(Shape { tokens: 64, ..NARROW }), [Limit::Tokens { tokens: 64 }]);
-    assert_eq!(limits(Shape::deepseek_v3(64)), [Limit::Tasks { tasks: 49_537 }]);
-    assert_eq!(limits(Shape { ranks: 2, ..NARROW })[0], Limit::Experts { experts: 24 });
+    assert_eq!(limits(LayerShape { tokens: 64, ..NARROW }), [Limit::Tokens { tokens: 64 }]);
+    assert_eq!(limits(LayerShape::deepseek_v3(64)), [Limit::Tasks { tasks: 49_537 }]);
+    assert_eq!(limits(LayerShape { ranks: 2, ..NARROW })[0], Limit::Experts { experts: 24 });
     assert_eq!(Limit::Tasks { tasks: 49_537 }.to_string(), "49537 tasks a rank exceed 25600");
 }

@@ -4,7 +4,7 @@ use crate::input::{Input, chosen, scheduled};
 use crate::options::Schedule;
 use crate::routing::{Sizes, routing};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, Program as _, Task};
+use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, Program as _, QueuedTask};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -52,7 +52,7 @@ fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
         for (kind, name) in [(CoreKind::Aic, "aic"), (CoreKind::Aiv, "aiv")] {
             for core in 0..ours.cores(kind) {
                 write!(file, "{between}{{\"rank\":{rank},\"core\":\"{name}\",\"number\":{core},\"tasks\":[")?;
-                let (mut cursor, mut task, mut comma) = (Cursor::default(), Task::default(), "");
+                let (mut cursor, mut task, mut comma) = (Cursor::default(), QueuedTask::default(), "");
                 while ours.next(rank, kind, core, &mut cursor, &mut task) {
                     write!(file, "{comma}\n{}", object(ours, rank, &task))?;
                     comma = ",";
@@ -66,7 +66,7 @@ fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
-fn object(ours: &Ours<'_>, rank: u32, task: &Task) -> Value {
+fn object(ours: &Ours<'_>, rank: u32, task: &QueuedTask) -> Value {
     let tile = ours.tile(rank, task);
     let waits = task.waits.iter().filter(|wait| wait.need > 0);
     let signals = task.signals.iter();

@@ -9,7 +9,7 @@ use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
-use hpmoe_simulator::baseline::{self, Original, Replay, Serial, Shape};
+use hpmoe_simulator::baseline::{self, LayerShape, Original, Replay, Serial};
 use hpmoe_simulator::simulate::{Ours, Program, Routing};
 
 /// One layer on one target, for all policies.
@@ -78,7 +78,7 @@ impl Scenario {
     }
 
     /// The layer as the baselines know it, from the constants `HIDDEN` and `INTER`.
-    pub(crate) fn shape(&self) -> Result<Shape, String> {
+    pub(crate) fn shape(&self) -> Result<LayerShape, String> {
         let constant = |name: &str| {
             let found = self.kernel.constants.iter().find(|(constant, _)| constant == name);
             let value = found.and_then(|(_, value)| u32::try_from(value.size()?).ok());
@@ -90,7 +90,7 @@ impl Scenario {
                 )
             })
         };
-        Ok(Shape {
+        Ok(LayerShape {
             ranks: self.ranks,
             tokens: self.tokens,
             experts: self.routing.experts(),

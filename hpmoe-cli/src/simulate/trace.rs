@@ -7,7 +7,7 @@
 //! - process 0 and thread 0 are the idle ones, and some readers know a thread by its number alone: numbers start at 1, and no
 //!   two threads have the same.
 
-use hpmoe_simulator::simulate::{CoreKind, Program, Record, Simulated, Slice, record};
+use hpmoe_simulator::simulate::{CoreKind, Program, Simulated, TaskTimes, TracedTask, traced_tasks};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simu
         io::Result::Ok(())
     };
     names(program).try_for_each(&mut event)?;
-    let records = record(program, run);
+    let records = traced_tasks(program, run);
     let mut arrow = 0u64;
     for record in &records {
         slices(source, program, record).try_for_each(&mut event)?;
@@ -45,7 +45,7 @@ pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simu
 }
 
 /// One end of an arrow.
-fn end(program: &dyn Program, arrow: u64, phase: &str, slice: &Slice, at: u64) -> Value {
+fn end(program: &dyn Program, arrow: u64, phase: &str, slice: &TaskTimes, at: u64) -> Value {
     let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
     json!({"ph": phase, "id": arrow, "name": "signal", "cat": "signal", "pid": pid, "tid": tid, "ts": us(at)})
 }
@@ -98,7 +98,7 @@ struct Shown {
 
 impl Shown {
     /// A task without work is shown as the overhead that it costs, behind its wait.
-    fn of(slice: &Slice) -> Self {
+    fn of(slice: &TaskTimes) -> Self {
         let [came, looked, begun, end] = [slice.came, slice.looked, slice.begun, slice.end].map(|time| time.0 / 1000);
         if slice.begun == slice.end {
             let worked = begun - (looked - came);
@@ -120,7 +120,11 @@ impl Shown {
 }
 
 /// The wait, where there was one, and the work. Between them lies overhead.
-fn slices(source: &str, program: &dyn Program, Record { slice, task, .. }: &Record) -> impl Iterator<Item = Value> {
+fn slices(
+    source: &str,
+    program: &dyn Program,
+    TracedTask { slice, task, .. }: &TracedTask,
+) -> impl Iterator<Item = Value> {
     let op = &program.ops()[task.op as usize];
     let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
     let of = |name: &str, category: &str, (from, to): (u64, u64), mut arguments: Value| {

@@ -2,7 +2,7 @@
 
 use super::original::{CUBE_CORES, ROWS};
 use super::product::Tiles;
-use super::{Kind, Original, Task, Work};
+use super::{OperatorKind, Original, OriginalTask, OriginalWork};
 
 /// A core's share of a product.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,19 +24,21 @@ pub fn rows_of(tile: u32, count: u32) -> u32 {
 impl Original {
     /// Rows of a task that are real under balanced routing; none for the last task.
     #[must_use]
-    pub fn balanced_rows(&self, task: &Task) -> Option<u32> {
+    pub fn balanced_rows(&self, task: &OriginalTask) -> Option<u32> {
         let from_each = self.shape().balanced_rows();
         match task.work {
-            Work::Put { tile, .. } => Some(rows_of(tile, from_each)),
-            Work::Vector { tile, .. } => Some(rows_of(tile, from_each * self.shape().ranks)),
-            Work::Product { .. } => Some(from_each * self.shape().ranks),
-            Work::Terminate => None,
+            OriginalWork::Put { tile, .. } => Some(rows_of(tile, from_each)),
+            OriginalWork::Vector { tile, .. } => Some(rows_of(tile, from_each * self.shape().ranks)),
+            OriginalWork::Product { .. } => Some(from_each * self.shape().ranks),
+            OriginalWork::Terminate => None,
         }
     }
     /// What a core does of an expert's product, when the expert received `rows`; none for other tasks.
     #[must_use]
-    pub fn share(&self, task: &Task, rows: u32) -> Option<Share> {
-        let (Work::Product { core, .. }, Kind::Product(product)) = (task.work, task.operator.kind(self.shape())) else {
+    pub fn share(&self, task: &OriginalTask, rows: u32) -> Option<Share> {
+        let (OriginalWork::Product { core, .. }, OperatorKind::Product(product)) =
+            (task.work, task.operator.kind(self.shape()))
+        else {
             return None;
         };
         let total = product.base_tiles(rows);

@@ -1,6 +1,6 @@
 //! How long an all-to-all of its own takes.
 
-use super::{Operator, Shape};
+use super::{LayerShape, Operator};
 use crate::simulate::{Routing, Time};
 use hpmoe_codegen::target::Target;
 
@@ -14,7 +14,13 @@ struct Traffic {
 
 /// Until all rows of one rank have left and all its own have come. The busiest of its links tells, at the share of its
 /// bandwidth that a collective reaches; rows that stay are copied meanwhile.
-pub(super) fn collective(operator: Operator, rank: u32, shape: &Shape, routing: &Routing, target: &Target) -> Time {
+pub(super) fn collective(
+    operator: Operator,
+    rank: u32,
+    shape: &LayerShape,
+    routing: &Routing,
+    target: &Target,
+) -> Time {
     let traffic = traffic(operator, rank, shape, routing, target);
     let seconds = |bytes: u64, gb_per_s: f64| {
         let bytes = bytes as f64;
@@ -35,7 +41,7 @@ pub(super) fn between(routing: &Routing, source: u32, owner: u32) -> u32 {
     (owner * own..(owner + 1) * own).map(|expert| routing.rows(source, expert)).sum()
 }
 
-fn traffic(operator: Operator, rank: u32, shape: &Shape, routing: &Routing, target: &Target) -> Traffic {
+fn traffic(operator: Operator, rank: u32, shape: &LayerShape, routing: &Routing, target: &Target) -> Traffic {
     let row = u64::from(operator.row_bytes(shape));
     let mut traffic = Traffic::default();
     for peer in 0..shape.ranks {
@@ -56,13 +62,13 @@ fn traffic(operator: Operator, rank: u32, shape: &Shape, routing: &Routing, targ
 #[cfg(test)]
 mod tests {
     use super::collective;
-    use crate::baseline::{Operator, Shape};
+    use crate::baseline::{LayerShape, Operator};
     use crate::simulate::Routing;
     use hpmoe_codegen::target::Target;
 
     #[test]
     fn the_busiest_link_tells() {
-        let (target, shape) = (Target::ascend_a3(), Shape::deepseek_v3(8));
+        let (target, shape) = (Target::ascend_a3(), LayerShape::deepseek_v3(8));
         // Six of eight ranks lie in other packages: 24,576 rows of 14,336 bytes at 0.7649 of 196 GB/s.
         let time = collective(Operator::Dispatch, 3, &shape, &shape.balanced(), &target);
         let seconds = 24_576.0 * 14_336.0 / (0.7649 * 196e9);
@@ -71,7 +77,7 @@ mod tests {
 
     #[test]
     fn results_go_the_way_back() {
-        let (target, shape) = (Target::ascend_a3(), Shape::deepseek_v3(4));
+        let (target, shape) = (Target::ascend_a3(), LayerShape::deepseek_v3(4));
         // Only rank 0 has rows, all for rank 2.
         let mut rows = vec![vec![0; 32]; 4];
         rows[0][17] = 1000;

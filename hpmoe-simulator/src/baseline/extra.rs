@@ -1,6 +1,6 @@
 //! What a fused kernel that gathers and scatters does more than the original, as kernels of their own.
 
-use super::{Direction, Shape};
+use super::{Direction, LayerShape};
 use crate::simulate::Time;
 use hpmoe_codegen::target::Target;
 
@@ -21,7 +21,7 @@ pub struct Extra {
 ///
 /// In the backward direction the first permutes gradients of outputs, and the last sums gradients of rows: as many bytes.
 #[must_use]
-pub fn extras(shape: &Shape, direction: Direction, target: &Target) -> Vec<Extra> {
+pub fn extras(shape: &LayerShape, direction: Direction, target: &Target) -> Vec<Extra> {
     let [tokens, rows] = [u64::from(shape.tokens), u64::from(shape.tokens) * u64::from(shape.top_k)];
     let (row, id) = (2 * u64::from(shape.hidden), 4);
     let tables = ("routing tables", rows * id, 2 * rows * id);
@@ -44,12 +44,12 @@ fn time(bytes: u64, target: &Target) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::{Direction, Shape, extras};
+    use super::{Direction, LayerShape, extras};
     use hpmoe_codegen::target::Target;
 
     #[test]
     fn rows_are_moved_once_before_and_once_after() {
-        let shape = Shape::deepseek_v3(8);
+        let shape = LayerShape::deepseek_v3(8);
         let target = Target::ascend_a3();
         let all = extras(&shape, Direction::Forward, &target);
         assert_eq!(all.len(), 3);

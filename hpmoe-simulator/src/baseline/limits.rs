@@ -1,7 +1,7 @@
 //! What the original refuses to run.
 
 use super::original::ROWS;
-use super::{Original, Shape};
+use super::{LayerShape, Original};
 use std::fmt;
 
 /// A limit of the original that a program exceeds.
@@ -18,7 +18,7 @@ pub enum Limit {
         tasks: u32,
     },
     /// At most 1,024 counters.
-    Counters {
+    OriginalCounters {
         /// Counters the program has.
         counters: u32,
     },
@@ -35,7 +35,7 @@ impl Limit {
     const EXPERTS: u32 = 16;
 
     pub(super) fn exceeded(original: &Original) -> Vec<Self> {
-        let Shape { tokens, .. } = *original.shape();
+        let LayerShape { tokens, .. } = *original.shape();
         let tasks = original.tasks_per_rank();
         let counters = original.counters().met().0;
         let experts = original.shape().experts_per_rank();
@@ -47,7 +47,7 @@ impl Limit {
             found.push(Self::Tasks { tasks });
         }
         if counters > Self::COUNTERS {
-            found.push(Self::Counters { counters });
+            found.push(Self::OriginalCounters { counters });
         }
         if experts > Self::EXPERTS {
             found.push(Self::Experts { experts });
@@ -61,7 +61,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Tokens { tokens } => write!(f, "{tokens} tokens a rank are not a multiple of {ROWS}"),
             Self::Tasks { tasks } => write!(f, "{tasks} tasks a rank exceed {}", Self::TASKS),
-            Self::Counters { counters } => write!(f, "{counters} counters exceed {}", Self::COUNTERS),
+            Self::OriginalCounters { counters } => write!(f, "{counters} counters exceed {}", Self::COUNTERS),
             Self::Experts { experts } => write!(f, "{experts} experts a rank exceed {}", Self::EXPERTS),
         }
     }

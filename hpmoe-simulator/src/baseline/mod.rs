@@ -19,14 +19,14 @@ mod task;
 mod work;
 
 pub use balanced::{Share, rows_of};
-pub use counters::{Counter, Counters};
+pub use counters::{OriginalCounter, OriginalCounters};
 pub use extra::{Extra, extras};
 pub use limits::Limit;
-pub use operator::{BASE_TILE, Extent, Kind, Operator, Product};
+pub use operator::{BASE_TILE, Operator, OperatorKind, Product, ProductExtent};
 pub use original::{Listed, Original};
 pub use queues::Queues;
 pub use replay::Replay;
 pub use serial::Serial;
-pub use shape::{Direction, Shape};
-pub use task::{Task, Work};
+pub use shape::{Direction, LayerShape};
+pub use task::{OriginalTask, OriginalWork};
 pub use work::Covered;

@@ -1,6 +1,6 @@
 //! The operators of the original's two graphs.
 
-use super::{Direction, Shape};
+use super::{Direction, LayerShape};
 use hpmoe_codegen::schedule::CoreKind;
 
 /// Rows and columns of the output tile and depth of the step in which the original's products run.
@@ -35,7 +35,7 @@ pub enum Operator {
 
 /// How an operator works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OperatorKind {
     /// Rows from rank to rank.
     Put,
     /// A product for each expert.
@@ -50,16 +50,16 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Product {
     /// Rows of the output.
-    pub m: Extent,
+    pub m: ProductExtent,
     /// Columns of the output.
-    pub n: Extent,
+    pub n: ProductExtent,
     /// Terms of each sum.
-    pub k: Extent,
+    pub k: ProductExtent,
 }
 
 /// An extent of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
+pub enum ProductExtent {
     /// As many as the expert received rows.
     Rows,
     /// Known when the program is built.
@@ -102,14 +102,14 @@ impl Operator {
     }
     /// How it works, with the extents of its product.
     #[must_use]
-    pub const fn kind(self, shape: &Shape) -> Kind {
-        use Extent::{Fixed, Rows};
+    pub const fn kind(self, shape: &LayerShape) -> OperatorKind {
+        use ProductExtent::{Fixed, Rows};
         let (h, i) = (Fixed(shape.hidden), Fixed(shape.intermediate));
         let both = Fixed(2 * shape.intermediate);
         let (m, n, k) = match self {
-            Self::Dispatch | Self::Combine => return Kind::Put,
-            Self::SwiGlu | Self::SwiGluGrad => return Kind::Vector,
-            Self::Terminate => return Kind::Terminate,
+            Self::Dispatch | Self::Combine => return OperatorKind::Put,
+            Self::SwiGlu | Self::SwiGluGrad => return OperatorKind::Vector,
+            Self::Terminate => return OperatorKind::Terminate,
             Self::UpProj => (Rows, both, h),
             Self::DownProj => (Rows, h, i),
             Self::ActGrad => (Rows, i, h),
@@ -117,19 +117,19 @@ impl Operator {
             Self::GateGrad => (Rows, h, both),
             Self::W1Grad => (h, both, Rows),
         };
-        Kind::Product(Product { m, n, k })
+        OperatorKind::Product(Product { m, n, k })
     }
     /// The kind of core that runs it.
     #[must_use]
-    pub const fn core(self, shape: &Shape) -> CoreKind {
+    pub const fn core(self, shape: &LayerShape) -> CoreKind {
         match self.kind(shape) {
-            Kind::Product(_) => CoreKind::Aic,
+            OperatorKind::Product(_) => CoreKind::Aic,
             _ => CoreKind::Aiv,
         }
     }
     /// Bytes of a row that an AIV reads and writes, in bf16. Zero for products.
     #[must_use]
-    pub const fn read_and_written(self, shape: &Shape) -> [u32; 2] {
+    pub const fn read_and_written(self, shape: &LayerShape) -> [u32; 2] {
         let (row, columns) = (2 * shape.hidden, 2 * shape.intermediate);
         match self {
             Self::Dispatch | Self::Combine => [row, row],
@@ -140,7 +140,7 @@ impl Operator {
     }
     /// Bytes of a row as the original counts them: what a put sends, what a vector operator reads and writes.
     #[must_use]
-    pub const fn row_bytes(self, shape: &Shape) -> u32 {
+    pub const fn row_bytes(self, shape: &LayerShape) -> u32 {
         let [read, written] = self.read_and_written(shape);
         match self {
             Self::Dispatch | Self::Combine => read,
@@ -149,7 +149,7 @@ impl Operator {
     }
 }
 
-impl Extent {
+impl ProductExtent {
     /// Its value when the expert received `rows`.
     #[must_use]
     pub const fn at(self, rows: u32) -> u32 {

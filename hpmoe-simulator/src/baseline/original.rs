@@ -1,7 +1,7 @@
 //! The original's program for one shape and direction.
 
 use super::task::Builder;
-use super::{Counters, Direction, Limit, Operator, Queues, Shape, Task};
+use super::{Direction, LayerShape, Limit, Operator, OriginalCounters, OriginalTask, Queues};
 use hpmoe_codegen::schedule::CoreKind;
 
 /// Rows of a put or a vector task.
@@ -16,7 +16,7 @@ pub(super) const AIV_CORES: u32 = 48;
 /// The program that HyperParallel-MoE runs. Its task list is that of the worst routing: on a balanced one most are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Original {
-    shape: Shape,
+    shape: LayerShape,
     direction: Direction,
 }
 
@@ -34,12 +34,12 @@ pub struct Listed {
 impl Original {
     /// The program for a shape. What the original would refuse is built too: see [`Self::limits`].
     #[must_use]
-    pub const fn new(shape: Shape, direction: Direction) -> Self {
+    pub const fn new(shape: LayerShape, direction: Direction) -> Self {
         Self { shape, direction }
     }
     /// The sizes it was built for.
     #[must_use]
-    pub const fn shape(&self) -> &Shape {
+    pub const fn shape(&self) -> &LayerShape {
         &self.shape
     }
     /// The pass it runs.
@@ -57,8 +57,8 @@ impl Original {
     }
     /// Numbers and thresholds of its counters.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
-        Counters::new(self.shape, self.direction)
+    pub const fn counters(&self) -> OriginalCounters {
+        OriginalCounters::new(self.shape, self.direction)
     }
     /// Operators in the order of their task numbers, without the last task.
     #[must_use]
@@ -78,7 +78,7 @@ impl Original {
     }
     /// The tasks of one rank; a task's number is its place.
     #[must_use]
-    pub fn tasks(&self, rank: u32) -> Vec<Task> {
+    pub fn tasks(&self, rank: u32) -> Vec<OriginalTask> {
         Builder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()
     }
     /// The queues of one rank.

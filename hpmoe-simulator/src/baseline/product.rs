@@ -56,13 +56,13 @@ fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use super::{Tiles, product};
-    use crate::baseline::{Kind, Operator, Shape};
+    use crate::baseline::{LayerShape, Operator, OperatorKind};
     use crate::simulate::{Cost, Costs, Efficiency, Work};
     use hpmoe_codegen::target::Target;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
-        let shape = Shape::deepseek_v3(8);
-        let Kind::Product(extents) = operator.kind(&shape) else { unreachable!() };
+        let shape = LayerShape::deepseek_v3(8);
+        let OperatorKind::Product(extents) = operator.kind(&shape) else { unreachable!() };
         let tiles = Tiles { before: 0, cores: 24, core };
         product(&extents, rows, tiles, &Target::ascend_a3(), Efficiency::Fused)
     }

@@ -2,9 +2,9 @@
 
 use super::product::{Tiles, product};
 use super::task::Builder;
-use super::{Kind, Listed, Operator, Original, Queues, Task, Work, rows_of};
+use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
 use crate::simulate::{
-    self, CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Time, Wait,
+    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, Routing, Time,
 };
 use hpmoe_codegen::target::Target;
 
@@ -40,7 +40,7 @@ impl Replay {
     }
 
     /// The operation's number and the task, by the task's number.
-    fn task(&self, rank: u32, number: u32) -> (u32, Task) {
+    fn task(&self, rank: u32, number: u32) -> (u32, OriginalTask) {
         let op = self.listed.partition_point(|listed| listed.first <= number) - 1;
         let Listed { operator, first, .. } = self.listed[op];
         let (shape, direction) = (*self.original.shape(), self.original.direction());
@@ -49,19 +49,19 @@ impl Replay {
         (op, builder.task(operator, number - first))
     }
 
-    fn work(&self, rank: u32, task: &Task) -> simulate::Work {
+    fn work(&self, rank: u32, task: &OriginalTask) -> simulate::Work {
         let shape = self.original.shape();
         let bytes_of = |rows: u32, row: u32| u64::from(rows) * u64::from(row);
         match task.work {
-            Work::Terminate => simulate::Work::Empty,
-            Work::Put { peer, global, tile, .. } => {
+            OriginalWork::Terminate => simulate::Work::Empty,
+            OriginalWork::Put { peer, global, tile, .. } => {
                 let source = if task.operator == Operator::Dispatch { rank } else { peer };
                 match rows_of(tile, self.routing.rows(source, global)) {
                     0 => simulate::Work::Empty,
                     rows => simulate::Work::Put { to: peer, bytes: bytes_of(rows, task.operator.row_bytes(shape)) },
                 }
             }
-            Work::Vector { expert, tile } => {
+            OriginalWork::Vector { expert, tile } => {
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 match rows_of(tile, received) {
                     0 => simulate::Work::Empty,
@@ -71,8 +71,8 @@ impl Replay {
                     }
                 }
             }
-            Work::Product { expert, core } => {
-                let Kind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
+            OriginalWork::Product { expert, core } => {
+                let OperatorKind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
                 product(&extents, received, tiles, &self.target, Efficiency::Fused)
@@ -116,7 +116,7 @@ impl Program for Replay {
     fn ops(&self) -> &[Op] {
         &self.ops
     }
-    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::Task) -> bool {
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::QueuedTask) -> bool {
         let queues = &self.queues[rank as usize];
         let queue = match kind {
             CoreKind::Aic => &queues.aic,
@@ -127,19 +127,19 @@ impl Program for Replay {
         cursor.entry += 1;
         let (op, found) = self.task(rank, number);
         let (group, item, column) = match found.work {
-            Work::Put { expert, tile, peer, .. } => (expert, tile, peer),
-            Work::Vector { expert, tile } => (expert, tile, 0),
-            Work::Product { expert, core } => (expert, core, 0),
-            Work::Terminate => (0, 0, 0),
+            OriginalWork::Put { expert, tile, peer, .. } => (expert, tile, peer),
+            OriginalWork::Vector { expert, tile } => (expert, tile, 0),
+            OriginalWork::Product { expert, core } => (expert, core, 0),
+            OriginalWork::Terminate => (0, 0, 0),
         };
         (task.op, task.group, task.item, task.column) = (op, group, item, column);
         task.work = self.work(rank, &found);
         task.waits.clear();
         if found.threshold > 0 {
-            task.waits.push(Wait { counter: found.waits.0, need: found.threshold });
+            task.waits.push(CounterWait { counter: found.waits.0, need: found.threshold });
         }
         task.signals.clear();
-        task.signals.push(Signal { rank: found.signals_at, counter: found.signals.0, amount: 1 });
+        task.signals.push(CounterSignal { rank: found.signals_at, counter: found.signals.0, amount: 1 });
         true
     }
 }
@@ -147,19 +147,19 @@ impl Program for Replay {
 #[cfg(test)]
 mod tests {
     use super::Replay;
-    use crate::baseline::{Direction, Original, Shape};
-    use crate::simulate::{CoreKind, Cursor, Program, Task, Time, Work};
+    use crate::baseline::{Direction, LayerShape, Original};
+    use crate::simulate::{CoreKind, Cursor, Program, QueuedTask, Time, Work};
     use hpmoe_codegen::target::Target;
 
     fn replay(ranks: u32) -> Replay {
-        let shape = Shape::deepseek_v3(ranks);
+        let shape = LayerShape::deepseek_v3(ranks);
         Replay::new(Original::new(shape, Direction::Forward), shape.balanced(), &Target::ascend_a3())
     }
 
-    fn tasks(replay: &Replay, rank: u32, kind: CoreKind) -> Vec<Task> {
+    fn tasks(replay: &Replay, rank: u32, kind: CoreKind) -> Vec<QueuedTask> {
         let mut all = Vec::new();
         for core in 0..replay.cores(kind) {
-            let (mut cursor, mut task) = (Cursor::default(), Task::default());
+            let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
             while replay.next(rank, kind, core, &mut cursor, &mut task) {
                 all.push(task.clone());
             }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_worker_takes_every_24th_task_and_begins_with_its_own_rank() {
         let replay = replay(8);
-        let mut task = Task::default();
+        let mut task = QueuedTask::default();
         assert!(replay.next(5, CoreKind::Aiv, 0, &mut Cursor::default(), &mut task));
         assert_eq!(task.work, Work::Put { to: 5, bytes: 128 * 14_336 });
         assert!(replay.next(5, CoreKind::Aiv, 23, &mut Cursor::default(), &mut task));

@@ -2,9 +2,10 @@
 
 use super::collective::collective;
 use super::product::{Tiles, product};
-use super::{Direction, Kind, Operator, Shape};
+use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
-    CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, QueuedTask, Routing,
+    Time, Work,
 };
 use hpmoe_codegen::target::Target;
 
@@ -14,7 +15,7 @@ use hpmoe_codegen::target::Target;
 /// run at the efficiency of grouped products of their own, which contains what their tiles cost beside the work.
 #[derive(Clone, Debug)]
 pub struct Serial {
-    shape: Shape,
+    shape: LayerShape,
     routing: Routing,
     steps: Vec<Operator>,
     ops: Vec<Op>,
@@ -25,7 +26,7 @@ pub struct Serial {
 impl Serial {
     /// The operators of a direction on a routing.
     #[must_use]
-    pub fn new(shape: Shape, direction: Direction, routing: Routing, target: &Target) -> Self {
+    pub fn new(shape: LayerShape, direction: Direction, routing: Routing, target: &Target) -> Self {
         let mut steps = Operator::all(direction).to_vec();
         steps.sort_by_key(|&operator| operator == Operator::Combine);
         let name = |operator: &Operator| operator.name().to_owned();
@@ -51,9 +52,9 @@ impl Serial {
     /// Signals that end a step.
     fn parts(&self, step: u32) -> u32 {
         match self.steps[step as usize].kind(&self.shape) {
-            Kind::Product(_) => self.shape.experts_per_rank() * self.target.cores.aic,
-            Kind::Vector => self.target.cores.aiv,
-            Kind::Put | Kind::Terminate => self.shape.ranks,
+            OperatorKind::Product(_) => self.shape.experts_per_rank() * self.target.cores.aic,
+            OperatorKind::Vector => self.target.cores.aiv,
+            OperatorKind::Put | OperatorKind::Terminate => self.shape.ranks,
         }
     }
 
@@ -63,16 +64,16 @@ impl Serial {
     }
 
     /// The launch of a step: it begins when the step before has ended.
-    fn launch(&self, step: u32, seen: f64, task: &mut Task) {
+    fn launch(&self, step: u32, seen: f64, task: &mut QueuedTask) {
         task.work = Work::Fixed { time: self.less_counters(self.target.launch.kernel_us, seen) };
         if let Some(before) = step.checked_sub(1) {
-            task.waits.push(Wait { counter: Self::ended(before), need: self.parts(before) });
+            task.waits.push(CounterWait { counter: Self::ended(before), need: self.parts(before) });
         }
     }
 
     /// Part `part` of a core in a collective, which is the first vector core's.
-    fn exchange(&self, step: u32, rank: u32, part: u64, task: &mut Task) -> bool {
-        let all = |counter| (0..self.shape.ranks).map(move |rank| Signal { rank, counter, amount: 1 });
+    fn exchange(&self, step: u32, rank: u32, part: u64, task: &mut QueuedTask) -> bool {
+        let all = |counter| (0..self.shape.ranks).map(move |rank| CounterSignal { rank, counter, amount: 1 });
         match part {
             0 => {
                 self.launch(step, 1.0, task);
@@ -83,7 +84,7 @@ impl Serial {
                 let operator = self.steps[step as usize];
                 let time = sync + collective(operator, rank, &self.shape, &self.routing, &self.target);
                 task.work = Work::Fixed { time };
-                task.waits.push(Wait { counter: Self::begins(step), need: self.shape.ranks });
+                task.waits.push(CounterWait { counter: Self::begins(step), need: self.shape.ranks });
                 task.signals.extend(all(Self::ended(step)));
             }
             _ => return false,
@@ -92,17 +93,17 @@ impl Serial {
     }
 
     /// Part `part` of a core in a kernel. The first core has the launch too.
-    fn kernel(&self, step: u32, rank: u32, core: u32, part: u64, task: &mut Task) -> bool {
+    fn kernel(&self, step: u32, rank: u32, core: u32, part: u64, task: &mut QueuedTask) -> bool {
         let Some(part) = part.checked_sub(u64::from(core == 0)) else {
             self.launch(step, 2.0, task);
-            task.signals.push(Signal { rank, counter: Self::begins(step), amount: 1 });
+            task.signals.push(CounterSignal { rank, counter: Self::begins(step), amount: 1 });
             return true;
         };
         let Some(work) = self.work(step, rank, core, part) else { return false };
         task.work = work;
         task.group = u32::try_from(part).expect("one part an expert");
-        task.waits.push(Wait { counter: Self::begins(step), need: 1 });
-        task.signals.push(Signal { rank, counter: Self::ended(step), amount: 1 });
+        task.waits.push(CounterWait { counter: Self::begins(step), need: 1 });
+        task.signals.push(CounterSignal { rank, counter: Self::ended(step), amount: 1 });
         true
     }
 
@@ -111,7 +112,7 @@ impl Serial {
         let operator = self.steps[step as usize];
         let own = self.shape.experts_per_rank();
         let received = |expert: u32| self.routing.expert_rows(rank * own + expert);
-        if let Kind::Product(extents) = operator.kind(&self.shape) {
+        if let OperatorKind::Product(extents) = operator.kind(&self.shape) {
             let expert = u32::try_from(part).ok().filter(|&expert| expert < own)?;
             let before = (0..expert).map(|expert| extents.base_tiles(received(expert))).sum();
             let tiles = Tiles { before, cores: self.target.cores.aic, core };
@@ -145,14 +146,14 @@ impl Program for Serial {
     fn ops(&self) -> &[Op] {
         &self.ops
     }
-    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         while let Some(operator) = self.steps.get(cursor.entry as usize) {
             let step = cursor.entry;
             let on = operator.core(&self.shape);
-            *task = Task { op: step, ..Task::default() };
+            *task = QueuedTask { op: step, ..QueuedTask::default() };
             let found = match operator.kind(&self.shape) {
                 _ if kind != on => false,
-                Kind::Put => core == 0 && self.exchange(step, rank, cursor.tile, task),
+                OperatorKind::Put => core == 0 && self.exchange(step, rank, cursor.tile, task),
                 _ => self.kernel(step, rank, core, cursor.tile, task),
             };
             if found {

@@ -4,7 +4,7 @@ use crate::simulate::Routing;
 
 /// Sizes of one expert layer over a group of ranks. Every rank holds `experts / ranks` consecutive experts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Shape {
+pub struct LayerShape {
     /// Ranks of the group (EP).
     pub ranks: u32,
     /// Tokens per rank.
@@ -28,7 +28,7 @@ pub enum Direction {
     Backward,
 }
 
-impl Shape {
+impl LayerShape {
     /// The DeepSeek-V3 layer of the published latencies: always 8 experts a rank.
     #[must_use]
     pub const fn deepseek_v3(ranks: u32) -> Self {

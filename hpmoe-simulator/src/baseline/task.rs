@@ -1,30 +1,30 @@
 //! The tasks of one rank.
 
 use super::original::{CUBE_CORES, ROWS};
-use super::{Counter, Counters, Direction, Kind, Operator, Shape};
+use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, OriginalCounters};
 
 /// One task: waits for one counter, works, adds 1 to one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Task {
+pub struct OriginalTask {
     /// The operator it is a part of.
     pub operator: Operator,
     /// Its place among the tasks of its operator.
     pub index: u32,
     /// The counter it waits for, on its own rank.
-    pub waits: Counter,
+    pub waits: OriginalCounter,
     /// The value at which the wait ends.
     pub threshold: u32,
     /// The counter it adds 1 to.
-    pub signals: Counter,
+    pub signals: OriginalCounter,
     /// The rank whose counter that is.
     pub signals_at: u32,
     /// What it works on.
-    pub work: Work,
+    pub work: OriginalWork,
 }
 
 /// What a task works on. Row ranges are static: of [`Self::rows`] those below the count at run time are real.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Work {
+pub enum OriginalWork {
     /// 128 rows of one expert to or from one peer.
     Put {
         /// The rank at the other end.
@@ -54,7 +54,7 @@ pub enum Work {
     Terminate,
 }
 
-impl Work {
+impl OriginalWork {
     /// First row and the row after the last; the whole expert for a product.
     #[must_use]
     pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
@@ -68,24 +68,26 @@ impl Work {
 
 /// Builds tasks of one rank.
 pub(super) struct Builder {
-    pub(super) shape: Shape,
+    pub(super) shape: LayerShape,
     pub(super) direction: Direction,
-    pub(super) counters: Counters,
+    pub(super) counters: OriginalCounters,
     pub(super) rank: u32,
 }
 
 impl Builder {
     /// The task `index` of an operator.
-    pub(super) fn task(&self, operator: Operator, index: u32) -> Task {
+    pub(super) fn task(&self, operator: Operator, index: u32) -> OriginalTask {
         let counters = &self.counters;
         let work = self.work(operator, index);
         let own = match work {
-            Work::Put { expert, .. } | Work::Vector { expert, .. } | Work::Product { expert, .. } => expert,
-            Work::Terminate => 0,
+            OriginalWork::Put { expert, .. }
+            | OriginalWork::Vector { expert, .. }
+            | OriginalWork::Product { expert, .. } => expert,
+            OriginalWork::Terminate => 0,
         };
         let arrived = counters.arrived(self.rank * self.shape.experts_per_rank() + own);
         let (waits, threshold) = match operator {
-            Operator::Dispatch => (Counter::READY, 0),
+            Operator::Dispatch => (OriginalCounter::READY, 0),
             Operator::UpProj | Operator::ActGrad | Operator::W2Grad => (arrived, counters.tiles()),
             Operator::SwiGlu | Operator::SwiGluGrad => (counters.first_product(own), counters.cores()),
             Operator::DownProj | Operator::GateGrad => (counters.vector(own), counters.tiles()),
@@ -93,38 +95,38 @@ impl Builder {
             Operator::Terminate => (counters.last(), counters.last_signals()),
         };
         let signals = match (operator, work) {
-            (Operator::Dispatch, Work::Put { global, .. }) => counters.arrived(global),
+            (Operator::Dispatch, OriginalWork::Put { global, .. }) => counters.arrived(global),
             (Operator::UpProj | Operator::ActGrad, _) => counters.first_product(own),
             (Operator::SwiGlu | Operator::SwiGluGrad, _) => counters.vector(own),
             (Operator::DownProj | Operator::GateGrad, _) => counters.last_product(own),
             (Operator::Terminate, _) => counters.terminated(),
             _ => counters.last(),
         };
-        let signals_at = if let Work::Put { peer, .. } = work { peer } else { self.rank };
-        Task { operator, index, waits, threshold, signals, signals_at, work }
+        let signals_at = if let OriginalWork::Put { peer, .. } = work { peer } else { self.rank };
+        OriginalTask { operator, index, waits, threshold, signals, signals_at, work }
     }
 
-    fn work(&self, operator: Operator, index: u32) -> Work {
+    fn work(&self, operator: Operator, index: u32) -> OriginalWork {
         let own = self.shape.experts_per_rank();
         match operator.kind(&self.shape) {
-            Kind::Put => {
+            OperatorKind::Put => {
                 let tiles = self.counters.tiles_per_source();
                 let (pair, tile) = (index / tiles, index % tiles);
                 let (peer, expert) = (pair / own, pair % own);
                 let owner = if operator == Operator::Dispatch { peer } else { self.rank };
-                Work::Put { peer, expert, global: owner * own + expert, tile }
+                OriginalWork::Put { peer, expert, global: owner * own + expert, tile }
             }
-            Kind::Vector => {
+            OperatorKind::Vector => {
                 let tiles = self.counters.tiles();
-                Work::Vector { expert: index / tiles, tile: index % tiles }
+                OriginalWork::Vector { expert: index / tiles, tile: index % tiles }
             }
-            Kind::Product(_) => Work::Product { expert: index / CUBE_CORES, core: index % CUBE_CORES },
-            Kind::Terminate => Work::Terminate,
+            OperatorKind::Product(_) => OriginalWork::Product { expert: index / CUBE_CORES, core: index % CUBE_CORES },
+            OperatorKind::Terminate => OriginalWork::Terminate,
         }
     }
 
     /// All tasks, in the order of their numbers.
-    pub(super) fn tasks(&self) -> Vec<Task> {
+    pub(super) fn tasks(&self) -> Vec<OriginalTask> {
         let listed = Operator::all(self.direction).iter().copied();
         listed
             .chain([Operator::Terminate])
@@ -133,15 +135,15 @@ impl Builder {
     }
 }
 
-impl Counters {
+impl OriginalCounters {
     /// Tasks an operator has on one rank, real or empty.
     pub(super) fn count(&self, operator: Operator) -> u32 {
         let shape = self.shape();
         match operator.kind(shape) {
-            Kind::Put => shape.experts * self.tiles_per_source(),
-            Kind::Vector => shape.experts_per_rank() * self.tiles(),
-            Kind::Product(_) => shape.experts_per_rank() * CUBE_CORES,
-            Kind::Terminate => 1,
+            OperatorKind::Put => shape.experts * self.tiles_per_source(),
+            OperatorKind::Vector => shape.experts_per_rank() * self.tiles(),
+            OperatorKind::Product(_) => shape.experts_per_rank() * CUBE_CORES,
+            OperatorKind::Terminate => 1,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What policies cover, so that they can be held to the same.
 
 use super::collective::between;
-use super::{Direction, Kind, Operator, Shape};
+use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::Routing;
 
 /// Work of one rank without what goes with a policy.
@@ -20,7 +20,7 @@ pub struct Covered {
 impl Covered {
     /// What any policy has to do on one rank for a routing.
     #[must_use]
-    pub fn of(shape: &Shape, direction: Direction, routing: &Routing, rank: u32) -> Self {
+    pub fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();
         let experts = rank * own..(rank + 1) * own;
         let received = routing.received(rank);
@@ -28,12 +28,12 @@ impl Covered {
         for &operator in Operator::all(direction) {
             let row = u64::from(operator.row_bytes(shape));
             match operator.kind(shape) {
-                Kind::Product(product) => {
+                OperatorKind::Product(product) => {
                     let flops = experts.clone().map(|expert| product.flops(routing.expert_rows(expert)));
                     covered.flops += flops.sum::<u64>();
                 }
-                Kind::Vector => covered.vector_bytes += row * u64::from(received),
-                Kind::Put => {
+                OperatorKind::Vector => covered.vector_bytes += row * u64::from(received),
+                OperatorKind::Put => {
                     for peer in 0..shape.ranks {
                         let dispatched = operator == Operator::Dispatch;
                         let [source, owner] = if dispatched { [rank, peer] } else { [peer, rank] };
@@ -41,7 +41,7 @@ impl Covered {
                         *if peer == rank { &mut covered.kept_bytes } else { &mut covered.sent_bytes } += bytes;
                     }
                 }
-                Kind::Terminate => {}
+                OperatorKind::Terminate => {}
             }
         }
         covered

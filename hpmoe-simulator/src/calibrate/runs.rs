@@ -1,7 +1,7 @@
 //! From a published latency to the program that stands for it.
 
 use super::{Policy, Published};
-use crate::baseline::{Original, Replay, Serial, Shape};
+use crate::baseline::{LayerShape, Original, Replay, Serial};
 use crate::simulate::{Program, simulate};
 use hpmoe_codegen::target::Target;
 
@@ -12,7 +12,7 @@ impl Published {
     /// The program whose latency it is.
     #[must_use]
     pub fn program(&self, target: &Target) -> Box<dyn Program> {
-        let shape = Shape::deepseek_v3(self.ranks);
+        let shape = LayerShape::deepseek_v3(self.ranks);
         let routing = shape.balanced();
         match self.policy {
             Policy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),

@@ -1,7 +1,7 @@
 //! One colour for each operation; those of one kind of work share a hue.
 
 use super::{Rectangle, number, text};
-use crate::simulate::{Program, Record, Work};
+use crate::simulate::{Program, TracedTask, Work};
 use svg::node::element::Group;
 
 const MATRIX: [&str; 4] = ["#2f6db3", "#6aa5de", "#1b4a82", "#8a7fd0"];
@@ -18,7 +18,7 @@ pub(super) struct Colours {
 }
 
 impl Colours {
-    pub(super) fn new(program: &dyn Program, records: &[Record]) -> Self {
+    pub(super) fn new(program: &dyn Program, records: &[TracedTask]) -> Self {
         let mut ops = vec![None; program.ops().len()];
         let mut works = vec![Work::Empty; ops.len()];
         for record in records {

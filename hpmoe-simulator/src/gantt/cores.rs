@@ -3,7 +3,7 @@
 use super::colours::{ROWS, WORK};
 use super::stack::Stack;
 use super::{Boxes, Part, Picture, caption, ground};
-use crate::simulate::{CoreKind, Record, Time};
+use crate::simulate::{CoreKind, Time, TracedTask};
 use hpmoe_language::units::Nanos;
 use std::collections::BTreeMap;
 use svg::node::element::Group;
@@ -48,12 +48,13 @@ fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) ->
 fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, (top, lane): (f64, f64)) -> Group {
     let x = |time: Time| picture.axis.x(Nanos(time.0 / 1_000));
     let mut boxes: BTreeMap<&str, Boxes> = BTreeMap::new();
-    let own: Vec<&Record> =
+    let own: Vec<&TracedTask> =
         picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind)).collect();
     for core in own.chunk_by(|a, b| a.slice.core == b.slice.core) {
         let y = top + f64::from(core[0].slice.core) * lane;
         // Tasks of one operation without a gap that one could see are one box.
-        let joined = |a: &&Record, b: &&Record| a.task.op == b.task.op && x(b.slice.begun) - x(a.slice.end) < 0.25;
+        let joined =
+            |a: &&TracedTask, b: &&TracedTask| a.task.op == b.task.op && x(b.slice.begun) - x(a.slice.end) < 0.25;
         for same in core.chunk_by(joined) {
             let (first, last) = (same[0], same[same.len() - 1]);
             let waited = (x(first.slice.looked), x(first.slice.begun));

@@ -1,7 +1,7 @@
 //! How full the ends of a rank's links are.
 
 use super::{LEFT, Part, Picture, RIGHT, WIDTH, caption, ground, number};
-use crate::simulate::{Record, Time, Work};
+use crate::simulate::{Time, TracedTask, Work};
 use svg::node::element::{Group, Path};
 
 const LANE: f64 = 34.0;
@@ -46,7 +46,7 @@ pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     let step = picture.simulated.time.seconds() / steps as f64;
     let fence = Time::from_ns(picture.target.sync.fence_remote_ns);
     let mut load = vec![0.0; steps];
-    for Record { slice, task, .. } in &picture.records {
+    for TracedTask { slice, task, .. } in &picture.records {
         let Work::Put { to, bytes } = task.work else { continue };
         let same = picture.target.same_package(slice.rank, to);
         let mine = if end.out { slice.rank } else { to };

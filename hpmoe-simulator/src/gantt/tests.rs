@@ -1,5 +1,5 @@
 use super::gantt;
-use crate::simulate::{Ours, Routing, record, simulate};
+use crate::simulate::{Ours, Routing, simulate, traced_tasks};
 use hpmoe_codegen::schedule::{Cores, schedule};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::fixture::{Layer, moe_ffn};
@@ -18,7 +18,7 @@ fn every_core_and_link_has_a_lane_and_all_is_called_simulated() {
     }
     assert_eq!(gantt(&target, &program, &run, "a layer, simulated"), picture);
     // Records are all tasks, each with those that let it begin.
-    let records = record(&program, &run);
+    let records = traced_tasks(&program, &run);
     assert_eq!(records.len() as u64, run.tasks);
     for record in &records {
         assert_eq!((record.slice.op, record.slice.item), (record.task.op, record.task.item));

@@ -3,7 +3,7 @@
 mod ends;
 mod links;
 
-use super::{CoreKind, Cursor, Program, Task, Time};
+use super::{CoreKind, Cursor, Program, QueuedTask, Time};
 use super::{Cost, Costs};
 use ends::Ends;
 use hpmoe_codegen::target::Target;
@@ -46,7 +46,7 @@ pub fn bound(target: &Target, program: &dyn Program) -> Bound {
     let mut bound = Bound { launch: program.policy().launch, ..Bound::default() };
     let mut links = Links::new(target, program.ranks());
     let mut ends = Ends::new(target, program);
-    let mut task = Task::default();
+    let mut task = QueuedTask::default();
     for rank in 0..program.ranks() {
         let mut hbm = 0.0;
         for kind in [CoreKind::Aic, CoreKind::Aiv] {

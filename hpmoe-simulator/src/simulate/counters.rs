@@ -1,12 +1,12 @@
 //! Counters of all ranks and the cores that wait for them.
 
-use super::{Program, Signal, Time, Wait};
+use super::{CounterSignal, CounterWait, Program, Time};
 
 const NOBODY: u32 = u32::MAX;
 
 /// What a wait was for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Cause {
+pub(super) enum WaitCause {
     /// Another core's work.
     #[default]
     Work,
@@ -20,7 +20,7 @@ struct Counter {
     waiting: u32,
     /// When the last signal so far is seen.
     seen: Time,
-    cause: Cause,
+    cause: WaitCause,
 }
 
 /// All counters. A counter that has reached what a core waits for is seen when the latest of its signals is: exact where,
@@ -40,7 +40,7 @@ impl Counters {
         for rank in 0..program.ranks() {
             first.push(first[rank as usize] + program.counters(rank));
         }
-        let counter = Counter { value: 0, waiting: NOBODY, seen: Time::ZERO, cause: Cause::Work };
+        let counter = Counter { value: 0, waiting: NOBODY, seen: Time::ZERO, cause: WaitCause::Work };
         Self {
             counters: vec![counter; first[first.len() - 1] as usize],
             first,
@@ -50,7 +50,12 @@ impl Counters {
     }
 
     /// When and why a counter that has reached `need` is seen; otherwise the core is noted, and [`Self::signal`] wakes it.
-    pub(super) fn look(&mut self, rank: u32, Wait { counter, need }: Wait, core: u32) -> Option<(Time, Cause)> {
+    pub(super) fn look(
+        &mut self,
+        rank: u32,
+        CounterWait { counter, need }: CounterWait,
+        core: u32,
+    ) -> Option<(Time, WaitCause)> {
         let of = &mut self.counters[(self.first[rank as usize] + counter) as usize];
         if of.value >= need {
             return Some((of.seen, of.cause));
@@ -61,8 +66,8 @@ impl Counters {
     }
 
     /// Adds to a counter; cores that need not wait any longer are added to `woken`.
-    pub(super) fn signal(&mut self, signal: &Signal, seen: Time, cause: Cause, woken: &mut Vec<u32>) {
-        let &Signal { rank, counter, amount } = signal;
+    pub(super) fn signal(&mut self, signal: &CounterSignal, seen: Time, cause: WaitCause, woken: &mut Vec<u32>) {
+        let &CounterSignal { rank, counter, amount } = signal;
         let of = &mut self.counters[(self.first[rank as usize] + counter) as usize];
         of.value += amount;
         if seen >= of.seen {

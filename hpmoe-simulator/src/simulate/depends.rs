@@ -23,7 +23,7 @@ pub fn depends(policy: &str, constant: &Constant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::{Direction, Original, Replay, Serial, Shape, extras};
+    use crate::baseline::{Direction, LayerShape, Original, Replay, Serial, extras};
     use crate::simulate::{Ours, Program, Simulated, bound, simulate};
     use hpmoe_codegen::schedule::{Cores, schedule};
     use hpmoe_codegen::target::Target;
@@ -33,7 +33,7 @@ mod tests {
 
     /// Everything that a table may hold of a policy.
     fn figures(policy: &str, target: &Target) -> (Simulated, u64, String) {
-        let shape = Shape { ranks: 4, tokens: 256, experts: 8, top_k: 4, hidden: 2048, intermediate: 512 };
+        let shape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 4, hidden: 2048, intermediate: 512 };
         let routing = shape.balanced();
         let checked = moe_ffn(&LAYER);
         let plan = schedule(&checked, Cores { aic: target.cores.aic, aiv: target.cores.aiv });

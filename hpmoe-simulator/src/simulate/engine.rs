@@ -1,11 +1,11 @@
 //! The event loop.
 
-use super::counters::{Cause, Counters};
+use super::counters::{Counters, WaitCause};
 use super::links::Links;
 use super::memories::Memories;
-use super::result::{Simulated, Slice, Stuck};
+use super::result::{Simulated, Stuck, TaskTimes};
 use super::tally::Tally;
-use super::{CoreKind, Cursor, Program, Task, Time, Work};
+use super::{CoreKind, Cursor, Program, QueuedTask, Time, Work};
 use super::{Cost, Costs};
 use hpmoe_codegen::target::Target;
 use std::cmp::Reverse;
@@ -37,12 +37,12 @@ enum Event {
 }
 
 /// A core and its task.
-struct Core {
+struct CoreState {
     rank: u32,
     kind: CoreKind,
     number: u32,
     cursor: Cursor,
-    task: Task,
+    task: QueuedTask,
     /// Waits that hold.
     held: usize,
     /// When it looks at the next one.
@@ -60,12 +60,12 @@ struct Engine<'a> {
     costs: Costs,
     now: Time,
     events: BinaryHeap<Reverse<(Time, Event)>>,
-    cores: Vec<Core>,
+    cores: Vec<CoreState>,
     counters: Counters,
     memories: Memories,
     links: Links,
     tally: Tally,
-    slices: Option<Vec<Slice>>,
+    slices: Option<Vec<TaskTimes>>,
     woken: Vec<u32>,
     visible: Time,
     fence: Time,
@@ -77,7 +77,7 @@ impl<'a> Engine<'a> {
         let mut cores = Vec::new();
         for rank in 0..ranks {
             for kind in [CoreKind::Aic, CoreKind::Aiv] {
-                cores.extend((0..program.cores(kind)).map(|number| Core::new(rank, kind, number)));
+                cores.extend((0..program.cores(kind)).map(|number| CoreState::new(rank, kind, number)));
             }
         }
         Self {
@@ -171,8 +171,8 @@ impl<'a> Engine<'a> {
             let until = look_at(core.looks, seen, poll);
             let spent = self.tally.spent(core.kind);
             match cause {
-                Cause::Work => spent.dependency += until - core.looks,
-                Cause::Put => spent.communication += until - core.looks,
+                WaitCause::Work => spent.dependency += until - core.looks,
+                WaitCause::Put => spent.communication += until - core.looks,
             }
             core.looks = until;
             core.held += 1;
@@ -226,7 +226,7 @@ impl<'a> Engine<'a> {
 
     fn signal(&mut self, number: u32) {
         let core = &self.cores[number as usize];
-        let cause = if matches!(core.task.work, Work::Put { .. }) { Cause::Put } else { Cause::Work };
+        let cause = if matches!(core.task.work, Work::Put { .. }) { WaitCause::Put } else { WaitCause::Work };
         for signal in &core.task.signals {
             let way = if signal.rank == core.rank {
                 0.0
@@ -271,14 +271,14 @@ fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
     }
 }
 
-impl Core {
+impl CoreState {
     fn new(rank: u32, kind: CoreKind, number: u32) -> Self {
         Self {
             rank,
             kind,
             number,
             cursor: Cursor::default(),
-            task: Task::default(),
+            task: QueuedTask::default(),
             held: 0,
             looks: Time::ZERO,
             came: Time::ZERO,
@@ -289,10 +289,10 @@ impl Core {
         }
     }
 
-    fn slice(&self, end: Time) -> Slice {
-        let Task { op, group, item, column, .. } = self.task;
+    fn slice(&self, end: Time) -> TaskTimes {
+        let QueuedTask { op, group, item, column, .. } = self.task;
         let (rank, kind, core) = (self.rank, self.kind, self.number);
         let Self { came, looked, begun, .. } = *self;
-        Slice { rank, kind, core, op, group, item, column, came, looked, begun, end }
+        TaskTimes { rank, kind, core, op, group, item, column, came, looked, begun, end }
     }
 }

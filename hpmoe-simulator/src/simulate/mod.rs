@@ -13,13 +13,13 @@ mod links;
 mod memories;
 mod ours;
 mod program;
-mod record;
 mod result;
 mod routing;
 mod shares;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 pub(crate) use hpmoe_codegen::cost::{Cost, Costs, Shared, Works, reuse};
 pub use hpmoe_codegen::cost::{Efficiency, Time, Work};
@@ -29,9 +29,9 @@ pub use bound::{Bound, bound};
 pub use depends::depends;
 pub use engine::simulate;
 pub use idle::Spent;
-pub use record::{Record, record};
-pub use result::{OpTotal, Simulated, Slice, Stuck};
+pub use result::{OpTotal, Simulated, Stuck, TaskTimes};
+pub use traced::{TracedTask, traced_tasks};
 
-pub use ours::{Ours, Tile, Unfit};
-pub use program::{CoreCosts, Cursor, Op, Policy, Program, Signal, Task, Wait};
-pub use routing::{NoRouting, Routing};
+pub use ours::{Ours, TileExtents, Unfit};
+pub use program::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, Program, QueuedTask};
+pub use routing::{Routing, RoutingError};

@@ -19,13 +19,13 @@ pub trait Program {
     /// Counters of a rank, all zero at the start. Waits look at the own rank's.
     fn counters(&self, rank: u32) -> u32;
 
-    /// Operations by number, for [`Task::op`].
+    /// Operations by number, for [`QueuedTask::op`].
     fn ops(&self) -> &[Op];
 
     /// Writes the next task of a core's queue to `task` and moves `cursor` behind it; false at the end of the queue.
     ///
     /// `task` comes with the last task of that core in it: set every field, clear `waits` and `signals` first.
-    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool;
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 }
 
 /// How far a core is in its queue; what the numbers mean is the program's own business. Zeros at the start.
@@ -87,7 +87,7 @@ pub struct CoreCosts {
 
 /// A wait for a counter of the own rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wait {
+pub struct CounterWait {
     /// Which counter.
     pub counter: u32,
     /// How much is enough.
@@ -97,7 +97,7 @@ pub struct Wait {
 /// A signal at the end of a task; seen by waiting cores `sync.counter_visible_ns` later, and on another rank after the
 /// link's latency too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Signal {
+pub struct CounterSignal {
     /// Whose counter.
     pub rank: u32,
     /// Which counter.
@@ -108,7 +108,7 @@ pub struct Signal {
 
 /// One task of a core's queue.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Task {
+pub struct QueuedTask {
     /// Number of its operation.
     pub op: u32,
     /// Local expert, or the group's number in the program's own terms; for pictures.
@@ -120,7 +120,7 @@ pub struct Task {
     /// What it does.
     pub work: Work,
     /// All must hold before the work begins.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<CounterWait>,
     /// Given when the work is done.
-    pub signals: Vec<Signal>,
+    pub signals: Vec<CounterSignal>,
 }

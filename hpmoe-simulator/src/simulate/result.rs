@@ -26,7 +26,7 @@ pub struct Simulated {
     /// By operation of the program.
     pub ops: Vec<OpTotal>,
     /// Every task, where asked for.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<TaskTimes>,
 }
 
 /// What one operation took.
@@ -42,7 +42,7 @@ pub struct OpTotal {
 
 /// One task of one core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slice {
+pub struct TaskTimes {
     /// Which rank.
     pub rank: u32,
     /// Which kind of core.

@@ -15,7 +15,7 @@ pub struct Routing {
 
 /// Rows that no tokens make.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NoRouting(String);
+pub struct RoutingError(String);
 
 impl Routing {
     /// Rows by source and then expert of the group.
@@ -24,8 +24,8 @@ impl Routing {
     ///
     /// When sources differ in their number of experts, when ranks don't share the experts evenly, or when the rows of a
     /// source are not those of whole tokens with `top_k` different experts each.
-    pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, NoRouting> {
-        let no = |text: String| Err(NoRouting(text));
+    pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, RoutingError> {
+        let no = |text: String| Err(RoutingError(text));
         let experts = rows.first().map_or(0, Vec::len);
         if experts == 0 || top_k == 0 || !experts.is_multiple_of(rows.len()) {
             return no(format!("{} ranks do not share {experts} experts evenly", rows.len()));
@@ -52,13 +52,13 @@ impl Routing {
     ///
     /// When tokens differ in how many experts they have, when a token has one twice or one that is none, and as for
     /// [`Self::new`].
-    pub fn of_tokens(ids: &[Vec<Vec<u32>>], experts: u32) -> Result<Self, NoRouting> {
+    pub fn of_tokens(ids: &[Vec<Vec<u32>>], experts: u32) -> Result<Self, RoutingError> {
         let top_k = ids.iter().flatten().next().map_or(0, Vec::len);
         let mut rows = vec![vec![0; experts as usize]; ids.len()];
         let mut tokens = vec![vec![Vec::new(); experts as usize]; ids.len()];
         for (source, of_source) in ids.iter().enumerate() {
             for (token, of_token) in of_source.iter().enumerate() {
-                let no = |what: String| Err(NoRouting(format!("token {token} of rank {source} {what}")));
+                let no = |what: String| Err(RoutingError(format!("token {token} of rank {source} {what}")));
                 if of_token.len() != top_k {
                     return no(format!("has {} experts, the first token {top_k}", of_token.len()));
                 }
@@ -238,13 +238,13 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-impl fmt::Display for NoRouting {
+impl fmt::Display for RoutingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NoRouting {}
+impl std::error::Error for RoutingError {}
 
 #[cfg(test)]
 mod tests {

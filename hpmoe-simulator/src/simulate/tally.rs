@@ -1,7 +1,7 @@
 //! Sums made on the way.
 
-use super::result::{OpTotal, Simulated, Slice};
-use super::{CoreKind, Program, Spent, Task, Time, Work};
+use super::result::{OpTotal, Simulated, TaskTimes};
+use super::{CoreKind, Program, QueuedTask, Spent, Time, Work};
 
 pub(super) struct Tally {
     aic: Spent,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn task(&mut self, rank: u32, task: &Task, (begun, end): (Time, Time)) {
+    pub(super) fn task(&mut self, rank: u32, task: &QueuedTask, (begun, end): (Time, Time)) {
         self.tasks += 1;
         self.empty_tasks += u64::from(task.work == Work::Empty);
         self.flops += task.work.flops();
@@ -60,7 +60,12 @@ impl Tally {
         *rank = now.max(*rank);
     }
 
-    pub(super) fn finish(mut self, time: Time, kinds: impl Iterator<Item = CoreKind>, slices: Vec<Slice>) -> Simulated {
+    pub(super) fn finish(
+        mut self,
+        time: Time,
+        kinds: impl Iterator<Item = CoreKind>,
+        slices: Vec<TaskTimes>,
+    ) -> Simulated {
         for (core, kind) in kinds.enumerate() {
             let tail = time.since(self.left[core]);
             self.spent(kind).tail += tail;

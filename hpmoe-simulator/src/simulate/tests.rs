@@ -1,8 +1,8 @@
 //! Small programs with times worked out by hand, and what holds for any program.
 
 use super::{
-    CoreCosts, CoreKind, Cursor, Efficiency, Op, Policy, Program, Signal, Simulated, Task, Time, Wait, Work, bound,
-    simulate,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, QueuedTask, Simulated,
+    Time, Work, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ struct Listed {
     aiv: u32,
     policy: Policy,
     ops: Vec<Op>,
-    queues: Vec<Vec<Vec<Task>>>,
+    queues: Vec<Vec<Vec<QueuedTask>>>,
 }
 
 impl Listed {
@@ -29,7 +29,7 @@ impl Listed {
         }
     }
 
-    fn push(&mut self, (rank, kind, core): (usize, CoreKind, u32), task: Task) {
+    fn push(&mut self, (rank, kind, core): (usize, CoreKind, u32), task: QueuedTask) {
         let first = if kind == CoreKind::Aic { 0 } else { self.aic };
         self.queues[rank][(first + core) as usize].push(task);
     }
@@ -55,7 +55,7 @@ impl Program for Listed {
     fn ops(&self) -> &[Op] {
         &self.ops
     }
-    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let first = if kind == CoreKind::Aic { 0 } else { self.aic };
         let queue = &self.queues[rank as usize][(first + core) as usize];
         let Some(next) = queue.get(cursor.tile as usize) else { return false };
@@ -65,25 +65,25 @@ impl Program for Listed {
     }
 }
 
-fn task(work: Work) -> Task {
-    Task { work, ..Task::default() }
+fn task(work: Work) -> QueuedTask {
+    QueuedTask { work, ..QueuedTask::default() }
 }
 
-fn put(to: u32, bytes: u64) -> Task {
+fn put(to: u32, bytes: u64) -> QueuedTask {
     task(Work::Put { to, bytes })
 }
 
-fn fixed(us: f64) -> Task {
+fn fixed(us: f64) -> QueuedTask {
     task(Work::Fixed { time: Time::from_us(us) })
 }
 
-fn waiting(mut task: Task, counter: u32, need: u32) -> Task {
-    task.waits.push(Wait { counter, need });
+fn waiting(mut task: QueuedTask, counter: u32, need: u32) -> QueuedTask {
+    task.waits.push(CounterWait { counter, need });
     task
 }
 
-fn signalling(mut task: Task, rank: u32, counter: u32) -> Task {
-    task.signals.push(Signal { rank, counter, amount: 1 });
+fn signalling(mut task: QueuedTask, rank: u32, counter: u32) -> QueuedTask {
+    task.signals.push(CounterSignal { rank, counter, amount: 1 });
     task
 }
 

@@ -9,5 +9,5 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use score::{Kernels, Score, Trial};
-pub use search::{Found, Progress, search};
+pub use score::{BuildKernel, Score, Trial};
+pub use search::{Progress, SearchResult, search};

@@ -8,7 +8,7 @@ use hpmoe_codegen::validate::validate;
 use hpmoe_language::analyze::CheckedGraph;
 
 /// The checked taskflows of a kernel with sizes other than its own; `None` where the kernel can't have them.
-pub type Kernels<'a> = dyn Fn(&Shape) -> Option<Vec<CheckedGraph>> + 'a;
+pub type BuildKernel<'a> = dyn Fn(&Shape) -> Option<Vec<CheckedGraph>> + 'a;
 
 /// What candidates are tried on.
 pub struct Trial<'a> {
@@ -17,7 +17,7 @@ pub struct Trial<'a> {
     /// At least one.
     pub routings: &'a [Routing],
     /// The kernel.
-    pub kernels: &'a Kernels<'a>,
+    pub kernels: &'a BuildKernel<'a>,
 }
 
 /// Simulated times of a candidate.
@@ -52,7 +52,7 @@ impl Score {
     /// The mean over routings of the time relative to another's, plus half of the worst. That of a score beside itself is
     /// 1.5.
     #[must_use]
-    pub fn beside(&self, other: &Self) -> f64 {
+    pub fn relative_to(&self, other: &Self) -> f64 {
         let ratios = self.ratios(other);
         let (sum, worst) = ratios.iter().fold((0.0, 0f64), |(sum, worst), ratio| (sum + ratio, worst.max(*ratio)));
         sum / ratios.len() as f64 + WORST * worst
@@ -60,7 +60,7 @@ impl Score {
 
     /// Whether no routing takes longer than with another.
     #[must_use]
-    pub fn never_behind(&self, other: &Self) -> bool {
+    pub fn never_slower_than(&self, other: &Self) -> bool {
         self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
     }
 

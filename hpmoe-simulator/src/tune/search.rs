@@ -17,7 +17,7 @@ pub struct Progress {
 
 /// What a search has found.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The best candidate: the default where nothing is better on every routing.
     pub best: Candidate,
     /// Its times.
@@ -41,13 +41,13 @@ pub fn search(
     (sizes, flows): (&Shape, &[String]),
     seed: u64,
     going: &mut dyn FnMut(&Progress) -> bool,
-) -> Option<Found> {
+) -> Option<SearchResult> {
     let default = trial.score(&Candidate::default())?;
     let knobs = Knob::all(sizes, flows, trial.target.cores.aiv);
-    let found = Found { best: Candidate::default(), score: default.clone(), default, tried: 1 };
+    let found = SearchResult { best: Candidate::default(), score: default.clone(), default, tried: 1 };
     let mut search = Search { trial, found, seen: HashMap::new(), random: Random(seed), going };
     let mut from = Candidate::default();
-    let mut value = search.found.default.beside(&search.found.default);
+    let mut value = search.found.default.relative_to(&search.found.default);
     let mut idle = 0;
     while idle < KICKS {
         let before = search.found.tried;
@@ -57,7 +57,7 @@ pub fn search(
         let kicked = search.kick(&knobs, reached);
         match search.value(&kicked) {
             Some(kicked_value) => (from, value) = (kicked, kicked_value),
-            None => (from, value) = (search.found.best.clone(), search.found.score.beside(&search.found.default)),
+            None => (from, value) = (search.found.best.clone(), search.found.score.relative_to(&search.found.default)),
         }
     }
     Some(search.found)
@@ -65,7 +65,7 @@ pub fn search(
 
 struct Search<'a> {
     trial: &'a Trial<'a>,
-    found: Found,
+    found: SearchResult,
     /// By candidate: its value, or nothing where it is wrong.
     seen: HashMap<String, Option<f64>>,
     random: Random,
@@ -115,11 +115,11 @@ impl Search<'_> {
         }
         self.found.tried += 1;
         let score = self.trial.score(candidate);
-        let value = score.as_ref().map(|score| score.beside(&self.found.default));
+        let value = score.as_ref().map(|score| score.relative_to(&self.found.default));
         self.seen.insert(key, value);
         if let Some((score, value)) = score.zip(value) {
-            let best = self.found.score.beside(&self.found.default);
-            if value < best && score.never_behind(&self.found.default) {
+            let best = self.found.score.relative_to(&self.found.default);
+            if value < best && score.never_slower_than(&self.found.default) {
                 (self.found.best, self.found.score) = (candidate.clone(), score);
             }
         }

@@ -75,8 +75,8 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     let run = || search(&trial, (&sizes, &flows), 7, &mut |progress| progress.tried < 60).unwrap();
     let found = run();
     assert_eq!(found, run());
-    assert!(found.score.never_behind(&found.default));
+    assert!(found.score.never_slower_than(&found.default));
     assert_eq!(trial.score(&found.best), Some(found.score.clone()));
-    assert!(found.score.beside(&found.default) <= 1.5);
+    assert!(found.score.relative_to(&found.default) <= 1.5);
     assert!(found.tried >= 60);
 }

@@ -1,7 +1,9 @@
 //! Our construction, written the way the original's files are: each section as JSON without spaces, keys in their order.
 
 use hpmoe_codegen::schedule::CoreKind;
-use hpmoe_simulator::baseline::{BASE_TILE, Direction, Extent, Kind, Operator, Original, Task, Work};
+use hpmoe_simulator::baseline::{
+    BASE_TILE, Direction, Operator, OperatorKind, Original, OriginalTask, OriginalWork, ProductExtent,
+};
 use std::fmt::Write as _;
 
 /// The sections of a file that are no measurement.
@@ -47,15 +49,15 @@ fn ranges(original: &Original) -> String {
 
 fn operators(original: &Original) -> String {
     let extent = |extent| match extent {
-        Extent::Rows => r#""rows_e""#.to_owned(),
-        Extent::Fixed(value) => value.to_string(),
+        ProductExtent::Rows => r#""rows_e""#.to_owned(),
+        ProductExtent::Fixed(value) => value.to_string(),
     };
     list(original.operators(), |listed| {
         let operator = listed.operator;
         let kind = operator.kind(original.shape());
         let (kind_name, split) = match kind {
-            Kind::Put => ("alltoall", 128),
-            Kind::Product(_) => ("gmm", 4096),
+            OperatorKind::Put => ("alltoall", 128),
+            OperatorKind::Product(_) => ("gmm", 4096),
             _ => (operator.name(), 128),
         };
         let queue = if operator.core(original.shape()) == CoreKind::Aic { "AIC" } else { "AIV" };
@@ -65,7 +67,7 @@ fn operators(original: &Original) -> String {
             listed.tasks,
             listed.first,
         );
-        if let Kind::Product(product) = kind {
+        if let OperatorKind::Product(product) = kind {
             let [m, n, k] = [product.m, product.n, product.k].map(extent);
             let [tile_m, tile_n, tile_k] = BASE_TILE;
             write!(text, r#","gemm":{{"M":{m},"N":{n},"K":{k}}},"base_tile_MNK":[{tile_m},{tile_n},{tile_k}]"#)
@@ -75,7 +77,7 @@ fn operators(original: &Original) -> String {
     })
 }
 
-fn task(original: &Original, id: usize, task: &Task) -> String {
+fn task(original: &Original, id: usize, task: &OriginalTask) -> String {
     let kind = match task.operator {
         Operator::Dispatch | Operator::Combine => "SHMEM_PUT_MEM_SIGNAL",
         Operator::SwiGlu => "SWI_GLU",
@@ -100,20 +102,20 @@ fn task(original: &Original, id: usize, task: &Task) -> String {
     let real = format!(r#""bal_rows":{}"#, original.balanced_rows(task).unwrap_or(0));
     let bytes = format!(r#""row_bytes":{}"#, task.operator.row_bytes(original.shape()));
     match task.work {
-        Work::Put { peer, expert, global, tile } => format!(
+        OriginalWork::Put { peer, expert, global, tile } => format!(
             r#"{head},"peer":{peer},"expert_local":{expert},"tile":{tile},{rows},{at},{real},{bytes},"expert_global":{global}}}"#
         ),
-        Work::Vector { expert, tile } => {
+        OriginalWork::Vector { expert, tile } => {
             format!(r#"{head},"expert_local":{expert},"tile":{tile},{rows},{at},{real},{bytes}}}"#)
         }
-        Work::Product { expert, core } => {
+        OriginalWork::Product { expert, core } => {
             let share = original.share(task, original.balanced_rows(task).unwrap()).unwrap();
             format!(
                 r#"{head},"expert_local":{expert},"core":{core},{at},{rows},{real},"bal_base_tiles":{},"bal_base_tiles_total":{},"bal_flop_share":{:?}}}"#,
                 share.tiles, share.total, share.flops
             )
         }
-        Work::Terminate => format!("{head},{at}}}"),
+        OriginalWork::Terminate => format!("{head},{at}}}"),
     }
 }
 

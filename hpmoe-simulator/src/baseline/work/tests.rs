@@ -1,9 +1,9 @@
 use super::Covered;
-use crate::baseline::{Direction, Original, Replay, Serial, Shape};
-use crate::simulate::{CoreKind, Cursor, Program, Routing, Task, Work};
+use crate::baseline::{Direction, LayerShape, Original, Replay, Serial};
+use crate::simulate::{CoreKind, Cursor, Program, QueuedTask, Routing, Work};
 use hpmoe_codegen::target::Target;
 
-const SHAPE: Shape = Shape { ranks: 4, tokens: 256, experts: 8, top_k: 2, hidden: 512, intermediate: 384 };
+const SHAPE: LayerShape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 2, hidden: 512, intermediate: 384 };
 
 /// Rows that favour some experts, with none for others.
 fn skewed() -> Routing {
@@ -21,7 +21,7 @@ fn sum(program: &dyn Program, rank: u32) -> (f64, u64, u64, u64) {
     let (mut flops, mut vector, mut sent, mut kept) = (0.0, 0, 0, 0);
     for kind in [CoreKind::Aic, CoreKind::Aiv] {
         for core in 0..program.cores(kind) {
-            let (mut cursor, mut task) = (Cursor::default(), Task::default());
+            let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
             while program.next(rank, kind, core, &mut cursor, &mut task) {
                 match task.work {
                     Work::Gemm { m, n, k, tiles, .. } => {
@@ -79,7 +79,7 @@ fn counters(program: &dyn Program) -> (Totals, Totals) {
     for rank in 0..program.ranks() {
         for kind in [CoreKind::Aic, CoreKind::Aiv] {
             for core in 0..program.cores(kind) {
-                let (mut cursor, mut task) = (Cursor::default(), Task::default());
+                let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
                 while program.next(rank, kind, core, &mut cursor, &mut task) {
                     for wait in &task.waits {
                         assert!(wait.counter < program.counters(rank));

@@ -1,6 +1,6 @@
 //! What comes before and after tasks, whatever their order.
 
-use crate::simulate::{CoreKind, Program, Signal, Task, Time, Wait, Work};
+use crate::simulate::{CoreKind, CounterSignal, CounterWait, Program, QueuedTask, Time, Work};
 use hpmoe_codegen::target::Target;
 
 /// A counter that is full has had all its signals: the longest of the tasks that signal it was done before. A counter that
@@ -45,14 +45,14 @@ impl Ends {
         self.begun = false;
     }
 
-    pub(super) fn task(&mut self, rank: u32, kind: CoreKind, task: &Task, alone: Time) {
+    pub(super) fn task(&mut self, rank: u32, kind: CoreKind, task: &QueuedTask, alone: Time) {
         let fence = match task.work {
             Work::Put { to, .. } if to != rank => self.fence,
             _ => Time::ZERO,
         };
         let takes = alone + fence;
-        let awaited = |wait: &Wait| self.first[rank as usize] + wait.counter;
-        let given = |signal: &Signal| self.first[signal.rank as usize] + signal.counter;
+        let awaited = |wait: &CounterWait| self.first[rank as usize] + wait.counter;
+        let given = |signal: &CounterSignal| self.first[signal.rank as usize] + signal.counter;
         let waits: Vec<u32> = task.waits.iter().filter(|wait| wait.need > 0).map(awaited).collect();
         let signals: Vec<u32> = task.signals.iter().map(given).collect();
         for &counter in &signals {

@@ -2,9 +2,9 @@
 //! does it.
 
 mod chunked;
+mod counters;
 mod layout;
 mod once;
-mod places;
 mod program;
 
-pub use program::{Ours, Tile, Unfit};
+pub use program::{Ours, TileExtents, Unfit};

@@ -1,8 +1,10 @@
 //! The walk through the queues.
 
+use super::counters::CounterLayout;
 use super::layout::{Item, Layout};
-use super::places::Places;
-use crate::simulate::{CoreCosts, Cursor, Op, Policy, Program, Routing, Signal, Task, Time, Wait, Work, Works};
+use crate::simulate::{
+    CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, Program, QueuedTask, Routing, Time, Work, Works,
+};
 use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
 use hpmoe_codegen::target::Target;
@@ -21,7 +23,7 @@ pub struct Ours<'a> {
     order: &'a Order,
     layout: Layout,
     works: Arena<PhaseId, Works>,
-    places: Places,
+    counters: CounterLayout,
     /// By rank: where the count of a phase's tiles begins.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
@@ -34,7 +36,7 @@ pub struct Ours<'a> {
 
 /// What one task works on, at the extents of the routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tile {
+pub struct TileExtents {
     /// Rows, or tokens.
     pub rows: u32,
     /// Columns of what is written.
@@ -64,7 +66,7 @@ impl<'a> Ours<'a> {
         let walked = schedule.coming.iter().filter(|(_, coming)| order.alike && **coming);
         let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
         let layout = Layout::new(graph, routing, schedule.by_load, &coming);
-        let places = Places::new(checked, schedule, &layout, routing);
+        let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.starts[phase].iter();
             before.map(|&(space, columns)| u64::from(layout.items(space, rank)) * u64::from(columns)).sum()
@@ -84,7 +86,7 @@ impl<'a> Ours<'a> {
             schedule,
             order,
             layout,
-            places,
+            counters,
             starts,
             policy: policy(target),
             core_only: false,
@@ -105,14 +107,14 @@ impl<'a> Ours<'a> {
 
     /// The tile of a task of a rank.
     #[must_use]
-    pub fn tile(&self, rank: u32, task: &Task) -> Tile {
+    pub fn tile(&self, rank: u32, task: &QueuedTask) -> TileExtents {
         if let Work::Gemm { m, n, k, .. } = task.work {
-            return Tile { rows: m, columns: n, depth: k };
+            return TileExtents { rows: m, columns: n, depth: k };
         }
         let phase = PhaseId(task.op);
         let space = self.checked.graph().phases[phase].space;
         let rows = self.layout.item(space, rank, task.group, task.item).rows;
-        Tile { rows, columns: self.works[phase].width(task.column), depth: 0 }
+        TileExtents { rows, columns: self.works[phase].width(task.column), depth: 0 }
     }
 
     fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
@@ -126,7 +128,7 @@ impl<'a> Ours<'a> {
         self.layout.group_at(kind, (rank, peer), entry.expert)
     }
 
-    fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut Task) {
+    fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut QueuedTask) {
         let phase = &self.checked.graph().phases[entry.phase];
         let band = self.schedule.band_of[entry.phase];
         let outer = self.checked.graph().column_rows(entry.phase);
@@ -146,11 +148,11 @@ impl<'a> Ours<'a> {
         task.work = self.works[entry.phase].work(self.target, (item.peer, item.rows), column, (items, band));
         task.waits.clear();
         for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out.contains(&wait.counter)) {
-            self.places.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
+            self.counters.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
         }
         task.signals.clear();
         for signal in &self.schedule.signals[entry.phase] {
-            self.places.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
+            self.counters.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
         }
         if let Some(reuse) = self.checked.reuse() {
             self.reuse(reuse, rank, (entry.phase, &item), task);
@@ -160,15 +162,18 @@ impl<'a> Ours<'a> {
 
 impl Ours<'_> {
     /// Words of peers: that they read rows of a chunk no more.
-    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut Task) {
+    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut QueuedTask) {
         if phase == reuse.frees {
-            let tell =
-                |to| Signal { rank: to, counter: self.places.freed(&self.layout, (to, rank), item.chunk), amount: 1 };
+            let tell = |to| CounterSignal {
+                rank: to,
+                counter: self.counters.freed(&self.layout, (to, rank), item.chunk),
+                amount: 1,
+            };
             task.signals.extend((0..self.layout.ranks).map(tell));
         }
         if let (Some(whose), Some(before)) = (reuse.waits[phase], item.chunk.checked_sub(CHUNK_BUFFERS as u32)) {
             let of = if whose == Whose::Peer { item.peer } else { rank };
-            task.waits.push(Wait { counter: self.places.freed(&self.layout, (rank, of), before), need: 1 });
+            task.waits.push(CounterWait { counter: self.counters.freed(&self.layout, (rank, of), before), need: 1 });
         }
     }
 }
@@ -190,14 +195,14 @@ impl Program for Ours<'_> {
     }
 
     fn counters(&self, rank: u32) -> u32 {
-        self.places.len(rank)
+        self.counters.len(rank)
     }
 
     fn ops(&self) -> &[Op] {
         &self.ops
     }
 
-    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut Task) -> bool {
+    fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let Some((part, Role { first, count, .. })) = self.part(kind, core) else { return false };
         let (number, count) = (u64::from(core - first), u64::from(*count));
         while let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) {

@@ -1,34 +1,34 @@
 //! What every core did when, with the tasks themselves: for pictures and traces.
 
-use super::{CoreKind, Cursor, Program, Simulated, Slice, Task, Work};
+use super::{CoreKind, Cursor, Program, QueuedTask, Simulated, TaskTimes, Work};
 use std::collections::BTreeMap;
 
 /// One task that ran.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Record {
+pub struct TracedTask {
     /// When and where.
-    pub slice: Slice,
+    pub slice: TaskTimes,
     /// What.
-    pub task: Task,
+    pub task: QueuedTask,
     /// For each of the task's waits: the record that signalled last, if any did.
     pub signalled_by: Vec<Option<usize>>,
 }
 
 /// All tasks of a run with slices, core by core in the order of their queues.
 #[must_use]
-pub fn record(program: &dyn Program, simulated: &Simulated) -> Vec<Record> {
+pub fn traced_tasks(program: &dyn Program, simulated: &Simulated) -> Vec<TracedTask> {
     let mut slices = simulated.slices.clone();
     slices.sort_by_key(|slice| (slice.rank, slice.kind, slice.core, slice.end));
-    let mut records: Vec<Record> = Vec::with_capacity(slices.len());
+    let mut records: Vec<TracedTask> = Vec::with_capacity(slices.len());
     let mut cursor = Cursor::default();
-    let mut task = Task::default();
+    let mut task = QueuedTask::default();
     for (at, slice) in slices.iter().enumerate() {
-        let place = |slice: &Slice| (slice.rank, slice.kind, slice.core);
+        let place = |slice: &TaskTimes| (slice.rank, slice.kind, slice.core);
         if at == 0 || place(&slices[at - 1]) != place(slice) {
-            (cursor, task) = (Cursor::default(), Task::default());
+            (cursor, task) = (Cursor::default(), QueuedTask::default());
         }
         if program.next(slice.rank, slice.kind, slice.core, &mut cursor, &mut task) {
-            records.push(Record { slice: *slice, task: task.clone(), signalled_by: Vec::new() });
+            records.push(TracedTask { slice: *slice, task: task.clone(), signalled_by: Vec::new() });
         }
     }
     let last = last_signals(&records);
@@ -41,7 +41,7 @@ pub fn record(program: &dyn Program, simulated: &Simulated) -> Vec<Record> {
 }
 
 /// By rank and counter: who signalled last. A core waits for all that a counter ever gets.
-fn last_signals(records: &[Record]) -> BTreeMap<(u32, u32), usize> {
+fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
     let mut last: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
         for signal in &record.task.signals {
@@ -54,7 +54,7 @@ fn last_signals(records: &[Record]) -> BTreeMap<(u32, u32), usize> {
     last
 }
 
-impl Record {
+impl TracedTask {
     /// Whether the task waited for rows on their way rather than for another core's work.
     #[must_use]
     pub fn waited_for_rows(&self, records: &[Self]) -> bool {

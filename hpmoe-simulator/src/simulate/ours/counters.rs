@@ -10,7 +10,7 @@ use hpmoe_language::ids::{Arena, CounterId, PhaseId};
 
 /// Counters of all ranks, numbered from zero on each.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct CounterLayout {
     counters: Arena<CounterId, Counter>,
     /// By rank: the first counter of each array, then all.
     first: Vec<Vec<u32>>,
@@ -21,7 +21,7 @@ pub(super) struct Places {
     sizes: Sizes,
 }
 
-impl Places {
+impl CounterLayout {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule, layout: &Layout, routing: &Routing) -> Self {
         let counters = checked.counters().clone();
         let sizes = checked.graph().sizes;
@@ -74,7 +74,7 @@ impl Places {
         rank: u32,
         (item, column): (&Item, u32),
         wait: &Wait,
-        waits: &mut Vec<simulate::Wait>,
+        waits: &mut Vec<simulate::CounterWait>,
     ) {
         if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, self.counters[wait.counter].grid) {
             let first = self.first[rank as usize][wait.counter.0 as usize];
@@ -83,7 +83,7 @@ impl Places {
                 let tile = row / height;
                 let rows = height.min(layout.expert_rows_once(rank, expert) - tile * height);
                 let counter = first + layout.group(space, rank, expert).0 + tile;
-                let wait = simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 };
+                let wait = simulate::CounterWait { counter, need: wait.need.at(rows.into()) as u32 };
                 if waits.last() != Some(&wait) {
                     waits.push(wait);
                 }
@@ -93,7 +93,7 @@ impl Places {
         let counter = self.number(layout, rank, (item, column), wait.counter, wait.index);
         if self.counters[wait.counter].grid == Grid::Rank && self.whole[wait.counter] {
             let need = wait.need.over(layout.rows_of_experts(rank, item.chunk).map(u64::from)) as u32;
-            waits.push(simulate::Wait { counter, need });
+            waits.push(simulate::CounterWait { counter, need });
             return;
         }
         let rows = match self.counters[wait.counter].grid {
@@ -105,7 +105,7 @@ impl Places {
             Grid::Blocks { height } => height.min(layout.tokens(rank, item.chunk) - item.start / height * height),
             Grid::Rank => layout.tokens(rank, item.chunk),
         };
-        waits.push(simulate::Wait { counter, need: wait.need.at(rows.into()) as u32 });
+        waits.push(simulate::CounterWait { counter, need: wait.need.at(rows.into()) as u32 });
     }
 
     /// What a tile of a rank signals, added to `signals`.
@@ -115,7 +115,7 @@ impl Places {
         rank: u32,
         (item, column): (&Item, u32),
         signal: &Signal,
-        signals: &mut Vec<simulate::Signal>,
+        signals: &mut Vec<simulate::CounterSignal>,
     ) {
         // Nobody takes the memory of the last chunks.
         if self.counters[signal.counter].through && item.chunk + CHUNK_BUFFERS as u32 >= layout.chunks {
@@ -131,11 +131,18 @@ impl Places {
             Amount::One => 1,
         };
         let counter = self.number(layout, to, (item, column), signal.counter, signal.index);
-        signals.push(simulate::Signal { rank: to, counter, amount });
+        signals.push(simulate::CounterSignal { rank: to, counter, amount });
     }
 
     /// To each block its rows of the piece.
-    fn blocks(&self, layout: &Layout, to: u32, item: &Item, signal: &Signal, signals: &mut Vec<simulate::Signal>) {
+    fn blocks(
+        &self,
+        layout: &Layout,
+        to: u32,
+        item: &Item,
+        signal: &Signal,
+        signals: &mut Vec<simulate::CounterSignal>,
+    ) {
         let Grid::Blocks { height } = self.counters[signal.counter].grid else { return };
         let first = self.first[to as usize][signal.counter.0 as usize];
         let at = layout.pair(item.source, item.owner, item.expert).0;
@@ -143,7 +150,7 @@ impl Places {
         let rows = &tokens[(item.start - at) as usize..][..item.rows as usize];
         for of_block in rows.chunk_by(|a, b| a / height == b / height) {
             let counter = first + item.chunk * self.blocks_of_chunk(height) + of_block[0] / height;
-            signals.push(simulate::Signal { rank: to, counter, amount: of_block.len() as u32 });
+            signals.push(simulate::CounterSignal { rank: to, counter, amount: of_block.len() as u32 });
         }
     }
 

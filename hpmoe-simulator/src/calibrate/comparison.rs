@@ -6,7 +6,7 @@ use hpmoe_codegen::target::{Fitted, Target};
 
 /// A published latency beside the simulated one.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Row {
+pub struct Comparison {
     /// What was published.
     pub published: Published,
     /// Simulated milliseconds.
@@ -15,27 +15,27 @@ pub struct Row {
 
 /// Fitted constants and all twelve latencies with them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Outcome {
+pub struct Calibration {
     /// The constants.
     pub fitted: Fitted,
     /// The latencies, in the order of [`PUBLISHED`].
-    pub rows: Vec<Row>,
+    pub rows: Vec<Comparison>,
 }
 
 /// Fits the constants on EP8 and simulates all published latencies with them.
 #[must_use]
-pub fn calibrate(target: &Target, latency: &Latency<'_>) -> Outcome {
+pub fn calibrate(target: &Target, latency: &Latency<'_>) -> Calibration {
     reproduce(&with(target, fit(target, latency)), latency)
 }
 
 /// All published latencies with the constants as they are.
 #[must_use]
-pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Outcome {
-    let row = |&published: &Published| Row { published, simulated_ms: latency(&published, target) };
-    Outcome { fitted: target.fitted.clone(), rows: PUBLISHED.iter().map(row).collect() }
+pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
+    let row = |&published: &Published| Comparison { published, simulated_ms: latency(&published, target) };
+    Calibration { fitted: target.fitted.clone(), rows: PUBLISHED.iter().map(row).collect() }
 }
 
-impl Row {
+impl Comparison {
     /// Relative error, positive where the simulation is slower.
     #[must_use]
     pub fn error(&self) -> f64 {
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-impl Outcome {
+impl Calibration {
     /// The largest error of all, without its sign.
     #[must_use]
     pub fn worst(&self) -> f64 {
@@ -61,11 +61,11 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, calibrate, reproduce};
+    use super::{Calibration, calibrate, reproduce};
     use crate::calibrate::{PUBLISHED, Published};
     use hpmoe_codegen::target::Target;
 
-    fn hold(outcome: &Outcome) {
+    fn hold(outcome: &Calibration) {
         assert_eq!(outcome.rows.len(), PUBLISHED.len());
         for row in &outcome.rows {
             assert!(row.error().abs() <= 0.06, "{row:?}");
