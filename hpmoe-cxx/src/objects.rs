@@ -82,16 +82,50 @@ impl Compiler {
         let output = self.tool.to_command().arg("-c").arg(source).arg("-o").arg(&draft).output();
         let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
         if !output.status.success() {
-            return Err(format!(
-                "the C++ compiler refused `{}`; this is a fault of hpmoe:\n{}",
-                source.display(),
-                String::from_utf8_lossy(&output.stderr)
-            ));
+            return Err(self.refusal(source, &draft, &String::from_utf8_lossy(&output.stderr)));
         }
         std::fs::rename(&draft, &object).map_err(|error| format!("can't write `{}`: {error}", object.display()))?;
         Ok(object)
     }
+
+    /// Why a file was not compiled: the compiler itself, its flags or its temporary folder where a file of a few lines is refused
+    /// too, else the file.
+    fn refusal(&self, source: &Path, draft: &Path, said: &str) -> String {
+        let tool = self.tool.path().display();
+        let (probe, object) = (draft.with_extension("probe.cpp"), draft.with_extension("probe.o"));
+        let compiled = std::fs::write(&probe, PROBE).map_err(|error| error.to_string()).and_then(|()| {
+            let mut command = self.tool.to_command();
+            let output = command.arg("-c").arg(&probe).arg("-o").arg(&object).output();
+            let output = output.map_err(|error| error.to_string())?;
+            let words = || String::from_utf8_lossy(&output.stderr).into_owned();
+            output.status.success().then_some(()).ok_or_else(words)
+        });
+        for file in [&probe, &object, &draft.to_path_buf()] {
+            // What was never written can't be removed either.
+            let _ = std::fs::remove_file(file);
+        }
+        match compiled {
+            Ok(()) => {
+                format!("the C++ compiler `{tool}` refused `{}`; this is a fault of hpmoe:\n{said}", source.display())
+            }
+            Err(problem) => format!(
+                "the C++ compiler `{tool}` can't compile a C++17 file of five lines:\n{}\nhelp: hpmoe needs g++ 9 or clang++ 10, or \
+                 newer: name one in CXX; look at CXXFLAGS, and at the space that is left in `{}` and in `{}`",
+                problem.trim_end(),
+                std::env::temp_dir().display(),
+                self.folder.display()
+            ),
+        }
+    }
 }
+
+/// What every compiler that hpmoe can use accepts.
+const PROBE: &str = "#include <atomic>
+#include <utility>
+inline constexpr int value = 1;
+template <int N> int probe(std::pair<int, int> pair) { auto [a, b] = pair; if constexpr (N > 0) return a; return b; }
+int main() { std::atomic<int> sum{probe<value>({0, 1})}; return sum.load(); }
+";
 
 fn folder(out_dir: &Path) -> Result<PathBuf, String> {
     println!("cargo::rerun-if-env-changed=HPMOE_OBJECTS");

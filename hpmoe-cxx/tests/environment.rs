@@ -116,10 +116,23 @@ fn what_lies_in_the_shared_folder_is_not_compiled_again() {
 fn faults_name_the_file_and_the_way_out() {
     let package = Package::new();
     let said = package.build(&[]).unwrap_err();
-    assert!(said.contains("the C++ compiler refused `source.cpp`") && said.contains("NUMBER"), "{said}");
+    assert!(said.contains("refused `source.cpp`; this is a fault of hpmoe") && said.contains("NUMBER"), "{said}");
     assert_eq!(package.objects("out/objects"), 0);
     let said = package.build(&[("CXX", "no-such-compiler")]).unwrap_err();
     assert!(said.contains("no-such-compiler"), "{said}");
     let said = package.build(&[("HPMOE_OBJECTS", "objects")]).unwrap_err();
     assert!(said.contains("HPMOE_OBJECTS is `objects`: name the folder of objects by an absolute path"), "{said}");
+}
+
+#[test]
+fn a_compiler_that_compiles_nothing_is_named_instead_of_hpmoe() {
+    let package = Package::new();
+    package.write("broken", "#!/bin/sh\nfor word; do case $word in --version|-?version|-E|-dumpmachine) exec c++ \"$@\";; esac; done\necho 'no space left' >&2\nexit 1\n");
+    let broken = package.path("broken");
+    let executable = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(&broken, executable).unwrap();
+    let problem = package.build(&[("CXX", broken.to_str().unwrap())]).unwrap_err();
+    assert!(problem.contains("can't compile a C++17 file of five lines:\nno space left"), "{problem}");
+    assert!(problem.contains("CXXFLAGS") && !problem.contains("fault of hpmoe"), "{problem}");
+    assert_eq!(package.objects("out/objects"), 0);
 }
