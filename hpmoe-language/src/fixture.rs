@@ -3,6 +3,7 @@
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
 use crate::finding::Diagnostic;
 use crate::front::{front, modules};
+use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
 use crate::syntax::Overrides;
 use hpmoe_kernels::op::TaskKind;
@@ -206,7 +207,7 @@ pub fn once(layer: &Layer) -> CheckedGraph {
 /// The phases of the layer that run on one kind of core, without dependencies.
 pub fn only(layer: &Layer, core: TaskKind) -> CheckedGraph {
     let mut graph = moe_ffn(layer).graph().clone();
-    let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core);
+    let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == core);
     graph.phases = phases.map(|(_, phase)| phase.clone()).collect::<Arena<PhaseId, _>>();
     CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
 }
@@ -221,7 +222,8 @@ pub fn circular(layer: &Layer) -> CheckedGraph {
     std::mem::swap(&mut back.before, &mut back.after);
     let counter = counters.push(Counter { tensor: back.tensor, grid: Grid::Experts, through: false });
     back.signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
-    back.wait = Wait { counter, index: Index::Expert, need: Need { pieces: vec![(32, 4)], ..Need::default() } };
+    back.wait =
+        Wait { counter, index: Index::Expert, need: Need { pieces: vec![(Height::Rows(32), 4)], ..Need::default() } };
     dependencies.push(back);
     CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies)
 }

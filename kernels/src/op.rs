@@ -103,7 +103,7 @@ pub enum OperandKind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// Tile or value.
-    pub place: OperandKind,
+    pub kind: OperandKind,
     /// Element type; values loaded from any float type are `f32`.
     pub element: ElementType,
     /// Most rows.
@@ -114,13 +114,13 @@ pub struct Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = match self.place {
+        let kind = match self.kind {
             OperandKind::Tile => "Tile",
             OperandKind::Value => "Value",
             OperandKind::Number => return f.write_str("a number"),
             OperandKind::Size => return write!(f, "a size of {}", self.rows),
         };
-        write!(f, "{place}<{}, {}, {}>", self.element, self.rows, self.cols)
+        write!(f, "{kind}<{}, {}, {}>", self.element, self.rows, self.cols)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::{Costs, Efficiency, Time, Work, reuse};
 use crate::target::Target;
-use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{Contracted, Device, TaskKind};
-use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
@@ -13,7 +12,8 @@ const ORIGIN: u64 = 4;
 /// What the tiles of one phase do.
 #[derive(Clone, Debug)]
 pub struct Works {
-    height: u32,
+    /// Rows of a tile with all its rows; of a tile of a whole expert, [`WHOLE_EXPERT`].
+    full_rows: u32,
     /// It puts to another rank.
     away: bool,
     /// As [`TaskGraph::column_rows`].
@@ -44,9 +44,15 @@ enum Column {
     },
 }
 
-/// Rows for which a tile of all rows of an expert is priced: what it costs grows with them.
-const fn priced(rows: u32) -> u32 {
-    if rows as usize == RAGGED { 128 } else { rows }
+/// Rows for which a tile of a whole expert is priced: its cost grows with the rows it really has.
+const WHOLE_EXPERT: u32 = 128;
+
+/// Rows for which a tile of that height is priced.
+const fn priced(height: Height) -> u32 {
+    match height {
+        Height::Rows(rows) => rows,
+        Height::WholeExpert => WHOLE_EXPERT,
+    }
 }
 
 impl Works {
@@ -55,7 +61,7 @@ impl Works {
     pub fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
         let works = graph.phases.iter().map(|(id, phase)| Self {
             column_rows: graph.column_rows(id),
-            height: priced(graph.spaces[phase.space].height),
+            full_rows: priced(graph.spaces[phase.space].height),
             away: phase.accesses.iter().any(|access| access.remote),
             columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
             widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
@@ -63,10 +69,10 @@ impl Works {
         works.collect()
     }
 
-    /// Rows of a tile with all its rows; of one with all of an expert, those that it is priced for.
+    /// Rows for which a tile is priced: all rows of a full tile; for a tile of a whole expert, a fixed number.
     #[must_use]
-    pub const fn height(&self) -> u32 {
-        self.height
+    pub const fn full_rows(&self) -> u32 {
+        self.full_rows
     }
 
     /// Columns of what a tile writes.
@@ -78,7 +84,7 @@ impl Works {
     /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. What may go to another rank does.
     #[must_use]
     pub fn alone(&self, target: &Target, costs: &Costs) -> Time {
-        let peer_and_rows = (u32::from(self.away), self.height);
+        let peer_and_rows = (u32::from(self.away), self.full_rows);
         let columns = 0..self.columns.len() as u32;
         let all: Time = columns.map(|column| costs.alone(0, &self.work(target, peer_and_rows, column, (1, 1)))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))
@@ -88,10 +94,10 @@ impl Works {
     /// `band`.
     #[must_use]
     pub fn work(&self, target: &Target, (peer, item_rows): (u32, u32), column: u32, (items, band): (u32, u32)) -> Work {
-        let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.height);
+        let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
             Column::Product { m, n, k, products } => {
-                let height = m.unwrap_or(self.height);
+                let height = m.unwrap_or(self.full_rows);
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
                 let (rows, wide) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
                 let (left_reuse, right_reuse) = reuse(target, (rows, wide, band), (height, n, k));
@@ -111,13 +117,19 @@ impl Column {
         let task = &graph.tasks[phase.task];
         let extent = |param: usize| {
             let shape = task.params[param].shape;
-            extent(graph, phase, &phase.accesses[param], column, (priced(shape.rows as u32), shape.cols as u32))
+            extent(
+                graph,
+                phase,
+                &phase.accesses[param],
+                column,
+                (priced(Height::from_source(shape.rows)), shape.cols as u32),
+            )
         };
         let bytes = |param: usize| {
             let (rows, columns) = extent(param);
             u64::from(rows) * u64::from(columns) * task.params[param].shape.element.bytes() as u64
         };
-        match task.core {
+        match task.kind {
             TaskKind::Matrix => {
                 let terms = task.body.steps.iter().filter_map(|step| match step.operation.device {
                     Device::Matmul { x, w, adds } => Some((step, x, w, usize::from(adds))),
@@ -179,7 +191,7 @@ fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows,
         }
         None => fixed,
     };
-    let rows = match (access.region.rows, tensor.extent) {
+    let rows = match (access.region.rows, tensor.rows) {
         (
             Rows::Expert { range, index: fixed, height },
             RowKind::Expert { rows: all } | RowKind::Matrix { rows: all },

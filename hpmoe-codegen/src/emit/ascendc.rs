@@ -122,7 +122,7 @@ fn code(context: &Context<'_>, tasks: &[(TaskId, Item)], unit: CoreKind) -> Byte
         let function = tasks.iter().filter(|(id, _)| *id == phase.task).map(|(_, function)| function.clone());
         bytes += size(&function.collect::<Vec<_>>());
     }
-    let puts = context.graph.tasks.iter().any(|(_, task)| task.core == TaskKind::Put);
+    let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
     match unit {
         CoreKind::Aic => bytes + CUBE_LIBRARY,
         CoreKind::Aiv => {

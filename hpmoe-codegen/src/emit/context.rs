@@ -3,7 +3,7 @@
 use super::cpp::{self, identifier};
 use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
-use hpmoe_language::graph::{Phase, Space, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, Phase, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use hpmoe_language::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,13 +87,13 @@ impl<'a> Context<'a> {
     }
 
     /// The space of row tiles of that height.
-    pub(super) fn row_tiles(&self, height: u32) -> Option<SpaceId> {
+    pub(super) fn row_tiles(&self, height: Height) -> Option<SpaceId> {
         self.graph.spaces.position(|space| space.kind == SpaceKind::RowTiles && space.height == height)
     }
 
     pub(super) fn space_name(&self, space: SpaceId) -> String {
         let Space { kind, height } = self.graph.spaces[space];
-        format!("{}_{height}", if kind == SpaceKind::OnceTiles { "once_tiles" } else { "row_tiles" })
+        format!("{}_{}", if kind == SpaceKind::OnceTiles { "once_tiles" } else { "row_tiles" }, height.number())
     }
 }
 

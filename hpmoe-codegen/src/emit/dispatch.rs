@@ -67,7 +67,7 @@ fn origins_of(context: &Context<'_>, phase: &Phase) -> Expr {
 fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
     let phase = &context.graph.phases[id];
     let mut arguments: Vec<Expr> = vec![name("core")];
-    let put = context.graph.tasks[phase.task].core == TaskKind::Put;
+    let put = context.graph.tasks[phase.task].kind == TaskKind::Put;
     if put {
         arguments.push(name("tile"));
     }

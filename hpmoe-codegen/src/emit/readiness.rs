@@ -5,7 +5,7 @@ use super::cpp::{Expr, Stmt, int, name};
 use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, Grid, Index, Need, Signal, Wait, Whose};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Phase, RowKind, SpaceKind};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Phase, RowKind, SpaceKind};
 use hpmoe_language::ids::{CounterId, Id as _, PhaseId};
 
 fn tile(member: &str) -> Expr {
@@ -34,7 +34,7 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all.extend(context.schedule.waits[id].iter().map(|wait| {
         let counter = counter(context, wait.counter);
         if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, context.counters[wait.counter].grid) {
-            let height = int(context.graph.spaces[space].height);
+            let height = int(context.graph.spaces[space].height.number());
             let space = name(format!("space::{}", context.space_name(space)));
             return or_leave(core("AwaitTokens", vec![name("tile"), counter, space, height, int(wait.need.per_row)]));
         }
@@ -64,7 +64,7 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.signals[id];
-    let put = context.graph.tasks[phase.task].core == TaskKind::Put;
+    let put = context.graph.tasks[phase.task].kind == TaskKind::Put;
     let sends_origins = phase.origins.is_some_and(|origins| origins.write);
     let next = PhaseId::new(id.index() + 1);
     let fenced_next = next.index() < context.graph.phases.len()
@@ -139,7 +139,7 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
             Grid::Blocks { height } if context.graph.sizes.chunks > 1 => {
                 first_block(context, height) + tile("first") / int(height)
             }
-            Grid::Blocks { height } if height != context.graph.spaces[phase.space].height => {
+            Grid::Blocks { height } if Height::Rows(height) != context.graph.spaces[phase.space].height => {
                 tile("first") / int(height)
             }
             _ => tile("number"),
@@ -167,7 +167,7 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
         SpaceKind::Sends | SpaceKind::SendsOnce => core("FirstTileAt", vec![named, tile("peer"), tile("expert")]),
         _ => core("FirstTile", vec![named, tile("expert")]),
     };
-    first + tile("at") / int(context.graph.spaces[space].height)
+    first + tile("at") / int(context.graph.spaces[space].height.number())
 }
 
 /// How much is enough: what the producers of the counter's rows add together.
@@ -196,8 +196,8 @@ fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
     total
 }
 
-fn divided(rows: Expr, height: u32) -> Expr {
-    name("CeilDiv").call(vec![rows, int(height)])
+fn divided(rows: Expr, height: Height) -> Expr {
+    name("CeilDiv").call(vec![rows, int(height.number())])
 }
 
 /// Rows that a counter stands for; tokens, where it stands for tokens.
@@ -207,13 +207,13 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     match array.grid {
         Grid::RowTiles { space: of, .. } if of == phase.space => tile("rows"),
         Grid::RowTiles { space: of, .. } => {
-            let height = context.graph.spaces[of].height;
+            let height = context.graph.spaces[of].height.number();
             core("TileRows", vec![tile("expert"), tile("at"), int(height)])
         }
         Grid::Experts => core("ExpertRows", vec![tile("expert")]),
-        Grid::Blocks { height } if height == space.height => tile("rows"),
+        Grid::Blocks { height } if Height::Rows(height) == space.height => tile("rows"),
         Grid::Blocks { height } => core("BlockTokens", vec![chunk(context), tile("first") / int(height), int(height)]),
-        Grid::Rank => match context.graph.tensors[array.tensor].extent {
+        Grid::Rank => match context.graph.tensors[array.tensor].rows {
             RowKind::Received => core("ReceivedRows", vec![chunk(context)]),
             _ => core("ChunkTokens", vec![chunk(context)]),
         },

@@ -86,12 +86,12 @@ fn kernel(
     let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
-        arrives && graph.tasks[phase.task].core == TaskKind::Put && phase.origins.is_none()
+        arrives && graph.tasks[phase.task].kind == TaskKind::Put && phase.origins.is_none()
     });
     let mut arguments = 0;
     let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
     let spaces = graph.spaces.iter().map(|(_, space)| {
-        let (kind, height) = (u32::from(space_kind(space.kind)), space.height);
+        let (kind, height) = (u32::from(space_kind(space.kind)), space.height.number());
         quote!(SpaceTable { kind: #kind, height: #height })
     });
     let used = UsedCounters::new(graph, checked.counters(), schedule);
@@ -140,7 +140,7 @@ fn kernel(
 fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
     let Tensor { name, columns, pitch, writable, .. } = tensor;
     let element = format_ident!("{}", tensor.element.name());
-    let extent = match tensor.extent {
+    let extent = match tensor.rows {
         RowKind::Token => quote!(RowKind::Token),
         RowKind::Slot => quote!(RowKind::Slot),
         RowKind::Received => quote!(RowKind::Received),
@@ -148,11 +148,11 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         RowKind::Expert { rows } => quote!(RowKind::Expert(#rows)),
         RowKind::Matrix { rows } => quote!(RowKind::Matrix(#rows)),
     };
-    let memory = match tensor.memory {
+    let memory = match tensor.storage {
         Storage::Argument | Storage::Shared => {
             let number = *arguments;
             *arguments += 1;
-            let kind = format_ident!("{}", if tensor.memory == Storage::Shared { "Shared" } else { "Argument" });
+            let kind = format_ident!("{}", if tensor.storage == Storage::Shared { "Shared" } else { "Argument" });
             quote!(Storage::#kind(#number))
         }
         Storage::Workspace => quote!(Storage::Workspace),

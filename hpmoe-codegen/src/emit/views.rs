@@ -18,13 +18,13 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         Rows::BlockSlots => whole.method("Rows", vec![after(first) * int(slots), count * int(slots)]),
         // The put looks up each row.
         Rows::Once => whole,
-        Rows::Gather | Rows::Scatter => match (token, context.graph.tensors[access.tensor].extent) {
+        Rows::Gather | Rows::Scatter => match (token, context.graph.tensors[access.tensor].rows) {
             (None, _) => whole,
             (Some(token), RowKind::Slot) => whole.method("From", vec![token * int(slots)]),
             (Some(token), _) => whole.method("From", vec![token]),
         },
         Rows::Expert { range, index, height } => {
-            let (matrix, rows) = match context.graph.tensors[access.tensor].extent {
+            let (matrix, rows) = match context.graph.tensors[access.tensor].rows {
                 RowKind::Expert { rows } => {
                     (whole.method("Rows", vec![own_expert(context) * int(rows), int(rows)]), rows)
                 }
@@ -51,7 +51,7 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
 fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     let sizes = &context.graph.sizes;
     let chunk = || name("tile").dot("chunk");
-    match context.graph.tensors[tensor].memory {
+    match context.graph.tensors[tensor].storage {
         _ if sizes.chunks == 1 => None,
         Storage::Argument | Storage::Shared => Some(name("core").method("FirstToken", vec![chunk()])),
         Storage::Workspace | Storage::Symmetric => {
@@ -82,7 +82,7 @@ pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Ex
 /// How a tensor's type is spelled where it is declared.
 pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
     let tensor = &context.graph.tensors[tensor];
-    let kind = match tensor.memory {
+    let kind = match tensor.storage {
         Storage::Symmetric => "Symmetric",
         Storage::Shared => "Shared",
         Storage::Argument | Storage::Workspace => "Private",

@@ -41,7 +41,7 @@ fn section(text: &mut String, title: &str, rows: Vec<Vec<String>>) {
 
 fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
     let row = |(_, tensor): (_, &hpmoe_language::graph::Tensor)| {
-        let rows = match tensor.extent {
+        let rows = match tensor.rows {
             RowKind::Token => "tokens".to_owned(),
             RowKind::Slot => format!("tokens * {}", graph.sizes.top_k),
             RowKind::Received => "received".to_owned(),
@@ -49,7 +49,7 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
             RowKind::Expert { rows } => format!("experts * {rows}"),
             RowKind::Matrix { rows } => rows.to_string(),
         };
-        let memory = match tensor.memory {
+        let memory = match tensor.storage {
             Storage::Argument if tensor.writable => "output",
             Storage::Argument => "input",
             Storage::Shared => "output in reach of peers",
@@ -69,7 +69,7 @@ fn tasks(graph: &TaskGraph) -> Vec<Vec<String>> {
             format!("{}: {by}{} {}x{}", param.name, shape.element, shape.rows, shape.cols)
         };
         let params: Vec<String> = task.params.iter().map(param).collect();
-        vec![task.label.clone(), names::core(task.core).to_owned(), params.join(", ")]
+        vec![task.label.clone(), names::core(task.kind).to_owned(), params.join(", ")]
     };
     graph.tasks.iter().map(row).collect()
 }
@@ -107,7 +107,7 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),
         Rows::Expert { range, index, .. } => {
-            let matrix = matches!(graph.tensors[access.tensor].extent, RowKind::Matrix { .. });
+            let matrix = matches!(graph.tensors[access.tensor].rows, RowKind::Matrix { .. });
             format!("{}{}", if matrix { "" } else { "expert, " }, of_range(range, index))
         }
     };

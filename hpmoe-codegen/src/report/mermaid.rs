@@ -16,7 +16,7 @@ pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let mut text = String::from("flowchart LR\n");
     for (id, phase) in graph.phases.iter() {
         let ranges: String = phase.ranges.iter().map(|range| format!(" × {range}")).collect();
-        let class = class(graph.tasks[phase.task].core);
+        let class = class(graph.tasks[phase.task].kind);
         let (name, space) = (names::phase(graph, id), names::space(graph, phase.space));
         let _ = writeln!(text, "  p{}[\"<b>{name}</b><br/>{space}{ranges}\"]:::{class}", id.0);
     }
@@ -47,7 +47,7 @@ fn arguments(graph: &TaskGraph, text: &mut String) {
     let mut shown: BTreeSet<TensorId> = BTreeSet::new();
     let mut edges: BTreeSet<(PhaseId, TensorId, bool)> = BTreeSet::new();
     for (id, phase) in graph.phases.iter() {
-        let arguments = phase.accesses.iter().filter(|a| graph.tensors[a.tensor].memory.is_argument());
+        let arguments = phase.accesses.iter().filter(|a| graph.tensors[a.tensor].storage.is_argument());
         for access in arguments {
             shown.insert(access.tensor);
             edges.insert((id, access.tensor, access.write));

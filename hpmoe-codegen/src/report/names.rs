@@ -3,7 +3,7 @@
 use crate::schedule::{Elision, Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
-use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{CounterId, PhaseId, SpaceId};
 
 /// The task's name; with what it writes where several phases call it: `project→g`.
@@ -34,7 +34,7 @@ pub(super) fn core(core: TaskKind) -> &'static str {
 /// As in `row tiles of 128`.
 pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
     let space = graph.spaces[id];
-    if space.whole_experts() {
+    if space.height == Height::WholeExpert {
         return if space.kind == SpaceKind::Experts { "experts" } else { "experts with rows" }.to_owned();
     }
     let kind = match space.kind {
@@ -85,7 +85,10 @@ pub(super) fn wait(wait: &Wait) -> String {
 pub(super) fn need(need: &Need) -> String {
     let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
     let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
-    let pieces = need.pieces.iter().map(|(height, count)| format!("{count} per {height} rows"));
+    let pieces = need.pieces.iter().map(|(height, count)| match height {
+        Height::Rows(rows) => format!("{count} per {rows} rows"),
+        Height::WholeExpert => format!("{count} per expert with rows"),
+    });
     fixed.into_iter().chain(rows).chain(pieces).collect::<Vec<_>>().join(" + ")
 }
 

@@ -20,7 +20,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     let mut text = format!("{}::{} for {ranks} ranks\n\ngraph\n", graph.kernel, graph.taskflow);
     for (core, name) in [(TaskKind::Matrix, "matrix"), (TaskKind::Vector, "vector"), (TaskKind::Put, "put")] {
         let tasks: Vec<&str> =
-            graph.tasks.iter().filter(|(_, task)| task.core == core).map(|(_, task)| task.label.as_str()).collect();
+            graph.tasks.iter().filter(|(_, task)| task.kind == core).map(|(_, task)| task.label.as_str()).collect();
         let _ = writeln!(text, "  {name:<12}  {}", if tasks.is_empty() { "none".into() } else { tasks.join(", ") });
     }
     let _ = writeln!(text, "  tiles         {} on each rank, were the routing even", totals.tiles);
@@ -70,7 +70,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
 fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     let graph = checked.graph();
     let is_kept =
-        |tensor: &&Tensor| tensor.memory.is_argument() && matches!(tensor.extent, RowKind::Received | RowKind::Once);
+        |tensor: &&Tensor| tensor.storage.is_argument() && matches!(tensor.rows, RowKind::Received | RowKind::Once);
     let tensors = graph.tensors.iter().map(|(_, tensor)| tensor).filter(is_kept);
     // With an even routing a rank receives as many rows as it has slots.
     let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;

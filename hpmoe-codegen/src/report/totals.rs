@@ -43,7 +43,7 @@ pub struct Totals {
 #[must_use]
 pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals {
     let graph = checked.graph();
-    let calls = |core| graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].core == core).count();
+    let calls = |core| graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == core).count();
     let by_path = schedule.elided.iter().filter(|elision| matches!(elision.implied, Implied::Path(_))).count();
     let waits = schedule.waits.iter().flat_map(|(_, waits)| waits);
     let order = schedule.orders.iter().find(|order| order.ranks == ranks);
@@ -81,7 +81,7 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
     let (experts, ranks) = (sizes.experts as u64, u64::from(ranks));
     let of_phase = |phase: &hpmoe_language::graph::Phase| {
         let space = graph.spaces[phase.space];
-        let height = u64::from(space.height);
+        let height = u64::from(space.height.number());
         let items = match space.kind {
             SpaceKind::RowTiles => (routed * ranks).div_ceil(experts).div_ceil(height) * (experts / ranks),
             SpaceKind::OnceTiles => {

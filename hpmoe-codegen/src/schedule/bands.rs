@@ -17,7 +17,7 @@ pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId,
     let alike = walked_alike(checked);
     let mut widest = vec![1; graph.phases.len()];
     for phase in graph.phases.ids() {
-        let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].core == TaskKind::Put;
+        let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].kind == TaskKind::Put;
         let put = checked.dependencies().iter().any(puts);
         let band = &mut widest[alike.find(phase.index())];
         *band =
@@ -39,7 +39,7 @@ pub(super) fn walked_alike(checked: &CheckedGraph) -> UnionFind<usize> {
 
 fn own_band(graph: &TaskGraph, phase: PhaseId, choices: &Choices) -> u32 {
     let phase = &graph.phases[phase];
-    let matrix = graph.tasks[phase.task].core == TaskKind::Matrix;
+    let matrix = graph.tasks[phase.task].kind == TaskKind::Matrix;
     if matrix && phase.columns() >= MIN_COLUMNS { choices.matrix_band.max(choices.put_band) } else { 1 }
 }
 

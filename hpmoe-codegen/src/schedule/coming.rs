@@ -3,7 +3,7 @@
 use super::bands::walked_alike;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::graph::SpaceKind;
+use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ pub(super) fn coming(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
     let by_tiles = |phase: PhaseId| {
         let space = graph.spaces[graph.phases[phase].space];
-        space.kind == SpaceKind::RowTiles && !space.whole_experts()
+        space.kind == SpaceKind::RowTiles && space.height != Height::WholeExpert
     };
-    let sends = |phase: PhaseId| graph.tasks[graph.phases[phase].task].core == TaskKind::Put;
+    let sends = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
     let sent = checked.dependencies().iter().filter(|d| sends(d.before) && kind(d.before) == SpaceKind::Sends);
     let mut alike = walked_alike(checked);
     let read: BTreeSet<usize> = sent.filter(|d| by_tiles(d.after)).map(|d| alike.find_mut(d.after.index())).collect();

@@ -28,7 +28,7 @@ pub(super) struct Costs {
 struct PhaseCost {
     /// Picoseconds of a tile with all its rows, without overhead.
     tile_ps: u64,
-    height: u64,
+    full_rows: u64,
     columns: u64,
     kind: SpaceKind,
     puts: bool,
@@ -40,10 +40,10 @@ impl Costs {
         let works = Works::of(graph);
         let phases = graph.phases.iter().map(|(id, phase)| PhaseCost {
             tile_ps: works[id].alone(target, &costs).0,
-            height: u64::from(works[id].height()),
+            full_rows: u64::from(works[id].full_rows()),
             columns: u64::from(phase.columns()),
             kind: graph.spaces[phase.space].kind,
-            puts: graph.tasks[phase.task].core == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
+            puts: graph.tasks[phase.task].kind == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
         Self {
@@ -57,9 +57,9 @@ impl Costs {
 
     /// Time on one core for that many rows of a phase.
     fn core_time(&self, phase: PhaseId, rows: u64) -> Nanos {
-        let PhaseCost { tile_ps, height, columns, .. } = self.phases[phase];
-        let tiles = rows.div_ceil(height) * columns;
-        Nanos(tile_ps * columns * rows / height / 1_000) + self.overhead * tiles
+        let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
+        let tiles = rows.div_ceil(full_rows) * columns;
+        Nanos(tile_ps * columns * rows / full_rows / 1_000) + self.overhead * tiles
     }
 
     /// Time on one core for all entries of a phase.
@@ -84,8 +84,8 @@ impl Costs {
     pub(super) fn entry_time(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let cost = self.phases[phase];
         // No tile is shared by two cores.
-        let rows = self.entry_rows(graph, ranks, phase).min(cost.height);
-        let one = Nanos(cost.tile_ps * rows / cost.height / 1_000);
+        let rows = self.entry_rows(graph, ranks, phase).min(cost.full_rows);
+        let one = Nanos(cost.tile_ps * rows / cost.full_rows / 1_000);
         self.entry_share(graph, role, ranks, phase).max(one + self.overhead)
     }
 
@@ -93,12 +93,12 @@ impl Costs {
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
         let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
-        let PhaseCost { tile_ps, height, columns, puts, .. } = self.phases[phase];
+        let PhaseCost { tile_ps, full_rows, columns, puts, .. } = self.phases[phase];
         if !puts {
             return share;
         }
         // However many cores put, the link takes no more.
-        let all = tile_ps as f64 * (self.entry_rows(graph, ranks, phase) * columns) as f64 / height as f64;
+        let all = tile_ps as f64 * (self.entry_rows(graph, ranks, phase) * columns) as f64 / full_rows as f64;
         share.max(Nanos((all / self.link_over_put / 1_000.0) as u64))
     }
 

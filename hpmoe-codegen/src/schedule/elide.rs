@@ -62,7 +62,7 @@ fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Impl
 fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     let graph = checked.graph();
     let [before, after] = [dependency.before, dependency.after].map(|phase| graph.phases[phase].task);
-    before != after && [before, after].iter().all(|&task| graph.tasks[task].core == TaskKind::Vector)
+    before != after && [before, after].iter().all(|&task| graph.tasks[task].kind == TaskKind::Vector)
 }
 
 /// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.

@@ -116,7 +116,7 @@ fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Phas
             Kind::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
             Kind::Sends | Kind::PutsBack => 0,
         });
-        kinds.push(match (graph.tasks[phase.task].core, graph.spaces[phase.space].kind) {
+        kinds.push(match (graph.tasks[phase.task].kind, graph.spaces[phase.space].kind) {
             (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
             (TaskKind::Put, SpaceKind::Arrivals) => Kind::PutsBack,
             _ => Kind::Computes(changes.max().unwrap_or(0)),

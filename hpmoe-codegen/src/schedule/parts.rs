@@ -2,7 +2,7 @@
 
 use super::{Choices, CoreKind, Entry, Role};
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
 
 /// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
@@ -16,8 +16,10 @@ const PIECES_A_CORE: usize = 16;
 /// some would have nothing to do.
 pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
     let heights = |kind: SpaceKind| {
-        let spaces = graph.spaces.iter().filter(move |(_, space)| space.kind == kind && !space.whole_experts());
-        spaces.map(|(_, space)| space.height as usize)
+        graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
+            Height::Rows(rows) => Some(rows as usize),
+            Height::WholeExpert => None,
+        })
     };
     let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
     let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
@@ -31,7 +33,7 @@ pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
 fn at_once(graph: &TaskGraph) -> bool {
-    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].whole_experts())
+    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
 }
 
 /// The parts of all roles for one number of ranks.
@@ -55,7 +57,7 @@ impl Parts {
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];
-            graph.tasks[phase.task].core == TaskKind::Put && graph.spaces[phase.space].kind.sends()
+            graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind.sends()
         };
         let aiv = roles.iter().filter(|(_, role)| role.unit == CoreKind::Aiv).map(|(_, role)| role.count).sum();
         let apart = ranks > 1 && apart(graph, aiv, choices);

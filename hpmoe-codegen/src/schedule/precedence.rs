@@ -33,7 +33,7 @@ impl Precedence {
         role_of: Option<&Arena<PhaseId, RoleId>>,
     ) -> Self {
         let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
-        let experts = checked.graph().sizes.local_experts(ranks as usize);
+        let experts = checked.graph().sizes.expert_chunks(ranks as usize);
         edges.data(checked, groups, (ranks, experts));
         edges.reuse(checked, groups, ranks);
         let first_order = edges.nodes;

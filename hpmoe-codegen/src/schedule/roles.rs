@@ -42,7 +42,7 @@ pub(super) fn roles(
 /// What kind of work a phase is: one that copies on its own rank counts as vector work, and so does one that puts results back
 /// where chosen so.
 fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> TaskKind {
-    let core = graph.tasks[phase.task].core;
+    let core = graph.tasks[phase.task].kind;
     let copies = core == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
     if copies {
         return TaskKind::Vector;

@@ -1,6 +1,6 @@
 //! Where the count of each phase's tiles begins.
 
-use hpmoe_language::graph::TaskGraph;
+use hpmoe_language::graph::{Height, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
 
 /// Lets each kind of tiles of a role begin where the one before it ended. Phases with the same tiles begin alike, so that one
@@ -8,7 +8,7 @@ use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
 /// its expert has rows, so that cores with one more of a phase are to have one less of the next.
 pub(super) fn starts(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
     let tiles = |phase: PhaseId| (graph.phases[phase].space, graph.phases[phase].columns());
-    let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].whole_experts();
+    let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].height == Height::WholeExpert;
     let alike = |one: PhaseId, other: PhaseId| one == other || tiles(one) == tiles(other) && !whole(one);
     let start = |phase: PhaseId| {
         let same_role = graph.phases.ids().filter(|other| role_of[*other] == role_of[phase]);
@@ -45,8 +45,11 @@ mod tests {
     fn gradients_of_weights_begin_one_behind_the_other() {
         let checked = moe_backward(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let whole =
-            checked.graph().phases.iter().filter(|(_, phase)| checked.graph().spaces[phase.space].whole_experts());
+        let whole = checked
+            .graph()
+            .phases
+            .iter()
+            .filter(|(_, phase)| checked.graph().spaces[phase.space].height == Height::WholeExpert);
         let whole: Vec<PhaseId> = whole.map(|(id, _)| id).collect();
         assert_eq!(whole.len(), 3);
         let tiles = |phase: PhaseId| checked.graph().phases[phase].columns();

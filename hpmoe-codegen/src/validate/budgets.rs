@@ -52,8 +52,9 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
     let sizes = &graph.sizes;
     let (groups, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
     let tiles = graph.phases.iter().map(|(_, phase)| {
-        let items =
-            rows.max(sizes.chunk_tokens() as u64) * chunks / u64::from(graph.spaces[phase.space].height) + 2 * groups;
+        let items = rows.max(sizes.chunk_tokens() as u64) * chunks
+            / u64::from(graph.spaces[phase.space].height.number())
+            + 2 * groups;
         items.saturating_mul(phase.ranges.iter().map(|&range| u64::from(range)).product())
     });
     let needs = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| need(checked, wait, rows));
@@ -71,7 +72,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
 fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
     let graph = checked.graph();
     let rows = match checked.counters()[wait.counter].grid {
-        Grid::RowTiles { space, .. } => graph.spaces[space].height.into(),
+        Grid::RowTiles { space, .. } => graph.spaces[space].height.number().into(),
         Grid::Blocks { height } => height.into(),
         Grid::Experts | Grid::Rank => rows.max(graph.sizes.chunk_tokens() as u64),
     };

@@ -60,7 +60,7 @@ fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, 
 /// for all pipes, as vector cores do then.
 fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
     let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
-    let vector = |phase: &Phase| graph.tasks[phase.task].core == TaskKind::Vector;
+    let vector = |phase: &Phase| graph.tasks[phase.task].kind == TaskKind::Vector;
     let made = before.accesses.iter().filter(|access| access.write);
     let made: Vec<_> = made.map(|access| (access.tensor, access.region, access.remote)).collect();
     let mut touched = after.accesses.iter().filter(|access| access.tensor == wanted.tensor);

@@ -38,7 +38,7 @@ pub struct Footprint {
 #[must_use]
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
-    let local = graph.sizes.local_experts(ranks as usize) as u64;
+    let local = graph.sizes.expert_chunks(ranks as usize) as u64;
     let arrays = used(schedule).into_iter().map(|id| {
         let grid = checked.counters()[id].grid;
         grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
@@ -71,13 +71,13 @@ fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
 }
 
 fn tensors(graph: &TaskGraph, memory: Storage, ranks: u32, rows: u64) -> Bytes {
-    let here = graph.tensors.iter().filter(|(_, tensor)| tensor.memory == memory);
+    let here = graph.tensors.iter().filter(|(_, tensor)| tensor.storage == memory);
     here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
 }
 
 fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
     let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
-    let rows = match tensor.extent {
+    let rows = match tensor.rows {
         RowKind::Token => tokens * buffers,
         RowKind::Slot => tokens * graph.sizes.top_k as u64 * buffers,
         RowKind::Received => received * buffers,

@@ -4,7 +4,7 @@ use super::Violation;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
-use hpmoe_language::graph::{RowKind, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, RowKind, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 
 /// A signal or a wait names a counter that a tile of its phase can compute from its coordinates.
@@ -28,9 +28,9 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
     let graph = checked.graph();
     let of_experts = |counter: hpmoe_language::ids::CounterId| {
         let tensor = checked.counters()[counter].tensor;
-        matches!(graph.tensors[tensor].extent, RowKind::Expert { .. })
+        matches!(graph.tensors[tensor].rows, RowKind::Expert { .. })
     };
-    let amount = match graph.tasks[graph.phases[phase].task].core {
+    let amount = match graph.tasks[graph.phases[phase].task].kind {
         _ if known(checked, signal.counter).is_some() && of_experts(signal.counter) => Amount::One,
         TaskKind::Matrix => Amount::One,
         TaskKind::Vector | TaskKind::Put => Amount::Rows,
@@ -55,7 +55,7 @@ fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
 fn known(checked: &CheckedGraph, counter: hpmoe_language::ids::CounterId) -> Option<(Grid, bool)> {
     let counters = checked.counters();
     ((counter.0 as usize) < counters.len()).then(|| {
-        let once = checked.graph().tensors[counters[counter].tensor].extent == RowKind::Once;
+        let once = checked.graph().tensors[counters[counter].tensor].rows == RowKind::Once;
         (counters[counter].grid, once)
     })
 }
@@ -67,17 +67,17 @@ fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), inde
     match (grid, index) {
         // Rows sent once are others than those received for each (token, k).
         (Grid::RowTiles { space: tiles, columns: 1 }, Index::RowTile) if once => {
-            space.kind == SpaceKind::SendsOnce && graph.spaces[tiles].height.is_multiple_of(space.height)
+            space.kind == SpaceKind::SendsOnce && graph.spaces[tiles].height.holds(space.height)
         }
         (Grid::RowTiles { columns: 1, .. }, Index::OnceTiles) => once && space.kind == SpaceKind::RowTiles,
         (Grid::RowTiles { space: tiles, columns }, Index::RowTile | Index::Tile) => {
             let wanted = if index == Index::Tile { graph.phases[phase].columns() } else { 1 };
             // An item lies in one row tile.
-            received && !once && columns == wanted && graph.spaces[tiles].height.is_multiple_of(space.height)
+            received && !once && columns == wanted && graph.spaces[tiles].height.holds(space.height)
         }
         (Grid::Experts, Index::Expert) => received && !once,
         (Grid::Blocks { height }, Index::Block) => {
-            space.kind == SpaceKind::Blocks && height.is_multiple_of(space.height)
+            space.kind == SpaceKind::Blocks && Height::Rows(height).holds(space.height)
         }
         (Grid::Blocks { .. }, Index::PieceBlocks) => matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals),
         (Grid::Rank, Index::Rank) => !once && space.kind != SpaceKind::SendsOnce,

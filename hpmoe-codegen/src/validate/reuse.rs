@@ -32,7 +32,7 @@ pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
         let accesses = call.accesses.iter().map(|access| (access.tensor, access.write, access.remote));
         let origins = call.origins.map(|origins| (origins.tensor, origins.write, origins.write));
         for (tensor, write, remote) in accesses.chain(origins) {
-            if graph.tensors[tensor].memory.is_argument() {
+            if graph.tensors[tensor].storage.is_argument() {
                 continue;
             }
             if !over(checked, reuse, phase, tensor, remote) {

@@ -66,7 +66,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
 fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     for (phase, call) in graph.phases.iter() {
         let role = schedule.role_of[phase];
-        let wanted = match graph.tasks[call.task].core {
+        let wanted = match graph.tasks[call.task].kind {
             TaskKind::Matrix => CoreKind::Aic,
             TaskKind::Vector | TaskKind::Put => CoreKind::Aiv,
         };
@@ -126,7 +126,7 @@ fn within(part: &Role, role: &Role) -> bool {
 
 /// Experts and peers that the entries of a phase count.
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
-    let experts = graph.sizes.local_experts(ranks as usize) as u32;
+    let experts = graph.sizes.expert_chunks(ranks as usize) as u32;
     match graph.spaces[graph.phases[phase].space].kind {
         SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (experts, 1),
         SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (experts, ranks),

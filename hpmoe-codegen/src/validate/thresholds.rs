@@ -3,7 +3,7 @@
 use super::Violation;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal};
-use hpmoe_language::graph::{RowKind, SpaceKind};
+use hpmoe_language::graph::{Height, RowKind, SpaceKind};
 use hpmoe_language::ids::{CounterId, PhaseId};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mu
 struct Sum {
     fixed: u64,
     per_row: u64,
-    pieces: BTreeMap<u32, u64>,
+    pieces: BTreeMap<Height, u64>,
 }
 
 impl Sum {
@@ -62,7 +62,7 @@ impl Sum {
         Self { fixed: count, ..Self::default() }
     }
 
-    fn pieces(height: u32, count: u64) -> Self {
+    fn pieces(height: Height, count: u64) -> Self {
         Self { pieces: BTreeMap::from([(height, count)]), ..Self::default() }
     }
 
@@ -84,11 +84,11 @@ impl Sum {
 
     /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
     /// rows.
-    fn clamped(&self, most: Option<u32>) -> Self {
+    fn clamped(&self, most: Option<Height>) -> Self {
         let mut clamped = Self { fixed: self.fixed, ..Self::rows(self.per_row) };
         for (&height, &count) in self.pieces.iter().filter(|(_, count)| **count > 0) {
-            match height.min(most.unwrap_or(height)) {
-                1 => clamped.per_row += count,
+            match most.map_or(height, |most| height.min(most)) {
+                Height::Rows(1) => clamped.per_row += count,
                 height => *clamped.pieces.entry(height).or_default() += count,
             }
         }
@@ -154,7 +154,7 @@ enum Rows {
 
 /// The rows that a rank's only counter stands for.
 fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
-    match checked.graph().tensors[checked.counters()[counter].tensor].extent {
+    match checked.graph().tensors[checked.counters()[counter].tensor].rows {
         RowKind::Received | RowKind::Expert { .. } => Rows::Received,
         RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => Rows::Tokens,
         RowKind::Once => Rows::Once,
@@ -162,10 +162,10 @@ fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
 }
 
 /// Most rows that one counter stands for, where that is known.
-fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<u32> {
+fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<Height> {
     match checked.counters()[counter].grid {
         Grid::RowTiles { space, .. } => Some(checked.graph().spaces[space].height),
-        Grid::Blocks { height } => Some(height),
+        Grid::Blocks { height } => Some(Height::Rows(height)),
         Grid::Experts | Grid::Rank => None,
     }
 }
@@ -195,7 +195,8 @@ mod tests {
             for wait in 0..waits.len() {
                 let found = broken(thresholds, |schedule| schedule.waits[phase][wait].need.per_row += 1);
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
-                let found = broken(thresholds, |schedule| schedule.waits[phase][wait].need.pieces.push((8, 1)));
+                let found =
+                    broken(thresholds, |schedule| schedule.waits[phase][wait].need.pieces.push((Height::Rows(8), 1)));
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
             }
         }
@@ -228,17 +229,17 @@ mod tests {
                 all += item * columns;
                 first += item;
             }
-            prop_assert_eq!(Sum::pieces(height, columns).need().at(rows), ones);
+            prop_assert_eq!(Sum::pieces(Height::Rows(height), columns).need().at(rows), ones);
             prop_assert_eq!(Sum::rows(columns).need().at(rows), all);
         }
 
         /// Clamping changes no value that can occur.
         #[test]
         fn clamped_sums_agree(most in 1u32..40, rows in 0u64..40, heights in prop::collection::vec(1u32..80, 0..4)) {
-            let pieces = heights.into_iter().map(|height| (height, 3)).collect();
+            let pieces = heights.into_iter().map(|height| (Height::Rows(height), 3)).collect();
             let need = Need { per_row: 2, pieces, ..Need::default() };
             let rows = rows.min(most.into());
-            prop_assert_eq!(Sum::of(&need).clamped(Some(most)).need().at(rows), need.at(rows));
+            prop_assert_eq!(Sum::of(&need).clamped(Some(Height::Rows(most))).need().at(rows), need.at(rows));
         }
     }
 }

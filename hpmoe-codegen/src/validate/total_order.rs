@@ -70,7 +70,7 @@ fn cycle(
         of_phase.entry(entry.phase).or_default().push(number);
     }
     let graph = checked.graph();
-    let experts = graph.sizes.local_experts(order.ranks as usize);
+    let experts = graph.sizes.expert_chunks(order.ranks as usize);
     let counters = checked.counters().len() * experts;
     // Entries that are walked together are one.
     let mut heads: Vec<usize> = (0..entries.len()).collect();

@@ -3,7 +3,7 @@
 use super::Violation;
 use crate::schedule::{CoreKind, Entry};
 use hpmoe_language::analyze::{CheckedGraph, Need};
-use hpmoe_language::graph::SpaceKind;
+use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::{CounterId, PhaseId, TensorId};
 use std::fmt::Write as _;
 
@@ -112,7 +112,10 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
 fn words(need: &Need) -> String {
     let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
     let rows = (need.per_row > 0).then(|| format!("{} a row", need.per_row));
-    let pieces = need.pieces.iter().map(|(height, count)| format!("{count} per {height} rows"));
+    let pieces = need.pieces.iter().map(|(height, count)| match height {
+        Height::Rows(rows) => format!("{count} per {rows} rows"),
+        Height::WholeExpert => format!("{count} per expert with rows"),
+    });
     let parts: Vec<String> = fixed.into_iter().chain(rows).chain(pieces).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(" + ") }
 }

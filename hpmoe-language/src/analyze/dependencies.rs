@@ -2,7 +2,7 @@
 
 use super::hazards::accesses;
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
-use crate::graph::{Access, Columns, Phase, Rows, Space, SpaceKind, TaskGraph};
+use crate::graph::{Access, Columns, Height, Phase, Rows, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, SpaceId, TensorId};
 use hpmoe_kernels::op::TaskKind;
 
@@ -86,13 +86,13 @@ fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
         // A reader looks at all tiles that its rows lie in, whichever height they have.
         let own = space(graph, reader).height;
         let height = writers.iter().map(|writer| space(graph, *writer).height).max()?;
-        return Some(Grid::RowTiles { space: tiles(graph, kind, common(own, height).unwrap_or(height)), columns: 1 });
+        return Some(Grid::RowTiles { space: tiles(graph, kind, own.common(height).unwrap_or(height)), columns: 1 });
     }
     let by_rows = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece);
     if by_rows(&reader) && writers.iter().all(by_rows) {
         let mut height = space(graph, reader).height;
         for writer in writers {
-            height = match common(height, space(graph, *writer).height) {
+            height = match height.common(space(graph, *writer).height) {
                 Some(height) => height,
                 None => return Some(Grid::Experts),
             };
@@ -104,23 +104,17 @@ fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
     if matches!(reader.rows, Rows::Block | Rows::BlockSlots) && writers.iter().all(by_tokens) {
         let mut height = space(graph, reader).height;
         for writer in writers.iter().filter(|writer| writer.rows != Rows::Scatter) {
-            height = match common(height, space(graph, *writer).height) {
+            height = match height.common(space(graph, *writer).height) {
                 Some(height) => height,
                 None => return Some(Grid::Rank),
             };
         }
-        return Some(Grid::Blocks { height });
+        return Some(Grid::Blocks { height: height.number() });
     }
     Some(Grid::Rank)
 }
 
-/// The larger of two tile heights, where it is a multiple of the smaller.
-fn common(a: u32, b: u32) -> Option<u32> {
-    let (large, small) = (a.max(b), a.min(b));
-    large.is_multiple_of(small).then_some(large)
-}
-
-fn tiles(graph: &mut TaskGraph, kind: SpaceKind, height: u32) -> SpaceId {
+fn tiles(graph: &mut TaskGraph, kind: SpaceKind, height: Height) -> SpaceId {
     let wanted = Space { kind, height };
     graph.spaces.position(|space| *space == wanted).unwrap_or_else(|| graph.spaces.push(wanted))
 }
@@ -156,7 +150,7 @@ fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
 }
 
 fn amount(graph: &TaskGraph, writer: Use) -> Amount {
-    match graph.tasks[graph.phases[writer.phase].task].core {
+    match graph.tasks[graph.phases[writer.phase].task].kind {
         _ if matches!(writer.rows, Rows::Expert { .. }) => Amount::One,
         TaskKind::Matrix => Amount::One,
         TaskKind::Vector | TaskKind::Put => Amount::Rows,

@@ -1,7 +1,7 @@
 //! Hazards: every element that is read has been written before, by one writer.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Phase, RowKind, Rows, SpaceKind, TaskGraph, Tensor};
+use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, SpaceKind, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
 
 /// Checks the accesses of every tensor.
@@ -33,9 +33,9 @@ fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
 }
 
 fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
-    let input = tensor.memory.is_argument() && !tensor.writable;
+    let input = tensor.storage.is_argument() && !tensor.writable;
     let mut writers = accesses(graph, id, true).peekable();
-    if tensor.memory.is_argument() && tensor.writable && writers.peek().is_none() {
+    if tensor.storage.is_argument() && tensor.writable && writers.peek().is_none() {
         errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
     }
     if input {
@@ -143,8 +143,8 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String>
     if let Some(range) = (0..phase.ranges.len()).find(|range| phase.ranges[*range] > 1 && !chosen(*range)) {
         return Some(phase.range_names[range].clone());
     }
-    let by_expert = matches!(graph.tensors[access.tensor].extent, RowKind::Expert { .. });
+    let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. });
     let space = graph.spaces[phase.space];
-    let one_item = space.kind == SpaceKind::Blocks || space.whole_experts();
+    let one_item = space.kind == SpaceKind::Blocks || space.height == Height::WholeExpert;
     (by_expert && !one_item).then(|| "row tile".to_owned())
 }

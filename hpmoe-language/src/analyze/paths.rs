@@ -2,7 +2,7 @@
 
 use super::readiness::{Cover, Dependency, Grid};
 use crate::analyze::{Counter, Index};
-use crate::graph::TaskGraph;
+use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId};
 
 /// Marks the dependencies that a path covers.
@@ -20,8 +20,8 @@ pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dep
 struct Edge {
     before: PhaseId,
     after: PhaseId,
-    /// Rows of one counter, where it stands for received rows; whole experts are `u32::MAX`.
-    height: Option<u32>,
+    /// The most rows that one counter stands for, where these are received rows.
+    height: Option<Height>,
     /// Whether the counter stands for all columns that `before` writes.
     all_columns: bool,
 }
@@ -32,7 +32,7 @@ impl Edge {
             Grid::RowTiles { space, columns } => (Some(graph.spaces[space].height), columns),
             // Which tiles of which experts are waited for is up to the routing.
             _ if dependency.wait.index == Index::OnceTiles => (None, 1),
-            Grid::Experts => (Some(u32::MAX), 1),
+            Grid::Experts => (Some(Height::WholeExpert), 1),
             Grid::Blocks { .. } | Grid::Rank => (None, 1),
         };
         let all_columns = columns == 1 || graph.phases[dependency.before].columns() == 1;
@@ -40,37 +40,30 @@ impl Edge {
     }
 }
 
-/// Whether tiles of one height lie inside tiles of the other; all lie inside an expert.
-fn nest(a: u32, b: u32) -> bool {
-    a.max(b) == u32::MAX || a.max(b).is_multiple_of(a.min(b))
-}
-
 /// A path of at least two counted steps from the dependency's first phase to its second.
 ///
 /// The tile that waits last waits for whole counters of the step before, whose tiles wait for whole counters of the step
 /// before that: with nested heights the rows covered are those of the largest counter on the way, which must hold the
 /// rows that the dependency itself is about. The first step must count every column of the first phase.
-fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: u32) -> Option<Vec<PhaseId>> {
+fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: Height) -> Option<Vec<PhaseId>> {
     let (from, to) = (edges[wanted].before, edges[wanted].after);
-    let mut open: Vec<(PhaseId, u32, Vec<PhaseId>)> = vec![(from, 0, vec![from])];
+    let mut open: Vec<(PhaseId, Option<Height>, Vec<PhaseId>)> = vec![(from, None, vec![from])];
     while let Some((phase, covered, path)) = open.pop() {
         for (index, edge) in edges.iter().enumerate() {
             let usable = index != wanted && edge.before == phase && matches!(dependencies[index].cover, Cover::Counter);
             let (true, Some(step)) = (usable, edge.height) else { continue };
-            let nested = covered == 0 || nest(covered, step);
-            if !nested || (phase == from && !edge.all_columns) {
+            let Some(covered) = covered.map_or(Some(step), |covered: Height| covered.common(step)) else { continue };
+            if phase == from && !edge.all_columns {
                 continue;
             }
-            let covered = covered.max(step);
             let mut path = path.clone();
             path.push(edge.after);
             if edge.after == to {
-                let holds = covered >= height && nest(covered, height);
-                if path.len() > 2 && holds {
+                if path.len() > 2 && covered.holds(height) {
                     return Some(path);
                 }
             } else if edge.after < to {
-                open.push((edge.after, covered, path));
+                open.push((edge.after, Some(covered), path));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Readiness: which counters exist, what a producer adds and what a consumer waits for.
 
-use crate::graph::{Sizes, Space, SpaceKind};
+use crate::graph::{Height, Sizes, Space, SpaceKind};
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
 
 /// What one counter of an array stands for.
@@ -74,15 +74,15 @@ pub struct Need {
     pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
-    /// Added by matrix cores: `(height, count)`, for each started `height` rows `count` pieces.
-    pub pieces: Vec<(u32, u32)>,
+    /// Added by matrix cores: `(height, count)`, for each started tile of that height `count` of them.
+    pub pieces: Vec<(Height, u32)>,
 }
 
 impl Need {
     /// The threshold for that many rows.
     #[must_use]
     pub fn at(&self, rows: u64) -> u64 {
-        let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * rows.div_ceil(u64::from(height)));
+        let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * height.tiles(rows));
         u64::from(self.fixed) + u64::from(self.per_row) * rows + pieces.sum::<u64>()
     }
 
@@ -158,20 +158,19 @@ pub struct Dependency {
 }
 
 impl Grid {
-    /// Most counters of such an array on a rank that may receive `capacity` rows of each chunk, and has so many experts, once for each
-    /// chunk.
+    /// Most counters of such an array on a rank with so many expert chunks that may receive `capacity` rows of each chunk.
     #[must_use]
-    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, local_experts: u64, capacity: u64) -> u64 {
+    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, expert_chunks: u64, capacity: u64) -> u64 {
         match self {
             Self::RowTiles { space, columns } => {
                 let Space { kind, height } = space_of(space);
-                let ranks = sizes.experts as u64 * sizes.chunks as u64 / local_experts;
+                let ranks = sizes.experts as u64 * sizes.chunks as u64 / expert_chunks;
                 let once = kind == SpaceKind::OnceTiles;
                 let rows = if once { capacity.min(ranks * sizes.tokens as u64) } else { capacity };
-                let full = rows / u64::from(height) * sizes.chunks as u64;
-                (full + local_experts) * u64::from(columns)
+                let full = rows / u64::from(height.number()) * sizes.chunks as u64;
+                (full + expert_chunks) * u64::from(columns)
             }
-            Self::Experts => local_experts,
+            Self::Experts => expert_chunks,
             Self::Blocks { height } => sizes.blocks(height) * sizes.chunks as u64,
             Self::Rank => sizes.chunks as u64,
         }

@@ -60,7 +60,7 @@ pub(super) fn read(graph: &TaskGraph, errors: &mut Errors) {
         return;
     }
     let read = |id: TensorId| graph.phases.iter().any(|(_, p)| p.accesses.iter().any(|a| a.tensor == id && !a.write));
-    for (id, tensor) in graph.tensors.iter().filter(|(_, tensor)| !tensor.memory.is_argument()) {
+    for (id, tensor) in graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument()) {
         let origins = graph.phases.iter().any(|(_, p)| p.origins.is_some_and(|origins| origins.tensor == id));
         if !origins && !read(id) {
             let problem = format!("no call reads `{}`, whose memory another chunk is to take", tensor.name);
@@ -95,7 +95,7 @@ fn touched(graph: &TaskGraph, phase: PhaseId) -> Option<TensorId> {
     let phase = &graph.phases[phase];
     let here = phase.accesses.iter().filter(|access| !access.remote).map(|access| access.tensor);
     let origins = phase.origins.filter(|origins| !origins.write).map(|origins| origins.tensor);
-    here.chain(origins).find(|&tensor| !graph.tensors[tensor].memory.is_argument())
+    here.chain(origins).find(|&tensor| !graph.tensors[tensor].storage.is_argument())
 }
 
 /// Which ranks have told, when a tile of a phase begins, that they read no more what lay in the memory of its chunk.
@@ -122,7 +122,7 @@ fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Optio
         }
         let writes = |remote: bool| {
             let mut written = phase.accesses.iter().filter(|access| access.write && access.remote == remote);
-            written.any(|access| !graph.tensors[access.tensor].memory.is_argument())
+            written.any(|access| !graph.tensors[access.tensor].storage.is_argument())
         };
         let arrivals = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
         let wait = match (writes(true), writes(false)) {

@@ -59,9 +59,9 @@ pub enum Finding {
     WrongCore {
         /// Operation name.
         operation: String,
-        /// The task's core.
-        core: TaskKind,
-        /// The cores that have it.
+        /// The task's kind.
+        kind: TaskKind,
+        /// The kinds of task that have it.
         cores: &'static [TaskKind],
     },
     /// An argument whose shape is not the parameter's.

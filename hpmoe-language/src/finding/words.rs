@@ -60,9 +60,9 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
         Finding::Misfit { misfit, .. } => {
             (if misfit.types { "HP06" } else { "HP05" }, misfit.problem.clone(), misfit.help.clone())
         }
-        Finding::WrongCore { operation, core, cores } => (
+        Finding::WrongCore { operation, kind, cores } => (
             "HP07",
-            format!("{} have no `{operation}`", plural(*core)),
+            format!("{} have no `{operation}`", plural(*kind)),
             format!(
                 "{} have it: mark the task {}, or split it in two tasks with a tensor between them",
                 cores.iter().map(|core| plural(*core)).collect::<Vec<_>>().join(" and "),

@@ -1,12 +1,14 @@
 //! The task graph: what `lower` makes of a kernel module, with every constant resolved.
 
 mod access;
+mod height;
 mod once;
 mod space;
 mod task;
 mod tensor;
 
 pub use access::{Access, Columns, Region, Rows};
+pub use height::Height;
 pub use space::{Space, SpaceKind};
 pub use task::{Body, Param, Step, Task};
 pub use tensor::{RowKind, Storage, Tensor, pitch};
@@ -32,10 +34,16 @@ pub struct Sizes {
 pub const CHUNK_BUFFERS: usize = 2;
 
 impl Sizes {
-    /// Experts of one rank, once for each chunk: what entries, tables and counters count.
+    /// Local experts of each of `ranks` ranks.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
-        self.experts / ranks * self.chunks
+        self.experts / ranks
+    }
+
+    /// Expert chunks of each of `ranks` ranks: one local expert in one chunk, which is what entries, tables and counters count.
+    #[must_use]
+    pub const fn expert_chunks(&self, ranks: usize) -> usize {
+        self.local_experts(ranks) * self.chunks
     }
 
     /// Most tokens of a chunk of one rank.
@@ -110,13 +118,17 @@ impl TaskGraph {
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];
-        if self.spaces[phase.space].whole_experts() && phase.ranges.len() > 1 { phase.ranges[0] } else { 1 }
+        if self.spaces[phase.space].height == Height::WholeExpert && phase.ranges.len() > 1 {
+            phase.ranges[0]
+        } else {
+            1
+        }
     }
 
     /// Whether every chunk adds to what a phase writes: sums over the tokens of all chunks, which the caller keeps.
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
-        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].extent, RowKind::Expert { .. });
+        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert { .. });
         self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && of_experts(access))
     }
 }

@@ -1,7 +1,6 @@
 //! Iteration spaces: what the loops around a call run over, seen from the rank that executes it.
 
-use super::Sizes;
-use hpmoe_kernels::RAGGED;
+use super::{Height, Sizes};
 
 /// What the items of a space are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,8 +29,8 @@ pub enum SpaceKind {
 pub struct Space {
     /// What its items are.
     pub kind: SpaceKind,
-    /// Most rows (tokens, for blocks) of an item; [`RAGGED`](hpmoe_kernels::RAGGED) where it has all of an expert.
-    pub height: u32,
+    /// Most rows (tokens, for blocks) of an item.
+    pub height: Height,
 }
 
 impl SpaceKind {
@@ -47,16 +46,10 @@ impl Space {
     #[must_use]
     pub fn groups(&self, sizes: &Sizes, ranks: usize) -> usize {
         match self.kind {
-            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => sizes.local_experts(ranks),
-            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => sizes.local_experts(ranks) * ranks,
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => sizes.expert_chunks(ranks),
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => sizes.expert_chunks(ranks) * ranks,
             SpaceKind::Blocks | SpaceKind::Chunks => sizes.chunks,
         }
-    }
-
-    /// Whether an item has all rows of an expert.
-    #[must_use]
-    pub const fn whole_experts(&self) -> bool {
-        self.height as usize == RAGGED
     }
 
     /// Whether its groups are chunks, not experts of chunks.

@@ -55,7 +55,7 @@ pub struct Task {
     /// Const arguments by name.
     pub arguments: Vec<(String, usize)>,
     /// Which cores run it.
-    pub core: TaskKind,
+    pub kind: TaskKind,
     /// Parameters in order.
     pub params: Vec<Param>,
     /// What it does.

@@ -27,7 +27,7 @@ pub enum RowKind {
     },
 }
 
-/// Where a tensor lives.
+/// Where a tensor lies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Storage {
     /// The caller's, dense rows.
@@ -51,10 +51,10 @@ pub struct Tensor {
     pub columns: u32,
     /// Elements from one row to the next.
     pub pitch: u32,
-    /// What the rows are.
-    pub extent: RowKind,
-    /// Where it lives.
-    pub memory: Storage,
+    /// What the rows stand for.
+    pub rows: RowKind,
+    /// Where the rows lie.
+    pub storage: Storage,
     /// Whether the taskflow may write it: `&mut` parameters and every `let`.
     pub writable: bool,
     /// Declaration.
@@ -71,9 +71,9 @@ impl Storage {
 
 /// Elements from one row to the next: dense for arguments; rows of workspace and symmetric tensors start on 512 bytes.
 #[must_use]
-pub fn pitch(element: ElementType, columns: u32, memory: Storage) -> u32 {
+pub fn pitch(element: ElementType, columns: u32, storage: Storage) -> u32 {
     let bytes = element.bytes() as u32;
-    match memory {
+    match storage {
         Storage::Argument | Storage::Shared => columns,
         Storage::Workspace | Storage::Symmetric => (columns * bytes).next_multiple_of(512) / bytes,
     }

@@ -74,7 +74,7 @@ pub(super) fn place(
         );
         return None;
     };
-    let of_rank = matches!(graph.tensors[tensor].extent, RowKind::Matrix { .. });
+    let of_rank = matches!(graph.tensors[tensor].rows, RowKind::Matrix { .. });
     let (mut base, mut tile, mut cols) = (None, None, None);
     for (accessor, span) in &argument.accessors {
         let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
@@ -89,7 +89,7 @@ pub(super) fn place(
             }
             Accessor::Tile(expr) if base == Some(Base::Expert) && tile.is_none() => tile = Some(index(expr)?),
             Accessor::Cols(expr) if base.is_some() && cols.is_none() => cols = Some(index(expr)?),
-            other if base.is_none() => match rows(nest, other, graph.tensors[tensor].extent) {
+            other if base.is_none() => match rows(nest, other, graph.tensors[tensor].rows) {
                 Some(found) => base = Some(found),
                 None => {
                     errors.push(
@@ -117,7 +117,7 @@ pub(super) fn place(
     }
     let fits = |tensor: &Tensor, base| {
         matches!(
-            (tensor.extent, base),
+            (tensor.rows, base),
             (RowKind::Token, Base::Gather | Base::Block)
                 | (RowKind::Received, Base::Tile | Base::Group)
                 | (RowKind::Once, Base::Once)
@@ -125,7 +125,7 @@ pub(super) fn place(
                 | (RowKind::Expert { .. }, Base::Expert)
                 | (RowKind::Matrix { .. }, Base::Matrix)
         ) || matches!(
-            (tensor.extent, base, nest.sends_once()),
+            (tensor.rows, base, nest.sends_once()),
             (RowKind::Received, Base::Piece, false)
                 | (RowKind::Once, Base::Piece, true)
                 | (RowKind::Slot, Base::Scatter, false)
@@ -137,7 +137,7 @@ pub(super) fn place(
             Some(Place { tensor, side, base, tile, cols })
         }
         other => {
-            let extent = graph.tensors[tensor].extent;
+            let extent = graph.tensors[tensor].rows;
             let mut problem = format!("`{}` has {}", argument.tensor, extent_words(extent));
             let mut help = accessors_of(extent).to_owned();
             if let (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. }) =
@@ -230,11 +230,11 @@ impl Place {
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let height = match &nest.items {
             Items::RowTiles { height, .. } | Items::Sends { height, .. } | Items::Blocks { height, .. } => {
-                *height as usize
+                height.number() as usize
             }
             Items::Experts { .. } => RAGGED,
         };
-        let rows = match (self.base, graph.tensors[self.tensor].extent) {
+        let rows = match (self.base, graph.tensors[self.tensor].rows) {
             (Base::Expert, RowKind::Expert { rows }) | (Base::Matrix, RowKind::Matrix { rows })
                 if self.tile.is_none() =>
             {

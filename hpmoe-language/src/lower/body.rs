@@ -164,10 +164,10 @@ impl Builder<'_> {
             self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
             return None;
         };
-        if !known.iter().any(|operation| operation.cores.contains(&self.function.core)) {
+        if !known.iter().any(|operation| operation.cores.contains(&self.function.kind)) {
             self.errors.push(
                 span,
-                Finding::WrongCore { operation: name.to_owned(), core: self.function.core, cores: first.cores },
+                Finding::WrongCore { operation: name.to_owned(), kind: self.function.kind, cores: first.cores },
             );
             return None;
         }
@@ -199,14 +199,14 @@ impl Builder<'_> {
             match *operand {
                 Operand::Value(id) => {
                     values.push(id);
-                    places.push(self.shapes[id.index()].place);
+                    places.push(self.shapes[id.index()].kind);
                 }
                 Operand::Number(number) => {
                     numbers.push(number);
                     places.push(OperandKind::Number);
                 }
                 Operand::Size(rows) => {
-                    size = Some(Shape { place: OperandKind::Size, element: ElementType::f32, rows, cols: 0 });
+                    size = Some(Shape { kind: OperandKind::Size, element: ElementType::f32, rows, cols: 0 });
                     places.push(OperandKind::Size);
                 }
             }

@@ -129,7 +129,7 @@ impl Lowering<'_> {
             return None;
         }
         let nest = Nest::of(&self.scope, call.span, self.errors)?;
-        if let (TaskKind::Matrix, Items::Sends { send, .. }) = (function.core, &nest.items) {
+        if let (TaskKind::Matrix, Items::Sends { send, .. }) = (function.kind, &nest.items) {
             // A matrix core counts tiles, and how many pieces a send has does not follow from its rows.
             let problem = format!("`{}` is a task of matrix cores, and `{send}` is a send", function.name);
             let help = "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`".into();
@@ -165,7 +165,7 @@ impl Lowering<'_> {
                 matches!(accessor, Accessor::Gather(_) | Accessor::GatherTile(..) | Accessor::Scatter(_))
             })
         };
-        if let (true, Some(argument)) = (function.core != TaskKind::Put, call.arguments.iter().find(by_route)) {
+        if let (true, Some(argument)) = (function.kind != TaskKind::Put, call.arguments.iter().find(by_route)) {
             let problem = format!("`{}` is no put, and only puts look up rows through the route", function.name);
             let help = "let a put bring the rows, and work on `.group(e, m)` or `.rows_of(&s)`".into();
             self.errors.push(argument.span, Finding::Unsupported { problem, help });
@@ -223,7 +223,7 @@ impl Lowering<'_> {
         let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
         let other_way = |id: TaskId| {
             let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
-            function.core == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
+            function.kind == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
         };
         let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
         if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
@@ -280,12 +280,12 @@ impl Lowering<'_> {
                 self.errors.push(argument.span, finding);
             }
             let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
-            if task.core == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
+            if task.kind == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
                 let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
                 self.errors.push(argument.span, finding);
             }
             let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
-            let expert_rows = match tensor.extent {
+            let expert_rows = match tensor.rows {
                 RowKind::Expert { rows } | RowKind::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
                 _ => (None, 1, 1, "rows"),
             };
@@ -353,7 +353,7 @@ impl Lowering<'_> {
                     problem: "lies on another rank than what this call reads first".into(),
                     help: "a call reads on one rank; let a put bring the rows there".into(),
                 }
-            } else if function.core == TaskKind::Put {
+            } else if function.kind == TaskKind::Put {
                 continue;
             } else {
                 Finding::Remote {
@@ -387,10 +387,10 @@ impl Lowering<'_> {
                 remote: place.side != side,
             })
             .collect();
-        if self.graph.tasks[task].core == TaskKind::Put {
+        if self.graph.tasks[task].kind == TaskKind::Put {
             self.check_put(call, &accesses)?;
         }
-        let put = self.graph.tasks[task].core == TaskKind::Put;
+        let put = self.graph.tasks[task].kind == TaskKind::Put;
         // Where rows are given back, the first put of each (token, k) tells the receiver whose they are. Where none does before
         // that, the launch brings a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
@@ -404,8 +404,8 @@ impl Lowering<'_> {
             (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });
         for access in accesses.iter().filter(|access| access.remote) {
             let tensor = &mut self.graph.tensors[access.tensor];
-            if tensor.memory == Storage::Argument {
-                tensor.memory = Storage::Shared;
+            if tensor.storage == Storage::Argument {
+                tensor.storage = Storage::Shared;
             }
         }
         self.graph.phases.push(Phase {

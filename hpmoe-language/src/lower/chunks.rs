@@ -2,7 +2,7 @@
 
 use super::arguments::Place;
 use crate::finding::{Errors, Finding};
-use crate::graph::{Body, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
 use hpmoe_kernels::op::TaskKind;
 use indexmap::IndexMap;
@@ -76,7 +76,7 @@ fn refuse(span: Span, problem: String, help: &str, errors: &mut Errors) {
 
 /// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
-    if tensor.extent == RowKind::Once {
+    if tensor.rows == RowKind::Once {
         let problem = format!("`{}` has a row for each token sent once, and chunks send each (token, k)", tensor.name);
         let help = format!(
             "take a tensor of `PerRank::symmetric` and `{0}.sends`, or do without the loop over `{0}`",
@@ -84,7 +84,7 @@ pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
         );
         refuse(tensor.span, problem, &help, errors);
     }
-    if let RowKind::Expert { .. } = tensor.extent {
+    if let RowKind::Expert { .. } = tensor.rows {
         let problem = format!("`{}` has a matrix for each expert, and chunks are made of tokens", tensor.name);
         let help = format!("make it before the kernel and pass it, or do without `{}`", chunks.variable);
         refuse(tensor.span, problem, &help, errors);
@@ -113,15 +113,15 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     let Use { argument, place, remote, adds } = *used;
     let tensor = &graph.tensors[place.tensor];
     // What is made in the loop has been refused there.
-    if tensor.extent == RowKind::Once && tensor.memory.is_argument() {
+    if tensor.rows == RowKind::Once && tensor.storage.is_argument() {
         local(chunks, tensor, errors);
         return None;
     }
-    if !tensor.memory.is_argument() {
+    if !tensor.storage.is_argument() {
         return Some(());
     }
     let variable = &chunks.variable;
-    let (problem, help) = match tensor.extent {
+    let (problem, help) = match tensor.rows {
         RowKind::Received => (
             format!("`{}` has the rows of all chunks, and those of `{variable}` lie elsewhere", tensor.name),
             "make a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
@@ -152,13 +152,13 @@ pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
         name: "free_chunk".into(),
         label: "free_chunk".into(),
         arguments: Vec::new(),
-        core: TaskKind::Vector,
+        kind: TaskKind::Vector,
         params: Vec::new(),
         body: Body::default(),
         line,
         span: chunks.span,
     });
-    let space = graph.spaces.push(Space { kind: SpaceKind::Chunks, height: 1 });
+    let space = graph.spaces.push(Space { kind: SpaceKind::Chunks, height: Height::Rows(1) });
     graph.phases.push(Phase {
         task,
         space,

@@ -1,9 +1,8 @@
 //! Loops around a call: which iteration space they make, and on which rank the call runs.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Space, SpaceKind};
+use crate::graph::{Height, Space, SpaceKind};
 use crate::syntax::{Kernel, Over, Rank, nearest};
-use hpmoe_kernels::RAGGED;
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -24,17 +23,17 @@ pub(super) enum Kind {
     /// An expert of that rank.
     ExpertOf(String),
     Send {
-        height: u32,
+        height: Height,
         rank: String,
         expert: String,
         once: bool,
     },
     RowTile {
-        height: u32,
+        height: Height,
         expert: String,
     },
     Block {
-        height: u32,
+        height: Height,
         rank: String,
     },
     Range {
@@ -78,18 +77,19 @@ pub(super) fn variable(
         Over::Experts => Kind::Expert,
         Over::ExpertsOf(rank) => Kind::ExpertOf(known(scope, rank, span, errors)?),
         Over::Sends { height, rank, expert } | Over::SendsOnce { height, rank, expert } => Kind::Send {
-            height: constant(height, "rows of a send")?,
+            height: Height::Rows(constant(height, "rows of a send")?),
             rank: known(scope, rank, span, errors)?,
             expert: known(scope, expert, span, errors)?,
             once: matches!(over, Over::SendsOnce { .. }),
         },
         Over::RowTiles { height, expert } => Kind::RowTile {
-            height: constant(height, "rows of a row tile")?,
+            height: Height::Rows(constant(height, "rows of a row tile")?),
             expert: known(scope, expert, span, errors)?,
         },
-        Over::TokenBlocks { height, rank } => {
-            Kind::Block { height: constant(height, "tokens of a block")?, rank: known(scope, rank, span, errors)? }
-        }
+        Over::TokenBlocks { height, rank } => Kind::Block {
+            height: Height::Rows(constant(height, "tokens of a block")?),
+            rank: known(scope, rank, span, errors)?,
+        },
         Over::Range { extent } => Kind::Range { extent: constant(extent, "iterations of a range")? },
     };
     Some(Variable { name: name.to_owned(), kind })
@@ -121,10 +121,10 @@ pub(super) struct Nest {
 /// What gives the items of a nest.
 #[derive(Clone, Debug)]
 pub(super) enum Items {
-    RowTiles { tile: String, expert: String, rank: String, height: u32 },
+    RowTiles { tile: String, expert: String, rank: String, height: Height },
     Experts { expert: String, rank: String },
-    Sends { send: String, source: String, expert: String, owner: Option<String>, height: u32, once: bool },
-    Blocks { block: String, rank: String, height: u32 },
+    Sends { send: String, source: String, expert: String, owner: Option<String>, height: Height, once: bool },
+    Blocks { block: String, rank: String, height: Height },
 }
 
 /// One of the two ranks that a call may speak of.
@@ -231,8 +231,8 @@ impl Nest {
     /// expert without rows.
     pub(super) fn space(&self, side: Side, adds: bool) -> Space {
         match (&self.items, side) {
-            (Items::Experts { .. }, _) if adds => Space { kind: SpaceKind::RowTiles, height: RAGGED as u32 },
-            (Items::Experts { .. }, _) => Space { kind: SpaceKind::Experts, height: RAGGED as u32 },
+            (Items::Experts { .. }, _) if adds => Space { kind: SpaceKind::RowTiles, height: Height::WholeExpert },
+            (Items::Experts { .. }, _) => Space { kind: SpaceKind::Experts, height: Height::WholeExpert },
             (Items::RowTiles { height, .. }, _) => Space { kind: SpaceKind::RowTiles, height: *height },
             (Items::Blocks { height, .. }, _) => Space { kind: SpaceKind::Blocks, height: *height },
             (Items::Sends { height, once: true, .. }, _) => Space { kind: SpaceKind::SendsOnce, height: *height },

@@ -189,7 +189,7 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
             }
         }
     };
-    let rows = match (place.base, tensor.extent) {
+    let rows = match (place.base, tensor.rows) {
         (Base::BlockSlots, _) => Real::Slots,
         (Base::Expert | Base::Matrix, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
             cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)

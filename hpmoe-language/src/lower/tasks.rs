@@ -45,7 +45,7 @@ pub(super) fn instance(
         name: function.name.clone(),
         label: format!("{}{suffix}", function.name),
         arguments: arguments.iter().map(|(name, value)| (name.clone(), *value)).collect(),
-        core: function.core,
+        kind: function.kind,
         params,
         body: Body { steps },
         line: line(function.span),
@@ -78,7 +78,7 @@ fn parameter(
     }
     Some(Param {
         name: param.name.clone(),
-        shape: Shape { place: OperandKind::Tile, element: param.element, rows, cols },
+        shape: Shape { kind: OperandKind::Tile, element: param.element, rows, cols },
         write: param.write,
         span: param.span,
     })

@@ -15,18 +15,18 @@ pub(super) const MOST_COLUMNS: usize = 1 << 24;
 /// Adds the parameters.
 pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
     for param in &flow.params {
-        let draft = Draft { name: &param.name, element: param.element, memory: Storage::Argument, span: param.span };
+        let draft = Draft { name: &param.name, element: param.element, storage: Storage::Argument, span: param.span };
         add(kernel, draft, &param.kind, &param.columns, param.write, graph, errors);
     }
 }
 
 /// Adds a `let` tensor; `None` where it is faulty.
 pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) -> Option<TensorId> {
-    let memory = match declared.kind {
+    let storage = match declared.kind {
         TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Storage::Workspace,
         _ => Storage::Symmetric,
     };
-    let draft = Draft { name: &declared.name, element: declared.element, memory, span: declared.span };
+    let draft = Draft { name: &declared.name, element: declared.element, storage, span: declared.span };
     add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors)
 }
 
@@ -39,8 +39,8 @@ pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
             element: ElementType::i32,
             columns: 1,
             pitch: 1,
-            extent: RowKind::Received,
-            memory: Storage::Symmetric,
+            rows: RowKind::Received,
+            storage: Storage::Symmetric,
             writable: true,
             span,
         })
@@ -50,7 +50,7 @@ pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
 struct Draft<'a> {
     name: &'a str,
     element: ElementType,
-    memory: Storage,
+    storage: Storage,
     span: Span,
 }
 
@@ -63,7 +63,7 @@ fn add(
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<TensorId> {
-    let mut extent_of = |expr: &Expr, what: &str| {
+    let mut count = |expr: &Expr, what: &str| {
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
             let problem = format!("`{}` has {value} {what}: possible are 1 to {MOST_COLUMNS}", draft.name);
@@ -72,16 +72,16 @@ fn add(
         }
         u32::try_from(value).ok()
     };
-    let columns = extent_of(columns, "columns")?;
-    let extent = match kind {
+    let columns = count(columns, "columns")?;
+    let row_kind = match kind {
         TensorKind::Tokens => RowKind::Token,
         TensorKind::Slots => RowKind::Slot,
         TensorKind::Symmetric | TensorKind::Ragged => RowKind::Received,
         TensorKind::Once => RowKind::Once,
-        TensorKind::Experts { rows } => RowKind::Expert { rows: extent_of(rows, "rows for each expert")? },
-        TensorKind::Matrix { rows } => RowKind::Matrix { rows: extent_of(rows, "rows")? },
+        TensorKind::Experts { rows } => RowKind::Expert { rows: count(rows, "rows for each expert")? },
+        TensorKind::Matrix { rows } => RowKind::Matrix { rows: count(rows, "rows")? },
     };
-    if let (RowKind::Matrix { .. }, true) = (extent, writable) {
+    if let (RowKind::Matrix { .. }, true) = (row_kind, writable) {
         let finding = Finding::Unsupported {
             problem: format!("`{}` is a matrix of the rank, which a taskflow only reads", draft.name),
             help: "take it by `&`; what is written has a row for each token, or a matrix for each expert".into(),
@@ -102,9 +102,9 @@ fn add(
         name: draft.name.to_owned(),
         element: draft.element,
         columns,
-        pitch: pitch(draft.element, columns, draft.memory),
-        extent,
-        memory: draft.memory,
+        pitch: pitch(draft.element, columns, draft.storage),
+        rows: row_kind,
+        storage: draft.storage,
         writable,
         span: draft.span,
     }))

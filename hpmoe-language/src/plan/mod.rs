@@ -98,7 +98,7 @@ pub struct Overflow {
 /// Where the smallest legal piece does not fit: one row of the result on a vector core, sixteen rows on a matrix core, one
 /// row of a put.
 pub fn plan(task: &Task) -> Result<Plan, Overflow> {
-    match task.core {
+    match task.kind {
         TaskKind::Vector if task.params.is_empty() => Ok(Plan::Word),
         TaskKind::Vector => vector::vector(task).map(Plan::Vector),
         TaskKind::Matrix => cube::cube(task).map(Plan::Cube),

@@ -22,12 +22,12 @@ fn vector_plan(graph: &TaskGraph, task: &str) -> VectorPlan {
 fn plans(source: &str) -> Vec<(String, VectorPlan)> {
     let module = &modules(source).unwrap()[0];
     let flow = front(module, &Overrides::new()).expect("the kernel has no faults").flows.remove(0);
-    let tasks: Vec<_> = flow.graph().tasks.iter().filter(|(_, task)| task.core == TaskKind::Vector).collect();
+    let tasks: Vec<_> = flow.graph().tasks.iter().filter(|(_, task)| task.kind == TaskKind::Vector).collect();
     tasks.iter().map(|(_, task)| (task.label.clone(), vector_plan(flow.graph(), &task.label))).collect()
 }
 
 fn products(graph: &TaskGraph) -> Vec<Product> {
-    let cubes = graph.tasks.iter().filter(|(_, task)| task.core == TaskKind::Matrix);
+    let cubes = graph.tasks.iter().filter(|(_, task)| task.kind == TaskKind::Matrix);
     cubes
         .flat_map(|(_, task)| match plan(task) {
             Ok(Plan::Cube(plan)) => plan.products,

@@ -111,7 +111,7 @@ pub enum Over {
         /// Rank.
         rank: String,
     },
-    /// `0..extent`.
+    /// `0..rows`.
     Range {
         /// One behind the last.
         extent: Expr,

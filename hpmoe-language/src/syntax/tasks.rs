@@ -32,7 +32,7 @@ pub struct TaskFn {
     /// Name.
     pub name: String,
     /// Which cores run it.
-    pub core: TaskKind,
+    pub kind: TaskKind,
     /// Const parameters.
     pub generics: Vec<String>,
     /// Tile parameters.
@@ -45,7 +45,7 @@ pub struct TaskFn {
 
 impl TaskFn {
     /// Reads a function; `None` when its signature can't be understood.
-    pub fn parse(function: &ItemFn, core: TaskKind, errors: &mut Errors) -> Option<Self> {
+    pub fn parse(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Option<Self> {
         let before = errors.len();
         plain_function(&function.sig, errors);
         let mut generics = Vec::new();
@@ -65,7 +65,7 @@ impl TaskFn {
         let body = body::statements(&function.block, errors);
         (errors.len() == before).then(|| Self {
             name: function.sig.ident.to_string(),
-            core,
+            kind,
             generics,
             params,
             body,

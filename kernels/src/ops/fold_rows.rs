@@ -31,7 +31,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             format!("fold into a divisor of {}", value.rows),
         ));
     }
-    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows, cols: value.cols })
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols: value.cols })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn folds_into_divisors() {
-        let size = |rows| Shape { place: OperandKind::Size, element: ElementType::f32, rows, cols: 0 };
+        let size = |rows| Shape { kind: OperandKind::Size, element: ElementType::f32, rows, cols: 0 };
         assert_eq!(shape(&[value(32, 64), size(4)], None), Ok(value(4, 64)));
         assert_eq!(
             shape(&[value(32, 64), size(5)], None).unwrap_err().problem,

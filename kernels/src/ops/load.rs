@@ -24,7 +24,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             "declare the tile as bf16, f32 or i8",
         ));
     }
-    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, ..tile })
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..tile })
 }
 
 fn work(operands: &[Shape], _: &Shape) -> Work {

@@ -141,11 +141,11 @@ mod tests {
     use crate::op::{OperandKind, Spelling, TaskKind};
 
     pub(super) fn tile(element: ElementType, rows: usize, cols: usize) -> Shape {
-        Shape { place: OperandKind::Tile, element, rows, cols }
+        Shape { kind: OperandKind::Tile, element, rows, cols }
     }
 
     pub(super) fn value(rows: usize, cols: usize) -> Shape {
-        Shape { place: OperandKind::Value, element: ElementType::f32, rows, cols }
+        Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols }
     }
 
     #[test]

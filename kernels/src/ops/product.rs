@@ -54,7 +54,7 @@ pub(super) fn fits(
             "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
         ));
     }
-    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows: m, cols: n })
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows: m, cols: n })
 }
 
 /// The sum of a value and a product.

@@ -35,7 +35,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             format!("for weights of {}x{}, sum over {} rows", weights.rows, weights.cols, weights.rows * weights.cols),
         ));
     }
-    Ok(Shape { place: OperandKind::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
 }
 
 fn work(operands: &[Shape], result: &Shape) -> Work {

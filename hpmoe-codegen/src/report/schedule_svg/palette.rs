@@ -16,7 +16,7 @@ impl Palette {
     pub(super) fn new(graph: &TaskGraph) -> Self {
         let mut used = [0; 3];
         let colours = graph.phases.iter().map(|(_, phase)| {
-            let (kind, shades) = match graph.tasks[phase.task].core {
+            let (kind, shades) = match graph.tasks[phase.task].kind {
                 TaskKind::Matrix => (0, MATRIX),
                 TaskKind::Vector => (1, VECTOR),
                 TaskKind::Put => (2, PUT),

@@ -98,7 +98,7 @@ impl<'a> Counters<'a> {
 
     fn height(&self, counter: CounterId) -> usize {
         match self.checked.counters()[counter].grid {
-            Grid::RowTiles { space, .. } => self.checked.graph().spaces[space].height as usize,
+            Grid::RowTiles { space, .. } => self.checked.graph().spaces[space].height.number() as usize,
             Grid::Blocks { height } => height as usize,
             Grid::Experts | Grid::Rank => usize::MAX,
         }
@@ -106,7 +106,7 @@ impl<'a> Counters<'a> {
 
     fn need(&self, place: Place, wait: &Wait) -> u64 {
         let (rank, counter, _, chunk, _) = place;
-        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
         let received = matches!(extent, RowKind::Received | RowKind::Expert { .. });
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
@@ -118,7 +118,7 @@ impl<'a> Counters<'a> {
     fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
         let height = self.height(counter);
         let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
-        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].extent;
+        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
         match self.checked.counters()[counter].grid {
             Grid::RowTiles { .. } if extent == RowKind::Once => {
                 height.min(self.routing.expert_rows_once(rank * self.routing.local + group) - tile * height)

@@ -4,7 +4,7 @@ use super::Routing;
 use crate::schedule::{Entry, Schedule, Swizzle};
 use hpmoe_kernels::route::{as_rows_come, by_load};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::graph::{CHUNK_BUFFERS, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub(super) fn tiles_of_core(
     let orders = orders(schedule, routing);
     let number = number(graph, &orders, entry, rank);
     let space = graph.spaces[phase.space];
-    let before = if space.whole_experts() && routing.chunks > 1 {
+    let before = if space.height == Height::WholeExpert && routing.chunks > 1 {
         // The same core adds to an expert's matrix in each chunk, whoever has rows.
         number % (routing.local / routing.chunks)
     } else {
@@ -104,10 +104,10 @@ fn walk(
     let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.alike);
     if alike && schedule.coming[entry.phase] {
         let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
-        let tiles = as_rows_come(&rows, rank, space.height as usize);
+        let tiles = as_rows_come(&rows, rank, space.height.number() as usize);
         return Box::new(move |place, _| tiles[place]);
     }
-    let own = routing.at(rank, expert).div_ceil(space.height as usize);
+    let own = routing.at(rank, expert).div_ceil(space.height.number() as usize);
     Box::new(move |place, items| (place + own) % items)
 }
 
@@ -158,7 +158,7 @@ pub(super) fn tiles_of_phase(
 /// Items of a phase on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
 fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Vec<Item>> {
     let space = graph.spaces[graph.phases[phase].space];
-    let height = space.height as usize;
+    let height = space.height.number() as usize;
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
     match space.kind {
         SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),

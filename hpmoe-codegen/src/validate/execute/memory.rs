@@ -143,7 +143,7 @@ fn places(
     let phase = &graph.phases[tile.phase];
     let mut places = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
-        let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].extent) {
+        let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].rows) {
             (Rows::Expert { range, index, height }, RowKind::Expert { rows }) => {
                 let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
                 let (height, rows) = (height as usize, rows as usize);
@@ -197,10 +197,10 @@ fn rows_once(routing: &Routing, tile: &Tile) -> Vec<usize> {
 
 /// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
 fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): (usize, usize), rows: Rows) -> usize {
-    let by_slot = graph.tensors[tensor].extent == RowKind::Slot;
+    let by_slot = graph.tensors[tensor].rows == RowKind::Slot;
     match rows {
         Rows::Tile | Rows::Group | Rows::Piece | Rows::Once | Rows::Expert { .. } => 0,
-        _ if !graph.tensors[tensor].memory.is_argument() => chunk % CHUNK_BUFFERS * HALF,
+        _ if !graph.tensors[tensor].storage.is_argument() => chunk % CHUNK_BUFFERS * HALF,
         _ => routing.first_token(rank, chunk) * if by_slot { graph.sizes.top_k } else { 1 },
     }
 }

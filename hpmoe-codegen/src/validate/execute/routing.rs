@@ -27,11 +27,11 @@ impl Routing {
         let empty_ranks = random.below(2) == 0;
         let mut routing = Self {
             ranks,
-            local: sizes.local_experts(ranks),
+            local: sizes.expert_chunks(ranks),
             chunks: sizes.chunks,
             top_k: sizes.top_k,
             tokens: Vec::new(),
-            slots: vec![vec![Vec::new(); sizes.local_experts(ranks) * ranks]; ranks],
+            slots: vec![vec![Vec::new(); sizes.expert_chunks(ranks) * ranks]; ranks],
         };
         for source in 0..ranks {
             let tokens = match random.below(3) {

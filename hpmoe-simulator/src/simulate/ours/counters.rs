@@ -38,7 +38,7 @@ impl CounterLayout {
         });
         let first = first.collect();
         let received = |counter: &Counter| {
-            let extent = checked.graph().tensors[counter.tensor].extent;
+            let extent = checked.graph().tensors[counter.tensor].rows;
             matches!(extent, RowKind::Received | RowKind::Expert { .. })
         };
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();

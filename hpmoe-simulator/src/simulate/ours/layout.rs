@@ -4,7 +4,7 @@ use super::chunked::Chunked;
 use super::once::{self, Once};
 use crate::simulate::Routing;
 use hpmoe_kernels::route::{as_rows_come, by_load};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Space, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ impl Layout {
         let tiles =
             |rank: u32, height: u32| (0..local).map(|expert| layout.as_rows_come(rank, expert, height)).collect();
         let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
-            true => (0..ranks).map(|rank| tiles(rank, space.height)).collect(),
+            true => (0..ranks).map(|rank| tiles(rank, space.height.number())).collect(),
             false => Vec::new(),
         });
         layout.coming = coming.collect();
@@ -99,7 +99,7 @@ impl Layout {
         let kind = self.kind(space);
         let mut counted = vec![0; first.len() - 1];
         let mut sum = 0;
-        if self.spaces[space].whole_experts() && self.chunks > 1 {
+        if self.spaces[space].height == Height::WholeExpert && self.chunks > 1 {
             // One item for each expert, chunk by chunk alike: the same core adds to a matrix in each.
             return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
         }
@@ -146,17 +146,18 @@ impl Layout {
     }
 
     fn items_of(&self, space: &Space, rank: u32, group: u32) -> u32 {
+        let height = space.height.number();
         let pieces = |(start, end): (u32, u32)| {
-            if start == end { 0 } else { (end - 1) / space.height - start / space.height + 1 }
+            if start == end { 0 } else { (end - 1) / height - start / height + 1 }
         };
         match space.kind {
-            SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(space.height),
-            SpaceKind::OnceTiles => self.expert_rows_once(rank, group).div_ceil(space.height),
+            SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(height),
+            SpaceKind::OnceTiles => self.expert_rows_once(rank, group).div_ceil(height),
             SpaceKind::Experts => 1,
             SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
             SpaceKind::SendsOnce => pieces(self.pair_once(rank, group / self.local, group % self.local)),
             SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
-            SpaceKind::Blocks => self.tokens(rank, group).div_ceil(space.height),
+            SpaceKind::Blocks => self.tokens(rank, group).div_ceil(height),
             SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
         }
     }
@@ -243,6 +244,7 @@ impl Layout {
     /// An item of a group.
     pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> Item {
         let Space { kind, height } = self.spaces[space];
+        let height = height.number();
         let (mut peer, mut owner, mut source) = (rank, rank, rank);
         let (expert, chunk) = match kind {
             SpaceKind::Blocks | SpaceKind::Chunks => (0, group),
@@ -276,7 +278,7 @@ impl Layout {
 
     /// Most rows of an item of a space.
     pub(super) fn height(&self, space: SpaceId) -> u32 {
-        self.spaces[space].height
+        self.spaces[space].height.number()
     }
 
     /// What the items of a space are.

@@ -1,0 +1,91 @@
+//! The most rows of a tile.
+
+use hpmoe_kernels::RAGGED;
+use std::fmt;
+
+/// The most rows of a tile, from source to cost: a number, or all rows of an expert, however many there are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Height {
+    /// At most so many consecutive rows; at least 1.
+    Rows(u32),
+    /// All rows of an expert: [`RAGGED`](hpmoe_kernels::RAGGED) in source and in the device's tables.
+    WholeExpert,
+}
+
+impl Height {
+    /// The height that a number of rows in source means.
+    ///
+    /// # Panics
+    ///
+    /// For more than 2^32 rows, which the front end refuses.
+    #[must_use]
+    pub fn from_source(rows: usize) -> Self {
+        match rows {
+            RAGGED => Self::WholeExpert,
+            rows => Self::Rows(u32::try_from(rows).expect("a tile has fewer than 2^32 rows")),
+        }
+    }
+
+    /// The number in source and in the device's tables; no expert has as many rows as [`RAGGED`](hpmoe_kernels::RAGGED).
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::WholeExpert => RAGGED as u32,
+        }
+    }
+
+    /// Number of tiles that the rows of an expert are cut into.
+    #[must_use]
+    pub fn tiles(self, rows: u64) -> u64 {
+        rows.div_ceil(u64::from(self.number()))
+    }
+
+    /// Whether each tile of the other height lies inside one tile of this height.
+    #[must_use]
+    pub const fn holds(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::WholeExpert, _) => true,
+            (Self::Rows(large), Self::Rows(small)) => large.is_multiple_of(small),
+            (Self::Rows(_), Self::WholeExpert) => false,
+        }
+    }
+
+    /// The larger of two heights, where it holds the other.
+    #[must_use]
+    pub fn common(self, other: Self) -> Option<Self> {
+        let (large, small) = (self.max(other), self.min(other));
+        large.holds(small).then_some(large)
+    }
+}
+
+impl fmt::Display for Height {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(f, "{rows}"),
+            Self::WholeExpert => f.write_str("a whole expert"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Height::{Rows, WholeExpert};
+    use super::*;
+
+    #[test]
+    fn heights_hold_what_divides_them_and_experts_hold_all() {
+        assert_eq!(Rows(96).common(Rows(32)), Some(Rows(96)));
+        assert_eq!(Rows(96).common(Rows(64)), None);
+        assert_eq!(Rows(96).common(WholeExpert), Some(WholeExpert));
+        assert!(!Rows(96).holds(WholeExpert));
+        assert_eq!((WholeExpert.tiles(0), WholeExpert.tiles(100_000), Rows(32).tiles(33)), (0, 1, 2));
+    }
+
+    #[test]
+    fn source_and_tables_have_one_number() {
+        assert_eq!(Height::from_source(RAGGED), WholeExpert);
+        assert_eq!(Height::from_source(WholeExpert.number() as usize), WholeExpert);
+        assert_eq!(Height::from_source(7).number(), 7);
+    }
+}
