@@ -47,7 +47,12 @@ impl Build {
             let choices = candidate.of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
             match back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex()) {
-                Ok(program) => units.push(self.write(&artifact, &program)?),
+                Ok(program) => {
+                    for warning in &program.warnings {
+                        println!("cargo::warning=taskflow `{}::{}`: {warning}", graph.kernel, graph.taskflow);
+                    }
+                    units.push(self.write(&artifact, &program)?);
+                }
                 Err(fault) => files::write(&self.folder.join(format!("{}.fault", artifact.stem)), &fault)?,
             }
         }

@@ -14,6 +14,8 @@ use quote::{format_ident, quote};
 pub struct Program {
     /// All of them.
     pub files: Vec<File>,
+    /// What the user of a kernel that works should know of it all the same.
+    pub warnings: Vec<String>,
 }
 
 /// A file below the artifacts' folder.
@@ -87,7 +89,7 @@ pub(crate) fn program(
     files
         .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
-    Program { files }
+    Program { files, warnings: kernel.beyond_the_caches() }
 }
 
 /// As a person would read it, should one have to.

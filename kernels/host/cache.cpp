@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace AscendC::host {
@@ -30,6 +31,14 @@ void writeLine(uint64_t to, const uint8_t *from, uint32_t bytes) {
 
 void Cache::clear() {
     for (Line &line : lines_) line.tag = 0, line.dirty = false;
+    forgot_ = false;
+    cleaned_.clear();
+    owed_.clear();
+}
+
+bool Cache::current(uint64_t address) const {
+    uint64_t tag = address & ~uint64_t(kLine - 1);
+    return forgot_ || std::find(cleaned_.begin(), cleaned_.end(), tag) != cleaned_.end();
 }
 
 Cache::Line &Cache::find(uint64_t address, uint64_t end) {
@@ -59,6 +68,11 @@ void Cache::store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end
 
 void Cache::evict(uint32_t slot) {
     Line &line = lines_[slot];
+    if (line.tag && line.dirty) owed_.push_back(Owed{line.tag, line.where});
+    drop(line);
+}
+
+void Cache::drop(Line &line) {
     if (line.tag && line.dirty) writeLine(line.tag, line.data, line.bytes);
     line.tag = 0;
     line.dirty = false;
@@ -67,17 +81,28 @@ void Cache::evict(uint32_t slot) {
 void Cache::clean(uint64_t address) {
     uint64_t tag = address & ~uint64_t(kLine - 1);
     uint32_t slot = static_cast<uint32_t>(tag / kLine % kLines);
-    if (lines_[slot].tag == tag) evict(slot);
+    if (lines_[slot].tag == tag) drop(lines_[slot]);
+    auto same = [tag](const Owed &owed) { return owed.tag == tag; };
+    owed_.erase(std::remove_if(owed_.begin(), owed_.end(), same), owed_.end());
+    if (!current(tag)) cleaned_.push_back(tag);
 }
 
 void Cache::cleanAll() {
-    for (uint32_t slot = 0; slot < kLines; ++slot) evict(slot);
+    cleanLines();
+    owed_.clear();
+    forgot_ = true;
 }
 
-const Where *Cache::dirty(uint64_t *address) const {
+void Cache::salvage() { cleanLines(); }
+
+void Cache::cleanLines() {
+    for (Line &line : lines_) drop(line);
+}
+
+const Where *Cache::dirty() const {
     for (const Line &line : lines_)
-        if (line.tag && line.dirty) return *address = line.tag, &line.where;
-    return nullptr;
+        if (line.tag && line.dirty) return &line.where;
+    return owed_.empty() ? nullptr : &owed_.front().where;
 }
 
 } // namespace AscendC::host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ascendc/base.h"
 
@@ -11,7 +12,10 @@ class Cache {
   public:
     static constexpr uint32_t kLine = 64, kLines = 512;
 
+    /// A kernel begins: what earlier ones left is there no more, but nobody told the core.
     void clear();
+    /// Whether the kernel has told the core to forget what it holds of an address.
+    bool current(uint64_t address) const;
     /// Reads inside one line; `end` is where the region ends (a line may be cut short by it).
     uint64_t load(uint64_t address, uint32_t bytes, uint64_t end);
     void store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, Where where);
@@ -19,9 +23,11 @@ class Cache {
     /// Writes back and drops the line of an address.
     void clean(uint64_t address);
     void cleanAll();
+    /// Writes back what a core that was stopped still held, for those who look for the fault.
+    void salvage();
     void evict(uint32_t slot);
-    /// A line whose stores were never written back; null if there is none.
-    const Where *dirty(uint64_t *address) const;
+    /// A store that nobody asked to be written back; null if there is none.
+    const Where *dirty() const;
 
   private:
     struct Line {
@@ -32,7 +38,16 @@ class Cache {
         uint8_t data[kLine];
     };
     Line &find(uint64_t address, uint64_t end);
+    struct Owed {
+        uint64_t tag;
+        Where where;
+    };
+    void drop(Line &line);
+    void cleanLines();
     Line lines_[kLines];
+    std::vector<Owed> owed_;        ///< lines that were written back by chance alone
+    bool forgot_;                   ///< all of it
+    std::vector<uint64_t> cleaned_; ///< single lines, until then
 };
 
 } // namespace AscendC::host

@@ -44,7 +44,7 @@ struct TransferArgs {
     bool padWithValue; ///< else with the row's first element
 };
 
-/// Rows inside the chip: UB to UB, L1 to the bias table.
+/// Rows from L1 to the bias table.
 struct MoveArgs {
     Mem dstMem, srcMem;
     uint32_t dst, src, rows, rowBytes, dstStep, srcStep;

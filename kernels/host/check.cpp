@@ -28,6 +28,7 @@ static Mem memoryOf(Core &core, Where where, const char *name, const char *what,
     case TPosition::B2: return Mem::L0B;
     case TPosition::CO1: return Mem::L0C;
     case TPosition::C2: return Mem::BT;
+    case TPosition::CO2:
     case TPosition::GM: break;
     }
     fail(core, where, name, "%s is a LocalTensor without an on-chip position", what);

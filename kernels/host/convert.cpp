@@ -78,6 +78,11 @@ template <typename T, M mode> T to(double x) {
     }
 }
 
+template <typename U> double wide(U x) {
+    if constexpr (std::is_arithmetic_v<U>) return static_cast<double>(x);
+    else return static_cast<double>(static_cast<float>(x));
+}
+
 template <typename T, typename U, M mode> void loop(void *dst, const void *src, uint32_t n) {
     T *d = static_cast<T *>(dst);
     const U *s = static_cast<const U *>(src);
@@ -88,7 +93,7 @@ template <typename T, typename U, M mode> void loop(void *dst, const void *src, 
         // The hot pairs: widening, and rounding to nearest.
         else if constexpr (plain && !std::is_integral_v<U> && (mode == M::CAST_NONE || mode == M::CAST_RINT))
             d[i] = static_cast<T>(static_cast<float>(s[i]));
-        else d[i] = to<T, mode>(static_cast<double>(s[i]));
+        else d[i] = to<T, mode>(wide(s[i]));
     }
 }
 

@@ -28,8 +28,9 @@ void startsAt(Core &core, Where where, const char *name, uint64_t address, Dt ty
 }
 
 void checkAtomic(Core &core, Where where, const char *name, uint64_t address, uint64_t step, uint32_t bytes, Dt type) {
-    if (core.atomic == Atomic::None) return;
-    Dt wanted = core.atomic == Atomic::I32 ? Dt::I32 : Dt::F32;
+    needRegisters(core, where, name);
+    if (core.registers.atomic == Atomic::None) return;
+    Dt wanted = core.registers.atomic == Atomic::I32 ? Dt::I32 : Dt::F32;
     if (type != wanted)
         fail(core, where, name, "SetAtomicAdd is on for %s, but the data copied have another type",
              wanted == Dt::I32 ? "int32_t" : "float");
@@ -81,18 +82,15 @@ void move(Core &core, const Local &dst, const Local &src, uint32_t count, uint32
     MoveArgs args = {};
     args.dstMem = checkLocal(core, where, kCopy, "the destination", dst, span(count, bytes, dstStep), dstAlignment);
     args.srcMem = checkLocal(core, where, kCopy, "the source", src, span(count, bytes, srcStep));
-    bool inUb = args.dstMem == Mem::UB && args.srcMem == Mem::UB;
-    if (!inUb && !(args.dstMem == Mem::BT && args.srcMem == Mem::L1))
+    if (args.dstMem == Mem::UB && args.srcMem == Mem::UB)
+        fail(core, where, kCopy, "from UB to UB it takes event ids of a TPipe, which there is none of: use Copy");
+    if (args.dstMem != Mem::BT || args.srcMem != Mem::L1)
         fail(core, where, kCopy, "there is no path from %s to %s", kMemNames[static_cast<int>(args.srcMem)],
              kMemNames[static_cast<int>(args.dstMem)]);
     if (!count || !bytes) return;
-    uint64_t dstEnd = dst.address + span(count, bytes, dstStep), srcEnd = src.address + span(count, bytes, srcStep);
-    if (inUb && dst.address < srcEnd && src.address < dstEnd)
-        fail(core, where, kCopy, "source (from byte %u) and destination (from byte %u) overlap in UB", src.address,
-             dst.address);
     args.dst = dst.address, args.src = src.address, args.rows = count, args.rowBytes = bytes;
     args.dstStep = static_cast<uint32_t>(dstStep), args.srcStep = static_cast<uint32_t>(srcStep);
-    issue(core, inUb ? PIPE_V : PIPE_MTE1, Op::Move, kCopy, where).move = args;
+    issue(core, PIPE_MTE1, Op::Move, kCopy, where).move = args;
 }
 
 } // namespace
@@ -214,10 +212,6 @@ void fill(const char *name, const Local &dst, uint16_t repeat, uint16_t blocks, 
                      static_cast<uint32_t>(step),
                      static_cast<uint32_t>(value)};
     issue(core, l1 ? PIPE_MTE2 : PIPE_MTE1, Op::Fill, name, where).fill = args;
-}
-
-void setAtomic(bool add, Dt type, Where) {
-    enterCall().atomic = !add ? Atomic::None : type == Dt::I32 ? Atomic::I32 : Atomic::F32;
 }
 
 } // namespace AscendC::host

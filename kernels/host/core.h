@@ -10,6 +10,7 @@
 #include "fiber.h"
 #include "launch.h"
 #include "random.h"
+#include "registers.h"
 #include "remote.h"
 #include "shadow.h"
 
@@ -63,7 +64,7 @@ struct Core {
     uint32_t scalarBarrier; ///< scalar accesses up to this one precede a PIPE_ALL
     bool unfinished;        ///< something was issued since the last PIPE_ALL
     Where lastIssue;
-    Atomic atomic;
+    Registers registers;
     bool marks[256];       ///< unit flags of the 512 B blocks of L0C; true: readable
     Clock drained, filled; ///< handed over by unit flags
     Cache cache;
@@ -108,6 +109,11 @@ void finishCore(Core &core);
 bool canRunWait(Core &core, const Call &call);
 void runSetFlag(Core &core, Call &call);
 void runWaitFlag(Core &core, Call &call);
+
+// registers.cpp
+/// Refuses what hangs on registers that the kernel has not set.
+void needRegisters(Core &core, Where where, const char *name);
+void checkRegistersAtEnd(Core &core);
 
 // global.cpp
 enum class Access : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };

@@ -99,7 +99,9 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &p, Wh
     uint64_t written = ((p.mSize - 1) * uint64_t(p.dstStride) + p.nSize) * size;
     checkGlobal(core, where, name, dst.address, written, Access::DmaWrite);
     if (dst.address % size) fail(core, where, name, "the destination is not aligned to its %u-byte elements", size);
-    if (core.atomic != Atomic::None && dst.type != (core.atomic == Atomic::I32 ? Dt::I32 : Dt::F32))
+    needRegisters(core, where, name);
+    Atomic atomic = core.registers.atomic;
+    if (atomic != Atomic::None && dst.type != (atomic == Atomic::I32 ? Dt::I32 : Dt::F32))
         fail(core, where, name, "SetAtomicAdd is on for another type than the one written");
     FixpipeArgs args = {dst.address, src.address, dst.type, p};
     issue(core, PIPE_FIX, Op::Fixpipe, name, where).fix = args;

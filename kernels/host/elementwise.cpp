@@ -58,7 +58,7 @@ template <typename T> bool numbers(VOp op, void *dst, const void *a, const void 
 template <typename T> bool reals(VOp op, void *dst, const void *a, const void *b, uint64_t scalar, uint32_t n) {
     T operand;
     std::memcpy(static_cast<void *>(&operand), &scalar, sizeof(T));
-    const float s = operand;
+    const float s = static_cast<float>(operand);
     switch (op) {
     case VOp::Div: map<T>(dst, a, b, n, [](float x, float y) { return x / y; }); return true;
     case VOp::Sqrt: map<T>(dst, a, b, n, [](float x, float) { return std::sqrt(x); }); return true;
@@ -80,9 +80,9 @@ template <typename T> bool reals(VOp op, void *dst, const void *a, const void *b
             float buffer[256];
             for (uint32_t i = 0; i < n; i += 256) {
                 uint32_t part = n - i < 256 ? n - i : 256;
-                for (uint32_t e = 0; e < part; ++e) buffer[e] = static_cast<const T *>(a)[i + e];
+                for (uint32_t e = 0; e < part; ++e) buffer[e] = static_cast<float>(static_cast<const T *>(a)[i + e]);
                 f(buffer, buffer, part);
-                for (uint32_t e = 0; e < part; ++e) static_cast<T *>(dst)[i + e] = buffer[e];
+                for (uint32_t e = 0; e < part; ++e) static_cast<T *>(dst)[i + e] = static_cast<T>(buffer[e]);
             }
         }
         return true;

@@ -193,7 +193,7 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
         if (!step(core)) deadlock(core, where, name, "room in its queue");
     Call &call = queue.at(queue.tail++);
     call.op = op, call.pipe = pipe, call.done = false, call.stamped = false;
-    call.atomic = core.atomic;
+    call.atomic = core.registers.atomic;
     call.seq = ++core.seq[pipe];
     call.name = name, call.where = where;
     call.clock = core.known[PIPE_S];
@@ -249,8 +249,8 @@ void finishCore(Core &core) {
                 core, end, "Mmad",
                 "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
                 block * 512, block * 512 + 512);
-    uint64_t address;
-    if (const Where *store = core.cache.dirty(&address))
+    checkRegistersAtEnd(core);
+    if (const Where *store = core.cache.dirty())
         fail(core, *store, "SetValue",
              "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
 }

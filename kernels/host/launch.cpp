@@ -144,7 +144,7 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     std::memset(marks, 0, sizeof marks);
     drained = filled = Clock{};
     counters = Counters{};
-    scalarBarrier = 0, unfinished = false, lingers = 0, atomic = Atomic::None,
+    scalarBarrier = 0, unfinished = false, lingers = 0, registers = Registers{},
     slice = static_cast<int32_t>(random.below(64));
     cache.clear();
     remote.clear();
@@ -186,7 +186,7 @@ int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptio
 
     bool left = true;
     for (auto &core : cores) {
-        core->cache.cleanAll(); // the caller reads records that cores wrote before they were stopped
+        if (!core->finished) core->cache.salvage(); // a core that left has lost what it did not write back
         left &= core->finished;
         addCounters(*result, core->counters);
         pool().give(std::move(core));

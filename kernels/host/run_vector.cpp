@@ -98,7 +98,8 @@ void runCompare(const Run &r) {
     else {
         for (uint32_t i = 0; i < v.count / 8; ++i) dst[i] = 0;
         for (uint32_t i = 0; i < v.count; ++i) {
-            float x = reinterpret_cast<const half *>(a)[i], y = reinterpret_cast<const half *>(b)[i];
+            float x = static_cast<float>(reinterpret_cast<const half *>(a)[i]);
+            float y = static_cast<float>(reinterpret_cast<const half *>(b)[i]);
             if (holds(static_cast<CMPMODE>(v.mode), x, y))
                 dst[i / 8] = static_cast<uint8_t>(dst[i / 8] | (1u << (i % 8)));
         }

@@ -19,6 +19,14 @@ void aligned(Core &core, Where where, const char *name, uint64_t address, uint32
              static_cast<unsigned long long>(address), bytes);
 }
 
+/// Lines of the cache outlive a kernel: memory that changed since is not seen through them.
+void currentLine(Core &core, Where where, const char *name, uint64_t address) {
+    if (!core.cache.current(address))
+        fail(core, where, name,
+             "the scalar cache may hold this line as an earlier kernel left it: DataCacheCleanAndInvalid<T, "
+             "CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT> once when the kernel begins");
+}
+
 /// Scalar accesses of UB take part in the search for races like any call.
 uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) {
     Core &core = enterCall();
@@ -41,6 +49,7 @@ uint64_t loadGlobal(uint64_t address, uint32_t bytes, Where where) {
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, Access::ScalarRead);
     aligned(core, where, "GetValue", address, bytes);
+    currentLine(core, where, "GetValue", address);
     return core.cache.load(address, bytes, endOf(region));
 }
 
@@ -48,6 +57,7 @@ void storeGlobal(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "SetValue", address, bytes, Access::ScalarWrite);
     aligned(core, where, "SetValue", address, bytes);
+    currentLine(core, where, "SetValue", address);
     core.cache.store(address, bytes, value, endOf(region), where);
 }
 
@@ -74,6 +84,7 @@ void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst, Where where) 
 void preload(uint64_t address, Where where) {
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, Access::ScalarRead);
+    currentLine(core, where, "DataCachePreload", address);
     core.cache.fetch(address, endOf(region));
 }
 
@@ -101,8 +112,6 @@ void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     std::memcpy(reinterpret_cast<void *>(address), &value, bytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
-
-void initSocState(Where) { enterCall().atomic = Atomic::None; }
 
 int64_t blockIdx() { return current().index; }
 

@@ -221,6 +221,9 @@ void vector(const VectorCall &v, Where where) {
     }
     if (v.op == VOp::GatherMask && !v.count) return;
     if (repeats ? v.repeat == 0 || (v.masked && !(v.mask[0] | v.mask[1])) : v.count == 0) return;
+    needRegisters(core, where, v.name);
+    // The count form and Brcb switch all lanes on again.
+    core.registers.masked = repeats && v.op != VOp::Brcb, core.registers.maskedAt = where;
     issue(core, PIPE_V, Op::Vector, v.name, where).vec = v;
 }
 

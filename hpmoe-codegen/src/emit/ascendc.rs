@@ -3,7 +3,9 @@
 use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
-use super::size::{AWAIT_TOKENS, CUBE_LIBRARY, PUTS, VECTOR_LIBRARY, size};
+use super::size::{
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, PRODUCT, PUTS, TERM, VECTOR_LIBRARY, of_function, out_of_line, size,
+};
 use super::{Names, cube, put, readiness, vector, views};
 use crate::schedule::CoreKind;
 use crate::validate::ValidSchedule;
@@ -13,10 +15,15 @@ use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::TaskId;
 use hpmoe_language::plan::Plan;
 use hpmoe_language::units::Bytes;
+use std::collections::BTreeSet;
 
-/// Instruction caches of the cores.
-const AIC_CACHE: Bytes = Bytes::kib(32);
-const AIV_CACHE: Bytes = Bytes::kib(16);
+/// The instruction cache of a core.
+const fn cache(unit: CoreKind) -> Bytes {
+    match unit {
+        CoreKind::Aic => Bytes::kib(32),
+        CoreKind::Aiv => Bytes::kib(16),
+    }
+}
 
 /// The generated kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,14 +36,37 @@ pub struct Ascendc {
     pub aiv_bytes: Bytes,
 }
 
+impl Ascendc {
+    /// A sentence for each kind of core whose instruction cache is too small for the code.
+    #[must_use]
+    pub fn beyond_the_caches(&self) -> Vec<String> {
+        let kinds = [("matrix", CoreKind::Aic, self.aic_bytes), ("vector", CoreKind::Aiv, self.aiv_bytes)];
+        let too_large = kinds.into_iter().filter(|&(_, unit, bytes)| bytes > cache(unit));
+        too_large
+            .map(|(kind, unit, bytes)| {
+                format!(
+                    "the code of a {kind} core is estimated at {bytes}, and its instruction cache holds {}: the core will fetch code \
+                     over and over; fewer different tasks, or two taskflows instead of one, make it smaller",
+                    cache(unit)
+                )
+            })
+            .collect()
+    }
+}
+
 /// Writes the kernel.
 #[must_use]
 pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>) -> Ascendc {
     let context = Context::new(checked, valid.schedule(), names.file);
-    let tasks: Vec<(TaskId, Item)> =
+    let tasks: Vec<(TaskId, Function)> =
         context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
-    let aic_bytes = code(&context, &tasks, CoreKind::Aic);
-    let aiv_bytes = code(&context, &tasks, CoreKind::Aiv);
+    let (aic_bytes, aic_routines) = code(&context, &tasks, CoreKind::Aic);
+    let (aiv_bytes, aiv_routines) = code(&context, &tasks, CoreKind::Aiv);
+    let tasks = tasks.into_iter().map(|(id, function)| {
+        let routine = aic_routines.contains(&id) || aiv_routines.contains(&id);
+        (id, if routine { Function { head: "HPMOE_ROUTINE void".to_owned(), ..function } } else { function })
+    });
+    let tasks: Vec<(TaskId, Function)> = tasks.collect();
     let mut items = header(&context, aic_bytes, aiv_bytes);
     let mut inside = vec![Item::Blank, Item::Using("hpmoe".to_owned()), Item::Blank];
     inside.extend(constants(&context));
@@ -50,8 +80,12 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     let graph = context.graph;
     let comment = format!(
         "{}::{}, a megakernel made by hpmoe from {}. Do not edit.\n\nEstimated code with the device library: AIC {aic} of \
-         {AIC_CACHE}, AIV {aiv} of {AIV_CACHE}.",
-        graph.kernel, graph.taskflow, context.file,
+         {}, AIV {aiv} of {}.",
+        graph.kernel,
+        graph.taskflow,
+        context.file,
+        cache(CoreKind::Aic),
+        cache(CoreKind::Aiv),
     );
     vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned()), Item::Blank]
 }
@@ -88,26 +122,26 @@ fn constants(context: &Context<'_>) -> Vec<Item> {
     items
 }
 
-fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Item)>) -> Vec<Item> {
+fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Function)>) -> Vec<Item> {
     let mut items = vec![Item::Blank];
     for (id, function) in tasks {
         let task = &context.graph.tasks[id];
         items.push(Item::Comment(format!("{}  {}", task.label, context.place(task.line))));
-        items.extend([function, Item::Blank]);
+        items.extend([Item::Function(function), Item::Blank]);
     }
     items
 }
 
-fn task(context: &Context<'_>, id: TaskId) -> Option<Item> {
+fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
     let task = &context.graph.tasks[id];
     let function = &context.task_names[id];
-    Some(Item::Function(match &context.plans[id] {
+    Some(match &context.plans[id] {
         Plan::Cube(plan) => cube::cube(task, function, plan),
         // The first layout is that of puts.
         Plan::Vector(plan) => vector::vector(task, function, plan, number(id) + 1, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
         Plan::Word => return None,
-    }))
+    })
 }
 
 fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
@@ -115,21 +149,39 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
     phase.map_or(SpaceKind::Sends, |(_, phase)| context.graph.spaces[phase.space].kind)
 }
 
-/// Every call of a task is a copy of it: the device compiler inlines.
-fn code(context: &Context<'_>, tasks: &[(TaskId, Item)], unit: CoreKind) -> Bytes {
-    let mut bytes = size(&[run(context, unit)]);
-    for (_, phase) in context.graph.phases.iter().filter(|(id, _)| context.unit(*id) == unit) {
-        let function = tasks.iter().filter(|(id, _)| *id == phase.task).map(|(_, function)| function.clone());
-        bytes += size(&function.collect::<Vec<_>>());
+/// Estimated bytes of what a core runs, and the tasks that it has one copy of. Every other call of a task is a copy: nothing
+/// is called then, and what is constant for the call is known where it is used. Where copies would not fit the cache, the tasks that
+/// save most by it stay out of line.
+fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], unit: CoreKind) -> (Bytes, BTreeSet<TaskId>) {
+    let calls = |id: TaskId| {
+        let phases = context.graph.phases.iter().filter(|(phase, _)| context.unit(*phase) == unit);
+        phases.filter(|(_, phase)| phase.task == id).count() as u64
+    };
+    let mut bytes = size(&[run(context, unit)]) + library(context, unit);
+    let mut savings = Vec::new();
+    for (id, function) in tasks {
+        let (calls, one) = (calls(*id), of_function(function));
+        bytes += one * calls;
+        if calls > 1 && one * (calls - 1) > CALLED {
+            savings.push((one * (calls - 1) - CALLED, *id));
+        }
     }
+    let (saved, routines) = out_of_line(savings, Bytes(bytes.0.saturating_sub(cache(unit).0)));
+    (bytes - saved, routines)
+}
+
+fn library(context: &Context<'_>, unit: CoreKind) -> Bytes {
     let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
     match unit {
-        CoreKind::Aic => bytes + CUBE_LIBRARY,
+        CoreKind::Aic => {
+            let products = cube::instances(context).into_values();
+            CUBE_LIBRARY + products.map(|terms| PRODUCT + TERM * terms).sum()
+        }
         CoreKind::Aiv => {
             let waits = context.schedule.waits.iter().flat_map(|(_, waits)| waits);
             let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
             let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
-            bytes + VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)
+            VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)
         }
     }
 }
@@ -138,11 +190,10 @@ fn entry(symbol: &str) -> Item {
     let work = |core: &str| vec![Stmt::call(format!("Work<Program, {core}>"), vec![name("launch")])];
     // AscendC brings the parentheses of these conditions.
     Item::Function(Function {
-        head: "extern \"C\" __global__ __aicore__ void".to_owned(),
+        head: "extern \"C\" __global__ __mix__(1, 2) void".to_owned(),
         name: symbol.to_owned(),
         params: vec![("GM_ADDR".to_owned(), "launch".to_owned())],
         body: vec![
-            Stmt::call("KERNEL_TASK_TYPE_DEFAULT", vec![name("KERNEL_TYPE_MIX_AIC_1_2")]),
             Stmt::IfMacro("ASCEND_IS_AIC".to_owned(), work("CubeCore")),
             Stmt::IfMacro("ASCEND_IS_AIV".to_owned(), work("VectorCore")),
         ],

@@ -1,9 +1,11 @@
 //! Functions of tasks on matrix cores.
 
+use super::context::Context;
 use super::cpp::{Function, Names, Stmt, braces, int, name};
 use hpmoe_kernels::op::Contracted;
 use hpmoe_language::graph::Task;
-use hpmoe_language::plan::CubePlan;
+use hpmoe_language::plan::{CubePlan, Plan, Product};
+use std::collections::BTreeMap;
 
 /// A function that calls the library's product with its plan.
 pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
@@ -25,7 +27,23 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
         }));
         Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
     });
-    Function { head: "__aicore__ inline void".to_owned(), name: function.to_owned(), params, body: products.collect() }
+    Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
+}
+
+/// The copies of the library's product that tasks need, and how many terms each has: one for each way to hold operands, and for
+/// each type of result.
+pub(super) fn instances(context: &Context<'_>) -> BTreeMap<String, u64> {
+    let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match &context.plans[id] {
+        Plan::Cube(plan) => Some((task, plan)),
+        _ => None,
+    });
+    let products = tasks.flat_map(|(task, plan)| plan.products.iter().map(move |product| (task, product)));
+    let instance = |(task, product): (&Task, &Product)| {
+        let (out, ways) = (task.params[product.y].shape.element.ascendc(), product.terms.iter());
+        let ways: Vec<String> = ways.map(|term| format!("{}*{}", contracted(term.x.1), contracted(term.w.1))).collect();
+        (format!("{out} {} {}", product.onto, ways.join(" + ")), product.terms.len() as u64)
+    };
+    products.map(instance).collect()
 }
 
 const fn contracted(way: Contracted) -> &'static str {

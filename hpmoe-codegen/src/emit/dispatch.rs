@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context<'_>, unit: CoreKind) -> Item {
     body.push(Stmt::Return(name("false")));
     let param = |ty: &str, name: &str| (ty.to_owned(), if unnamed { String::new() } else { name.to_owned() });
     Item::Function(Function {
-        head: "static __aicore__ inline bool".to_owned(),
+        head: "static HPMOE_INLINE bool".to_owned(),
         name: "Run".to_owned(),
         params: vec![param(core, "core"), param("const Tile &", "tile")],
         body,

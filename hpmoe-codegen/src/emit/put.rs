@@ -31,7 +31,7 @@ pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) 
         "PutScattered"
     };
     Function {
-        head: "__aicore__ inline void".to_owned(),
+        head: "HPMOE_INLINE void".to_owned(),
         name: function.to_owned(),
         params,
         body: vec![Stmt::call(routine, arguments)],

@@ -3,6 +3,7 @@ use crate::schedule::{Cores, schedule, walks};
 use crate::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared};
+use hpmoe_language::units::Bytes;
 
 const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward" };
 const PATHS: Paths<'_> = Paths { fingerprint: "0123456789abcdef", descriptors: "/hpmoe/moe_ffn.descriptors" };
@@ -71,9 +72,9 @@ fn unused_counters_are_neither_declared_nor_allocated() {
     let checked = moe_ffn(&Layer::SMALL);
     let (kernel, schedule) = emitted(&checked);
     let tables = tables(&checked, &schedule, &NAMES, &PATHS);
-    let declared = count(&kernel.text, "constexpr uint32_t ")
-        - count(&kernel.text, "constexpr uint32_t row_tiles_")
-        - count(&kernel.text, "constexpr uint32_t ROWS");
+    // Those of tasks are indented.
+    let declared =
+        count(&kernel.text, "\nconstexpr uint32_t ") - count(&kernel.text, "\nconstexpr uint32_t row_tiles_");
     assert!(declared < checked.counters().len(), "the schedule elides some");
     assert_eq!(count(&tables.rust.to_string(), "CounterTable {"), declared);
 }
@@ -100,9 +101,33 @@ fn tables_are_rust_and_name_what_they_need() {
 fn code_of_the_large_layer_fits_the_instruction_caches() {
     for checked in [moe_ffn(&Layer::DEEPSEEK), gated(&Layer::SMALL)] {
         let (kernel, _) = emitted(&checked);
-        assert!(kernel.aic_bytes < hpmoe_language::units::Bytes::kib(32), "AIC: {}", kernel.aic_bytes);
-        assert!(kernel.aiv_bytes < hpmoe_language::units::Bytes::kib(16), "AIV: {}", kernel.aiv_bytes);
+        assert!(kernel.aic_bytes < Bytes::kib(32), "AIC: {}", kernel.aic_bytes);
+        assert!(kernel.aiv_bytes < Bytes::kib(16), "AIV: {}", kernel.aiv_bytes);
     }
+}
+
+#[test]
+fn code_beyond_a_cache_is_told_with_its_figure() {
+    let code = |aic, aiv| Ascendc { text: String::new(), aic_bytes: Bytes(aic), aiv_bytes: Bytes(aiv) };
+    assert!(code(32 * 1024, 16 * 1024).beyond_the_caches().is_empty());
+    let told = code(40_000, 16 * 1024 + 8).beyond_the_caches();
+    assert!(
+        told[0].starts_with(
+            "the code of a matrix core is estimated at 40,000 B, and its instruction cache holds 32,768 B"
+        )
+    );
+    assert!(
+        told[1].starts_with(
+            "the code of a vector core is estimated at 16,392 B, and its instruction cache holds 16,384 B"
+        )
+    );
+}
+
+#[test]
+fn what_fits_is_a_part_of_the_dispatch() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
+    assert!(!kernel.text.contains("HPMOE_ROUTINE") && !kernel.text.contains("__aicore__"));
+    assert_eq!(count(&kernel.text, "\nHPMOE_INLINE void "), 6, "a function per task");
 }
 
 #[test]

@@ -23,17 +23,19 @@ pub(super) fn vector(
 ) -> Function {
     let mut scope = Names::with(OWN);
     let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
-    let buffers = plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
+    let buffers: Arena<BufferId, String> =
+        plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
+    let addresses = buffers.iter().map(|(_, name)| scope.new_name(&format!("{name}_at"))).collect();
     let extents = extents(plan);
     let counts = extents.iter().map(|extent| scope.new_name(&extent.label(&extents, &params))).collect();
-    let emitter = Emitter { task, plan, params, buffers, extents, counts, place };
+    let emitter = Emitter { task, plan, params, buffers, addresses, extents, counts, place };
     let views = task
         .params
         .iter()
         .zip(&emitter.params)
         .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone()));
     Function {
-        head: "__aicore__ inline void".to_owned(),
+        head: "HPMOE_INLINE void".to_owned(),
         name: function.to_owned(),
         params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).collect(),
         body: emitter.body(layout),
@@ -45,6 +47,8 @@ struct Emitter<'a> {
     plan: &'a VectorPlan,
     params: Vec<String>,
     buffers: Arena<BufferId, String>,
+    /// Names of where values begin in UB, which is what routines take.
+    addresses: Arena<BufferId, String>,
     /// The different numbers of elements that calls run over.
     extents: Vec<Extent>,
     /// Their names.
@@ -54,18 +58,22 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn body(&self, layout: u64) -> Vec<Stmt> {
-        let leader = &self.params[self.plan.program.leader];
+        let program = &self.plan.program;
+        let leader = &self.params[program.leader];
         let mut body = vec![Stmt::constexpr("uint32_t", "ROWS", int(self.plan.rows))];
         body.extend(self.stages());
         body.push(Stmt::call("core.Use", vec![int(layout)]));
         let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
         body.push(Stmt::constant("uint32_t", "pieces", all));
         let load = self.load();
-        let mut compute = self.piece(name("piece") - int(1u64));
+        let inputs = program.buffers.iter().filter(|(_, buffer)| matches!(buffer.holds, Holds::Input(_)));
+        let loads_rows = inputs.into_iter().any(|(_, buffer)| !buffer.single);
+        let computes_rows = program.calls.iter().any(|call| !self.buffer(call.to).single);
+        let mut compute = self.piece(name("piece") - int(1u64), computes_rows);
         compute.extend(self.compute());
         let mut turns = Vec::new();
         if !load.is_empty() {
-            let mut loaded = self.piece(name("piece"));
+            let mut loaded = self.piece(name("piece"), loads_rows);
             loaded.extend(load);
             turns.push(Stmt::If(name("piece").binary("<", name("pieces")), loaded));
         }
@@ -74,14 +82,15 @@ impl Emitter<'_> {
         body
     }
 
-    /// Where and how long a piece is, and which stage it takes.
-    fn piece(&self, number: Expr) -> Vec<Stmt> {
+    /// Where and how long a piece is, if that is asked for, and which stage it takes.
+    fn piece(&self, number: Expr, rows: bool) -> Vec<Stmt> {
         let left = name(&self.params[self.plan.program.leader]).dot("rows") - name("first");
-        vec![
+        let place = [
             Stmt::constant("uint32_t", "first", number.clone() * name("ROWS")),
             Stmt::constant("uint32_t", "rows", name("Min").call(vec![name("ROWS"), left])),
-            Stmt::constant("uint32_t", "stage", number % int(2u64)),
-        ]
+        ];
+        let stage = Stmt::constant("uint32_t", "stage", number % int(2u64));
+        place.into_iter().filter(|_| rows).chain([stage]).collect()
     }
 
     fn buffer(&self, id: BufferId) -> &Buffer {
@@ -103,6 +112,15 @@ impl Emitter<'_> {
     fn operand(&self, id: BufferId) -> Expr {
         let named = name(&self.buffers[id]);
         if self.buffer(id).holds == Holds::Value { named } else { named.at(name("stage")) }
+    }
+
+    /// Where a buffer begins in UB.
+    fn address(&self, id: BufferId) -> Expr {
+        if self.buffer(id).holds == Holds::Value {
+            name(&self.addresses[id])
+        } else {
+            name(&self.buffers[id]).method("At", vec![name("stage")])
+        }
     }
 
     fn load(&self) -> Vec<Stmt> {
@@ -166,14 +184,22 @@ impl Emitter<'_> {
 
     fn values(&self) -> Vec<Stmt> {
         let values = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds == Holds::Value);
-        values
-            .map(|(id, buffer)| {
+        let mut declared = Vec::new();
+        for (id, buffer) in values {
+            let calls = &self.plan.program.calls;
+            let of_a_call = |routine| calls.iter().any(|call| is_routine(call) == routine && touches(call, id));
+            let mut begin = int(self.plan.offsets[id].0);
+            if of_a_call(true) {
+                declared.push(Stmt::constexpr("uint32_t", &self.addresses[id], begin));
+                begin = self.address(id);
+            }
+            if of_a_call(false) {
                 let ty = buffer.element.ascendc();
-                let place = vec![int(self.plan.offsets[id].0), int(self.plan.bytes(id).0)];
-                let made = name(format!("Ub<{ty}>")).call(place);
-                Stmt::constant(format!("LocalTensor<{ty}>"), &self.buffers[id], made)
-            })
-            .collect()
+                let made = name(format!("Ub<{ty}>")).call(vec![begin, int(self.plan.bytes(id).0)]);
+                declared.push(Stmt::constant(format!("LocalTensor<{ty}>"), &self.buffers[id], made));
+            }
+        }
+        declared
     }
 
     fn counts(&self) -> Vec<Stmt> {
@@ -186,12 +212,13 @@ impl Emitter<'_> {
     }
 
     fn call(&self, call: &Call) -> Stmt {
-        let mut arguments = vec![self.operand(call.to)];
-        arguments.extend(call.from.iter().map(|&id| self.operand(id)));
+        let operand = |id: BufferId| if is_routine(call) { self.address(id) } else { self.operand(id) };
+        let mut arguments = vec![operand(call.to)];
+        arguments.extend(call.from.iter().map(|&id| operand(id)));
         let function = match call.instruction {
             Instruction::Routine { name: routine, terms, .. } => {
                 let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
-                arguments.extend(call.scratch.iter().map(|&id| self.operand(id)));
+                arguments.extend(call.scratch.iter().map(|&id| operand(id)));
                 let [_, rows] = rows(to);
                 arguments.push(rows);
                 arguments.push(columns(values.width, &self.params));
@@ -208,7 +235,7 @@ impl Emitter<'_> {
                 arguments.push(name("RoundMode::CAST_RINT"));
                 "Cast"
             }
-            Instruction::Copy => "DataCopy",
+            Instruction::Copy => "CopyValues",
             Instruction::Scalar(function, scalar) => {
                 arguments.push(float(scalar));
                 function
@@ -239,6 +266,15 @@ impl Emitter<'_> {
         all.push(Stmt::set_flag("MTE3_V", name("stage")));
         all
     }
+}
+
+/// Whether a call is one of the library's, that stay out of line, instead of one of AscendC's.
+fn is_routine(call: &Call) -> bool {
+    matches!(call.instruction, Instruction::Routine { .. } | Instruction::Copy)
+}
+
+fn touches(call: &Call, buffer: BufferId) -> bool {
+    call.to == buffer || call.from.contains(&buffer) || call.scratch.contains(&buffer)
 }
 
 /// First row and number of rows of a piece, in a buffer.

@@ -7,6 +7,9 @@
 #define __aicore__
 #define __gm__
 #define __ubuf__
+// Matrix and vector cores of a group, on the entry point of a kernel. Another ratio than 1:2 does not compile.
+#define __mix__(matrix, vector) HPMOE_MIX_##matrix##_##vector
+#define HPMOE_MIX_1_2
 #define GM_ADDR __gm__ uint8_t *
 
 namespace AscendC::host {
@@ -25,9 +28,6 @@ bool isAic();
 } // namespace AscendC::host
 
 // Written without parentheses in kernels (`if ASCEND_IS_AIC { }`): on the device the macro brings
-// `constexpr (..)`, here a condition of the core that runs.
-#define ASCEND_IS_AIC (::AscendC::host::isAic())
-#define ASCEND_IS_AIV (!::AscendC::host::isAic())
-
-enum KernelType { KERNEL_TYPE_MIX_AIC_1_2 };
-#define KERNEL_TASK_TYPE_DEFAULT(type) static_assert((type) == KERNEL_TYPE_MIX_AIC_1_2, "1:2 only")
+// `constexpr (..)`, here a condition of the core that runs. As there, it is no expression.
+#define ASCEND_IS_AIC (const bool aic = ::AscendC::host::isAic(); aic)
+#define ASCEND_IS_AIV (const bool aic = ::AscendC::host::isAic(); !aic)

@@ -71,11 +71,13 @@ void fill(const char *name, const Local &dst, uint16_t repeat, uint16_t blocks, 
 void setAtomic(bool add, Dt type, Where where);
 
 // cube.h
+void setRowMajor(bool on, Where where);
 void loadData(const Local &dst, const Local &src, const LoadData2DParams &params, Where where);
 void mmad(const Local &c, const Local &a, const Local &b, const Local *bias, const MmadParams &params, Where where);
 void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &params, Where where);
 
 // vector.h
+void resetMask(Where where);
 void vector(const VectorCall &call, Where where);
 /// Elements that a GatherMask packs.
 uint64_t kept(const VectorCall &call);

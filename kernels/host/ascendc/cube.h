@@ -5,8 +5,11 @@
 
 namespace AscendC {
 
-/// Makes the cube walk columns first. Speed only.
-inline void SetMMRowMajor() {}
+/// Makes the cube walk columns first. Speed only; but a bit of the core's control register, which the end of a kernel leaves as
+/// it is.
+inline void SetMMRowMajor(host::Where where = host::Where::here()) { host::setRowMajor(true, where); }
+
+inline void SetMMColumnMajor(host::Where where = host::Where::here()) { host::setRowMajor(false, where); }
 
 template <typename T>
 inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData2DParams &params,

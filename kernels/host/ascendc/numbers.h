@@ -1,4 +1,4 @@
-// The 16-bit floating point types: storage with conversions from and to float, nothing else.
+// The 16-bit floating point types: storage with conversions from and to float that are asked for, nothing else.
 // Rounding is to nearest, ties to even; overflow gives infinity, NaN stays NaN.
 #pragma once
 
@@ -54,15 +54,15 @@ inline float fromHalf(uint16_t bits) {
 struct bfloat16_t {
     uint16_t bits;
     bfloat16_t() = default;
-    bfloat16_t(float value) : bits(AscendC::host::toBf16(value)) {}
-    operator float() const { return AscendC::host::fromBf16(bits); }
+    explicit bfloat16_t(float value) : bits(AscendC::host::toBf16(value)) {}
+    explicit operator float() const { return AscendC::host::fromBf16(bits); }
 };
 
 struct half {
     uint16_t bits;
     half() = default;
-    half(float value) : bits(AscendC::host::toHalf(value)) {}
-    operator float() const { return AscendC::host::fromHalf(bits); }
+    explicit half(float value) : bits(AscendC::host::toHalf(value)) {}
+    explicit operator float() const { return AscendC::host::fromHalf(bits); }
 };
 
 namespace AscendC::host {

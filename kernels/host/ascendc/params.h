@@ -1,4 +1,5 @@
-// Parameter structs of AscendC: the device's field names, types, defaults and positional constructors.
+// Parameter structs of AscendC: the device's field names, types, defaults and positional constructors. As there, the
+// default constructors are code: no struct is an aggregate, and none is made at compile time.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Nd2NzParams {
     uint16_t dstNzC0Stride = 0;
     uint16_t dstNzNStride = 0;
     uint16_t dstNzMatrixStride = 0;
-    Nd2NzParams() = default;
+    Nd2NzParams() {}
     Nd2NzParams(uint16_t nd, uint16_t n, uint16_t d, uint16_t srcMatrix, uint16_t srcD, uint16_t c0, uint16_t row,
                 uint16_t dstMatrix)
         : ndNum(nd), nValue(n), dValue(d), srcNdMatrixStride(srcMatrix), srcDValue(srcD), dstNzC0Stride(c0),
@@ -45,7 +46,7 @@ struct DataCopyExtParams {
     uint32_t srcStride = 0;
     uint32_t dstStride = 0;
     uint32_t rsv = 0;
-    DataCopyExtParams() = default;
+    DataCopyExtParams() {}
     DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst, uint32_t reserved)
         : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(reserved) {}
 };
@@ -55,7 +56,7 @@ template <typename T> struct DataCopyPadExtParams {
     uint8_t leftPadding = 0;
     uint8_t rightPadding = 0;
     T paddingValue = T();
-    DataCopyPadExtParams() = default;
+    DataCopyPadExtParams() {}
     DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
         : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
 };
@@ -63,9 +64,9 @@ template <typename T> struct DataCopyPadExtParams {
 struct CopyRepeatParams {
     uint16_t dstStride = 0;
     uint16_t srcStride = 0;
-    uint16_t dstRepeatSize = 0;
-    uint16_t srcRepeatSize = 0;
-    CopyRepeatParams() = default;
+    uint16_t dstRepeatSize = 8;
+    uint16_t srcRepeatSize = 8;
+    CopyRepeatParams() {}
     CopyRepeatParams(uint16_t dst, uint16_t src, uint16_t dstRepeat, uint16_t srcRepeat)
         : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat) {}
 };
@@ -75,7 +76,7 @@ template <typename T> struct InitConstValueParams {
     uint16_t blockNum = 0;
     uint16_t dstGap = 0;
     T initValue = T();
-    InitConstValueParams() = default;
+    InitConstValueParams() {}
     InitConstValueParams(uint16_t repeat, uint16_t blocks, uint16_t gap, T value)
         : repeatTimes(repeat), blockNum(blocks), dstGap(gap), initValue(value) {}
 };
@@ -88,7 +89,7 @@ struct LoadData2DParams {
     uint8_t repeatTimes = 0;
     uint8_t sid = 0;
     uint8_t addrMode = 0;
-    LoadData2DParams() = default;
+    LoadData2DParams() {}
     LoadData2DParams(uint16_t start, uint8_t repeat, uint16_t src, uint8_t stream, uint16_t gap, bool transpose,
                      uint8_t mode)
         : startIndex(start), dstGap(gap), srcStride(src), ifTranspose(transpose), repeatTimes(repeat), sid(stream),
@@ -104,7 +105,7 @@ struct MmadParams {
     bool kDirectionAlign = false;
     bool cmatrixSource = false;
     bool cmatrixInitVal = true;
-    MmadParams() = default;
+    MmadParams() {}
     MmadParams(uint16_t rows, uint16_t columns, uint16_t depth, uint8_t unit, bool source, bool init)
         : m(rows), n(columns), k(depth), unitFlag(unit), cmatrixSource(source), cmatrixInitVal(init) {}
 };
@@ -115,20 +116,20 @@ struct FixpipeParamsV220 {
     uint16_t srcStride = 0;
     uint32_t dstStride = 0;
     QuantMode_t quantPre = NoQuant;
-    uint64_t deqScalar = 0;
+    uint64_t deqScalar = ~uint64_t(0); ///< undefined on the device
     uint16_t ndNum = 1;
     uint16_t srcNdStride = 0;
     uint16_t dstNdStride = 0;
     bool reluEn = false;
     uint8_t unitFlag = 0;
     bool isChannelSplit = false;
-    FixpipeParamsV220() = default;
+    FixpipeParamsV220() {}
     FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu)
         : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
-    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, uint64_t scale,
+    FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, int64_t scale,
                       uint16_t nd, uint16_t srcNd, uint16_t dstNd, uint8_t unit)
-        : nSize(n), mSize(m), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(scale), ndNum(nd),
-          srcNdStride(srcNd), dstNdStride(dstNd), reluEn(relu), unitFlag(unit) {}
+        : nSize(n), mSize(m), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(static_cast<uint64_t>(scale)),
+          ndNum(nd), srcNdStride(srcNd), dstNdStride(dstNd), reluEn(relu), unitFlag(unit) {}
 };
 
 struct UnaryRepeatParams {
@@ -136,7 +137,7 @@ struct UnaryRepeatParams {
     uint16_t srcBlkStride = 1;
     uint8_t dstRepStride = 8;
     uint8_t srcRepStride = 8;
-    UnaryRepeatParams() = default;
+    UnaryRepeatParams() {}
     UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep)
         : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep) {}
 };
@@ -148,7 +149,7 @@ struct BinaryRepeatParams {
     uint8_t dstRepStride = 8;
     uint8_t src0RepStride = 8;
     uint8_t src1RepStride = 8;
-    BinaryRepeatParams() = default;
+    BinaryRepeatParams() {}
     BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep,
                        uint8_t src1Rep)
         : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep),
@@ -160,7 +161,7 @@ struct GatherMaskParams {
     uint16_t repeatTimes = 0;
     uint16_t src0RepeatStride = 8;
     uint8_t src1RepeatStride = 8;
-    GatherMaskParams() = default;
+    GatherMaskParams() {}
     GatherMaskParams(uint8_t blk, uint16_t repeat, uint16_t rep, uint8_t patternRep)
         : src0BlockStride(blk), repeatTimes(repeat), src0RepeatStride(rep), src1RepeatStride(patternRep) {}
 };
@@ -168,7 +169,7 @@ struct GatherMaskParams {
 struct BrcbRepeatParams {
     uint16_t dstBlkStride = 1;
     uint16_t dstRepStride = 8;
-    BrcbRepeatParams() = default;
+    BrcbRepeatParams() {}
     BrcbRepeatParams(uint16_t blk, uint16_t rep) : dstBlkStride(blk), dstRepStride(rep) {}
 };
 

@@ -8,9 +8,32 @@
 
 namespace AscendC {
 
+namespace host {
+
+/// What `GlobalTensor::operator()` gives. On the device a `__gm__ T &`; only a `volatile` one can be taken here, for a load that
+/// is made each time it is asked for.
+template <typename T> class Element {
+  public:
+    Element(uint64_t address, Where where) : address_(address), where_(where) {}
+    operator const volatile T &() const {
+        uint64_t bits = loadGlobal(address_, sizeof(T), where_);
+        std::memcpy(static_cast<void *>(&value_), &bits, sizeof(T));
+        return value_;
+    }
+
+  private:
+    uint64_t address_;
+    Where where_;
+    mutable T value_ = {};
+};
+
+} // namespace host
+
 template <typename T> class GlobalTensor {
   public:
     using PrimType = T;
+
+    GlobalTensor() {}
 
     void SetGlobalBuffer(__gm__ T *buffer) { buffer_ = buffer; }
     void SetGlobalBuffer(__gm__ T *buffer, uint64_t) { buffer_ = buffer; }
@@ -30,7 +53,10 @@ template <typename T> class GlobalTensor {
         std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
         return value;
     }
-    void SetValue(uint64_t offset, T value, host::Where where = host::Where::here()) const {
+    host::Element<T> operator()(uint64_t offset, host::Where where = host::Where::here()) const {
+        return host::Element<T>(address() + offset * sizeof(T), where);
+    }
+    void SetValue(uint64_t offset, T value, host::Where where = host::Where::here()) {
         host::storeGlobal(address() + offset * sizeof(T), sizeof(T), host::rawBits(value), where);
     }
 
@@ -45,7 +71,7 @@ template <typename T> class LocalTensor {
   public:
     using PrimType = T;
 
-    LocalTensor() = default;
+    LocalTensor() {}
     LocalTensor(TPosition position, uint32_t byteAddress, uint32_t elements)
         : position_(position), address_(byteAddress), elements_(elements) {}
 
@@ -70,7 +96,7 @@ template <typename T> class LocalTensor {
     }
 
     uint32_t GetSize() const { return elements_; }
-    TPosition GetPosition() const { return position_; }
+    int32_t GetPosition() const { return static_cast<int32_t>(position_); }
 
     host::Local place() const { return host::Local{position_, host::dtOf<T>, address_}; }
 

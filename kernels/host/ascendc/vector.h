@@ -41,6 +41,27 @@ template <typename T> inline VectorCall vectorCall(const char *name, VOp op, con
     return call;
 }
 
+template <typename T, typename Mask>
+inline void duplicate(const LocalTensor<T> &dst, const T &value, Mask mask, uint8_t repeat, uint16_t dstBlkStride,
+                      uint8_t dstRepStride, Where where) {
+    VectorCall call = vectorCall("Duplicate", VOp::Duplicate, dst);
+    call.scalar = rawBits(value);
+    setMask(call, mask);
+    call.repeat = repeat, call.dstBlk = dstBlkStride, call.dstRep = dstRepStride;
+    vector(call, where);
+}
+
+template <typename T, typename Mask>
+inline void copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, uint8_t repeat,
+                 const CopyRepeatParams &params, Where where) {
+    VectorCall call = vectorCall("Copy", VOp::Copy, dst);
+    call.a = src.place();
+    setMask(call, mask);
+    call.repeat = repeat, call.dstBlk = params.dstStride, call.aBlk = params.srcStride;
+    call.dstRep = params.dstRepeatSize, call.aRep = params.srcRepeatSize;
+    vector(call, where);
+}
+
 } // namespace host
 
 #define HPMOE_BINARY(NAME)                                                                                             \
@@ -144,26 +165,34 @@ inline void Duplicate(const LocalTensor<T> &dst, const T &value, const int32_t &
     host::vector(call, where);
 }
 
-template <typename T, typename Mask>
-inline void Duplicate(const LocalTensor<T> &dst, const T &value, Mask mask, const uint8_t repeat,
+template <typename T>
+inline void Duplicate(const LocalTensor<T> &dst, const T &value, uint64_t mask, const uint8_t repeat,
                       const uint16_t dstBlkStride, const uint8_t dstRepStride,
                       host::Where where = host::Where::here()) {
-    host::VectorCall call = host::vectorCall("Duplicate", host::VOp::Duplicate, dst);
-    call.scalar = host::rawBits(value);
-    host::setMask(call, mask);
-    call.repeat = repeat, call.dstBlk = dstBlkStride, call.dstRep = dstRepStride;
-    host::vector(call, where);
+    host::duplicate(dst, value, mask, repeat, dstBlkStride, dstRepStride, where);
 }
 
-template <typename T, typename Mask>
-inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const uint8_t repeat,
-                 const CopyRepeatParams &params, host::Where where = host::Where::here()) {
-    host::VectorCall call = host::vectorCall("Copy", host::VOp::Copy, dst);
-    call.a = src.place();
-    host::setMask(call, mask);
-    call.repeat = repeat, call.dstBlk = params.dstStride, call.aBlk = params.srcStride;
-    call.dstRep = params.dstRepeatSize, call.aRep = params.srcRepeatSize;
-    host::vector(call, where);
+template <typename T>
+inline void Duplicate(const LocalTensor<T> &dst, const T &value, uint64_t mask[], const uint8_t repeat,
+                      const uint16_t dstBlkStride, const uint8_t dstRepStride,
+                      host::Where where = host::Where::here()) {
+    host::duplicate(dst, value, mask, repeat, dstBlkStride, dstRepStride, where);
 }
+
+/// Bits as they are.
+template <typename T>
+inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask, const uint8_t repeat,
+                 const CopyRepeatParams &params, host::Where where = host::Where::here()) {
+    host::copy(dst, src, mask, repeat, params, where);
+}
+
+template <typename T>
+inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[], const uint8_t repeat,
+                 const CopyRepeatParams &params, host::Where where = host::Where::here()) {
+    host::copy(dst, src, mask, repeat, params, where);
+}
+
+/// All lanes take part again in what follows.
+inline void ResetMask(host::Where where = host::Where::here()) { host::resetMask(where); }
 
 } // namespace AscendC

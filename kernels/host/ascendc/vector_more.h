@@ -64,29 +64,40 @@ inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uin
     host::vector(call, where);
 }
 
-template <typename T, typename Mask>
-inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const int32_t repeat,
-                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-                           host::Where where = host::Where::here()) {
-    host::VectorCall call = host::vectorCall("WholeReduceSum", host::VOp::WholeReduceSum, dst);
-    call.a = src.place();
-    host::setMask(call, mask);
-    call.repeat = static_cast<uint32_t>(repeat), call.dstRep = static_cast<uint16_t>(dstRepStride);
-    call.aBlk = static_cast<uint16_t>(srcBlkStride), call.aRep = static_cast<uint16_t>(srcRepStride);
-    host::vector(call, where);
-}
+namespace host {
 
 template <typename T, typename Mask>
-inline void WholeReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, const int32_t repeat,
-                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
-                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-                           host::Where where = host::Where::here()) {
-    host::VectorCall call = host::vectorCall("WholeReduceMax", host::VOp::WholeReduceMax, dst);
-    call.a = src.place(), call.mode = static_cast<uint8_t>(order);
-    host::setMask(call, mask);
+inline void reduce(VectorCall call, const LocalTensor<T> &src, Mask mask, int32_t repeat, int32_t dstRepStride,
+                   int32_t srcBlkStride, int32_t srcRepStride, Where where) {
+    call.a = src.place();
+    setMask(call, mask);
     call.repeat = static_cast<uint32_t>(repeat), call.dstRep = static_cast<uint16_t>(dstRepStride);
     call.aBlk = static_cast<uint16_t>(srcBlkStride), call.aRep = static_cast<uint16_t>(srcRepStride);
-    host::vector(call, where);
+    vector(call, where);
 }
+
+} // namespace host
+
+#define HPMOE_REDUCE(MASK, AS)                                                                                         \
+    template <typename T>                                                                                              \
+    inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, const int32_t repeat,       \
+                               const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
+                               host::Where where = host::Where::here()) {                                              \
+        host::reduce(host::vectorCall("WholeReduceSum", host::VOp::WholeReduceSum, dst), src, AS, repeat,              \
+                     dstRepStride, srcBlkStride, srcRepStride, where);                                                 \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void WholeReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, const int32_t repeat,       \
+                               const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
+                               ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
+                               host::Where where = host::Where::here()) {                                              \
+        host::VectorCall call = host::vectorCall("WholeReduceMax", host::VOp::WholeReduceMax, dst);                    \
+        call.mode = static_cast<uint8_t>(order);                                                                       \
+        host::reduce(call, src, AS, repeat, dstRepStride, srcBlkStride, srcRepStride, where);                          \
+    }
+
+HPMOE_REDUCE(const int32_t mask, static_cast<uint64_t>(mask))
+HPMOE_REDUCE(const uint64_t mask[], mask)
+#undef HPMOE_REDUCE
 
 } // namespace AscendC

@@ -7,16 +7,21 @@
 
 #include "hpmoe/abi.h"
 
-// One copy of the code for all callers: instruction caches hold 32 KiB (matrix cores) and 16 KiB (vector cores).
+// A part of each of its callers, so that calls are few levels deep and what a function takes stays in registers: a tensor that is
+// passed on lies on the stack.
+#define HPMOE_INLINE __attribute__((always_inline)) __aicore__ inline
+
+// One copy of the code for all callers: instruction caches hold 32 KiB (matrix cores) and 16 KiB (vector cores). Takes no
+// tensors, but where they begin.
 #define HPMOE_ROUTINE __attribute__((noinline)) __aicore__ inline
 
 namespace hpmoe {
 
 using namespace AscendC;
 
-__aicore__ inline uint32_t Min(uint32_t a, uint32_t b) { return a < b ? a : b; }
-__aicore__ inline uint32_t CeilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
-__aicore__ inline uint32_t AlignUp(uint32_t a, uint32_t b) { return CeilDiv(a, b) * b; }
+HPMOE_INLINE uint32_t Min(uint32_t a, uint32_t b) { return a < b ? a : b; }
+HPMOE_INLINE uint32_t CeilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+HPMOE_INLINE uint32_t AlignUp(uint32_t a, uint32_t b) { return CeilDiv(a, b) * b; }
 
 constexpr uint32_t BLOCK_BYTES = 32;
 
@@ -24,19 +29,19 @@ constexpr uint32_t BLOCK_BYTES = 32;
 // form runs over all rows of a piece at once.
 constexpr uint32_t ROW_ALIGN = 16;
 
-template <typename T> __aicore__ inline GlobalTensor<T> Global(uint64_t address) {
+template <typename T> HPMOE_INLINE GlobalTensor<T> Global(uint64_t address) {
     GlobalTensor<T> tensor;
     tensor.SetGlobalBuffer(reinterpret_cast<__gm__ T *>(address));
     return tensor;
 }
 
 // A word that is constant during a launch.
-template <typename T> __aicore__ inline T Word(uint64_t address, uint64_t index) {
+template <typename T> HPMOE_INLINE T Word(uint64_t address, uint64_t index) {
     return Global<T>(address).GetValue(index);
 }
 
 // A structure that is constant during a launch, by 64-bit loads.
-template <typename T> __aicore__ inline T Load(uint64_t address) {
+template <typename T> HPMOE_INLINE T Load(uint64_t address) {
     static_assert(sizeof(T) % 8 == 0, "structures of the ABI are whole 64-bit words");
     union {
         T value;

@@ -6,7 +6,7 @@
 
 namespace hpmoe {
 
-// Of KERNEL_TYPE_MIX_AIC_1_2. A matrix core can't ask for it.
+// Of the groups that a kernel is launched in. A matrix core can't ask for it.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
 struct Core {
@@ -18,8 +18,12 @@ struct Core {
     uint32_t number; // among the cores of its kind
     uint32_t slot;   // among all cores, matrix cores first
 
-    // False where the launch has other cores than the schedule was made for: nothing may be touched then.
-    __aicore__ inline bool Open(GM_ADDR argument, bool matrix) {
+    // False where the launch has other cores than the schedule was made for: no tile may be touched then. A matrix core does
+    // not see how many vector cores there are to it.
+    HPMOE_INLINE bool Open(GM_ADDR argument, bool matrix) {
+        // Another kernel may have left lines of what has changed since.
+        DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
+            Global<uint64_t>(reinterpret_cast<uint64_t>(argument)));
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
         const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
         counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
@@ -30,7 +34,8 @@ struct Core {
         record = HpmoeRecord{};
         record.state = HPMOE_RUNNING;
         const uint32_t blocks = static_cast<uint32_t>(GetBlockNum());
-        if (launch.aic == blocks && launch.aiv == blocks * VECTOR_PER_MATRIX) {
+        const bool ratio = matrix || GetTaskRatio() == VECTOR_PER_MATRIX;
+        if (ratio && launch.aic == blocks && launch.aiv == blocks * VECTOR_PER_MATRIX) {
             return true;
         }
         record.state = HPMOE_REFUSED;
@@ -40,103 +45,93 @@ struct Core {
         return false;
     }
 
-    __aicore__ inline uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
+    HPMOE_INLINE uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
 
-    template <typename T> __aicore__ inline View<T> Of(const Private<T> &tensor) const {
+    template <typename T> HPMOE_INLINE View<T> Of(const Private<T> &tensor) const {
         return View<T>{Word<uint64_t>(launch.tensors, tensor.number), ~0u, tensor.columns, tensor.pitch};
     }
-    template <typename T> __aicore__ inline View<T> Of(const Symmetric<T> &tensor) const {
+    template <typename T> HPMOE_INLINE View<T> Of(const Symmetric<T> &tensor) const {
         return OfPeer(tensor, launch.rank);
     }
-    template <typename T> __aicore__ inline View<T> OfPeer(const Symmetric<T> &tensor, uint32_t peer) const {
+    template <typename T> HPMOE_INLINE View<T> OfPeer(const Symmetric<T> &tensor, uint32_t peer) const {
         const uint64_t offset = Word<uint64_t>(launch.tensors, tensor.number);
         return View<T>{Heap(peer) + offset, ~0u, tensor.columns, tensor.pitch};
     }
-    template <typename T> __aicore__ inline View<T> Of(const Shared<T> &tensor) const {
-        return OfPeer(tensor, launch.rank);
-    }
-    template <typename T> __aicore__ inline View<T> OfPeer(const Shared<T> &tensor, uint32_t peer) const {
+    template <typename T> HPMOE_INLINE View<T> Of(const Shared<T> &tensor) const { return OfPeer(tensor, launch.rank); }
+    template <typename T> HPMOE_INLINE View<T> OfPeer(const Shared<T> &tensor, uint32_t peer) const {
         const uint64_t addresses = Word<uint64_t>(launch.tensors, tensor.number);
         return View<T>{Word<uint64_t>(addresses, peer), ~0u, tensor.columns, tensor.pitch};
     }
 
-    __aicore__ inline uint32_t ExpertRows(uint32_t expert) const {
+    HPMOE_INLINE uint32_t ExpertRows(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * expert + 1));
     }
     // Rows of the row tile of `height` rows that holds row `at` of an expert of this rank.
-    __aicore__ inline uint32_t TileRows(uint32_t expert, uint32_t at, uint32_t height) const {
+    HPMOE_INLINE uint32_t TileRows(uint32_t expert, uint32_t at, uint32_t height) const {
         return Min(height, ExpertRows(expert) - at / height * height);
     }
     // Rows received by this rank.
-    __aicore__ inline uint32_t ReceivedRows(uint32_t chunk) const {
+    HPMOE_INLINE uint32_t ReceivedRows(uint32_t chunk) const {
         const uint32_t first = chunk * launch.chunk_experts;
         const uint32_t last = first + launch.chunk_experts - 1;
         const int32_t rows = Word<int32_t>(launch.experts, 2 * last) - Word<int32_t>(launch.experts, 2 * first);
         return static_cast<uint32_t>(rows) + ExpertRows(last);
     }
     // The first token of a chunk of this rank.
-    __aicore__ inline uint32_t FirstToken(uint32_t chunk) const {
-        return Min(chunk * launch.chunk_tokens, launch.tokens);
-    }
-    __aicore__ inline uint32_t ChunkTokens(uint32_t chunk) const {
+    HPMOE_INLINE uint32_t FirstToken(uint32_t chunk) const { return Min(chunk * launch.chunk_tokens, launch.tokens); }
+    HPMOE_INLINE uint32_t ChunkTokens(uint32_t chunk) const {
         return Min(launch.chunk_tokens, launch.tokens - FirstToken(chunk));
     }
     // Tokens of a block of `height` tokens, counted from the first block of the chunk.
-    __aicore__ inline uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
+    HPMOE_INLINE uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
         return Min(height, ChunkTokens(chunk) - block * height);
     }
     // Which of this rank's experts a tile is about.
-    __aicore__ inline uint32_t OwnExpert(const Tile &tile) const {
-        return tile.expert - tile.chunk * launch.chunk_experts;
-    }
+    HPMOE_INLINE uint32_t OwnExpert(const Tile &tile) const { return tile.expert - tile.chunk * launch.chunk_experts; }
     // Row tiles of a space before those of a local expert: of this rank, or of a peer.
-    __aicore__ inline uint32_t FirstTile(uint32_t space, uint32_t expert) const {
+    HPMOE_INLINE uint32_t FirstTile(uint32_t space, uint32_t expert) const {
         const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8));
         return static_cast<uint32_t>(Word<int32_t>(table, expert));
     }
-    __aicore__ inline uint32_t FirstTileAt(uint32_t space, uint32_t peer, uint32_t expert) const {
+    HPMOE_INLINE uint32_t FirstTileAt(uint32_t space, uint32_t peer, uint32_t expert) const {
         const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8) + 1);
         return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
     }
     // All row tiles of a space on this rank, in a chunk.
-    __aicore__ inline uint32_t RowTiles(uint32_t space, uint32_t chunk) const {
+    HPMOE_INLINE uint32_t RowTiles(uint32_t space, uint32_t chunk) const {
         const uint32_t first = chunk * launch.chunk_experts;
         return FirstTile(space, first + launch.chunk_experts) - FirstTile(space, first);
     }
 
     // Rows of an expert of this rank that are sent once, and the first of them.
-    __aicore__ inline uint32_t FirstRowOnce(uint32_t expert) const {
+    HPMOE_INLINE uint32_t FirstRowOnce(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * (launch.local_experts + expert)));
     }
-    __aicore__ inline uint32_t ExpertRowsOnce(uint32_t expert) const {
-        return ExpertRows(launch.local_experts + expert);
-    }
+    HPMOE_INLINE uint32_t ExpertRowsOnce(uint32_t expert) const { return ExpertRows(launch.local_experts + expert); }
 
     // Lists of int32 for the rows of a tile: the slots that a piece sends, the rows of a row tile's tokens among those that
     // are sent once, the (token, k) of a piece that arrived.
-    __aicore__ inline uint64_t Sent(const Tile &tile) const {
-        return launch.order + static_cast<uint64_t>(tile.order) * 4;
-    }
-    __aicore__ inline uint64_t RowsOnce(const Tile &tile) const {
+    HPMOE_INLINE uint64_t Sent(const Tile &tile) const { return launch.order + static_cast<uint64_t>(tile.order) * 4; }
+    HPMOE_INLINE uint64_t RowsOnce(const Tile &tile) const {
         return launch.rows_once + static_cast<uint64_t>(tile.first) * 4;
     }
-    __aicore__ inline View<int32_t> Origins(const Tile &tile) const {
+    HPMOE_INLINE View<int32_t> Origins(const Tile &tile) const {
         return View<int32_t>{launch.origins + static_cast<uint64_t>(tile.first) * 4, tile.rows, 1, 1};
     }
 
-    __aicore__ inline uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
+    HPMOE_INLINE uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
         const uint32_t base = Word<uint32_t>(launch.counter_bases, array);
         return Heap(rank) + counters + static_cast<uint64_t>(base + index) * HPMOE_LINE;
     }
 
     // Waits until a counter of this rank has reached `need`. False: the launch is given up, leave at once.
-    __aicore__ inline bool Await(uint32_t array, uint32_t index, uint32_t need) {
+    HPMOE_INLINE bool Await(uint32_t array, uint32_t index, uint32_t need) {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
     }
 
     // Waits until a rank reads no more what lies where rows of this chunk are to lie: those of the chunk before the last.
     // False: leave at once.
-    __aicore__ inline bool AwaitFreed(uint32_t rank, uint32_t chunk) {
+    HPMOE_INLINE bool AwaitFreed(uint32_t rank, uint32_t chunk) {
         if (chunk < HPMOE_CHUNK_BUFFERS) {
             return true;
         }
@@ -156,7 +151,7 @@ struct Core {
     }
 
     // What a freed word holds when so many chunks of this launch are read no more.
-    __aicore__ inline int32_t FreedWord(uint32_t chunks) const {
+    HPMOE_INLINE int32_t FreedWord(uint32_t chunks) const {
         return launch.launch * static_cast<int32_t>(launch.chunks) + static_cast<int32_t>(chunks);
     }
 
@@ -191,7 +186,7 @@ struct Core {
 
     // The tile that follows. A core that is stopped from outside has no time to say more, so every tile leaves a note;
     // the stores stay in the cache.
-    __aicore__ inline void Enter(const Tile &tile) {
+    HPMOE_INLINE void Enter(const Tile &tile) {
         record.phase = tile.phase;
         record.group = tile.group;
         record.item = tile.item;
@@ -200,35 +195,36 @@ struct Core {
     }
 
     // Makes the record visible to the host.
-    __aicore__ inline void Publish() const {
+    HPMOE_ROUTINE void Publish() const {
         const GlobalTensor<uint64_t> line = Note(sizeof(HpmoeRecord) / 8);
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
     }
 
   private:
     // Writes the first words of the record. The line is this core's own.
-    __aicore__ inline GlobalTensor<uint64_t> Note(uint32_t count) const {
+    HPMOE_INLINE GlobalTensor<uint64_t> Note(uint32_t count) const {
         union {
             HpmoeRecord value;
             uint64_t words[sizeof(HpmoeRecord) / 8];
         } copy;
         copy.value = record;
-        const GlobalTensor<uint64_t> line = Global<uint64_t>(launch.records + slot * sizeof(HpmoeRecord));
+        GlobalTensor<uint64_t> line = Global<uint64_t>(launch.records + slot * sizeof(HpmoeRecord));
         for (uint32_t i = 0; i < count; ++i) {
             line.SetValue(i, copy.words[i]);
         }
         return line;
     }
 
-    // Other cores and ranks write the word by DMA, which does not meet this core's data cache. The empty asm keeps
-    // the compiler from moving the load of an earlier look down, or this one up.
-    __aicore__ inline int32_t Read(const GlobalTensor<int32_t> &word) const {
+    // Other cores and ranks write the word by DMA, which does not meet this core's data cache. The load is made each time, and
+    // the empty asm keeps it and those of earlier looks on their side of the invalidation.
+    HPMOE_INLINE int32_t Read(const GlobalTensor<int32_t> &word) const {
         asm volatile("" ::: "memory");
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
-        return word.GetValue(0);
+        asm volatile("" ::: "memory");
+        return static_cast<const volatile __gm__ int32_t &>(word(0));
     }
 
-    __aicore__ inline bool MayGoOn(int64_t begin) {
+    HPMOE_INLINE bool MayGoOn(int64_t begin) {
         if (Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) == launch.launch) {
             record.state = HPMOE_STOPPED;
         } else if (static_cast<uint64_t>(GetSystemCycle() - begin) > launch.time_limit) {

@@ -13,7 +13,7 @@ struct CubeCore : Core {
     uint32_t l1_stage;
     uint32_t l0_stage;
 
-    __aicore__ inline bool Start(GM_ADDR argument) {
+    HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, true)) {
             return false;
         }
@@ -36,7 +36,7 @@ struct CubeCore : Core {
     }
 
     // What this core wrote is in global memory before the signals that follow.
-    __aicore__ inline void Fence() {
+    HPMOE_INLINE void Fence() {
         WaitFlag<HardEvent::MTE3_S>(0);
         SetFlag<HardEvent::FIX_MTE3>(0);
         WaitFlag<HardEvent::FIX_MTE3>(0);
@@ -44,14 +44,14 @@ struct CubeCore : Core {
     }
 
     // Adds one. A copy moves 32 bytes, so the seven words beside the counter grow too: counters lie farther apart.
-    __aicore__ inline void Signal(uint32_t array, uint32_t index) {
+    HPMOE_INLINE void Signal(uint32_t array, uint32_t index) {
         const LocalTensor<int32_t> ones = Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES);
         SetAtomicAdd<int32_t>();
         DataCopy(Global<int32_t>(Counter(launch.rank, array, index)), ones, BLOCK_BYTES / sizeof(int32_t));
         SetAtomicNone();
     }
 
-    __aicore__ inline void Leave() {
+    HPMOE_INLINE void Leave() {
         for (int32_t stage = 0; stage < 2; ++stage) {
             WaitFlag<HardEvent::MTE1_MTE2>(stage);
             WaitFlag<HardEvent::M_MTE1>(stage);
@@ -64,11 +64,12 @@ struct CubeCore : Core {
             }
         }
         PipeBarrier<PIPE_ALL>();
+        SetMMColumnMajor(); // the next kernel on this core may take it for granted
         Publish();
     }
 
   private:
-    __aicore__ inline void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
+    HPMOE_INLINE void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
         const InitConstValueParams<int32_t> fill(1, static_cast<uint16_t>(bytes / BLOCK_BYTES), 0, value);
         Fill(Local<int32_t>(TPosition::A1, address, bytes), fill);
     }

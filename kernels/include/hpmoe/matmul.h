@@ -15,11 +15,11 @@ struct MatmulPlan {
 // Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
 enum class Contracted { Columns, Rows };
 
-template <Contracted way> __aicore__ inline uint32_t Free(const View<bfloat16_t> &tile) {
+template <Contracted way> HPMOE_INLINE uint32_t Free(const View<bfloat16_t> &tile) {
     return way == Contracted::Columns ? tile.rows : tile.cols;
 }
 
-template <Contracted way> __aicore__ inline uint32_t Depth(const View<bfloat16_t> &tile) {
+template <Contracted way> HPMOE_INLINE uint32_t Depth(const View<bfloat16_t> &tile) {
     return way == Contracted::Columns ? tile.cols : tile.rows;
 }
 
@@ -28,11 +28,11 @@ template <Contracted X, Contracted W> struct Term {
     View<bfloat16_t> x;
     View<bfloat16_t> w;
 
-    __aicore__ inline uint32_t Rows() const { return Free<X>(x); }
-    __aicore__ inline uint32_t Columns() const { return Free<W>(w); }
-    __aicore__ inline uint32_t Contraction() const { return Depth<X>(x); }
+    HPMOE_INLINE uint32_t Rows() const { return Free<X>(x); }
+    HPMOE_INLINE uint32_t Columns() const { return Free<W>(w); }
+    HPMOE_INLINE uint32_t Contraction() const { return Depth<X>(x); }
     // At most `most` rows of the result, from `first` on.
-    __aicore__ inline Term Panel(uint32_t first, uint32_t most) const {
+    HPMOE_INLINE Term Panel(uint32_t first, uint32_t most) const {
         return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, most), w};
     }
 };
@@ -43,7 +43,7 @@ struct MatmulStage {
     LocalTensor<bfloat16_t> w;
 };
 
-__aicore__ inline MatmulStage StageOf(uint32_t stage, uint32_t mp, uint32_t k_block) {
+HPMOE_INLINE MatmulStage StageOf(uint32_t stage, uint32_t mp, uint32_t k_block) {
     const uint32_t split = mp * k_block * static_cast<uint32_t>(sizeof(bfloat16_t));
     return MatmulStage{Local<bfloat16_t>(TPosition::A1, stage * L1_STAGE, split),
                        Local<bfloat16_t>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
@@ -51,8 +51,8 @@ __aicore__ inline MatmulStage StageOf(uint32_t stage, uint32_t mp, uint32_t k_bl
 
 // Contraction [k0, k0 + length) of one operand to L1: NZ of its own rows, or of `length` rows.
 template <Contracted way>
-__aicore__ inline void LoadOperand(const LocalTensor<bfloat16_t> &to, const View<bfloat16_t> &tile, uint32_t k0,
-                                   uint32_t length) {
+HPMOE_INLINE void LoadOperand(const LocalTensor<bfloat16_t> &to, const View<bfloat16_t> &tile, uint32_t k0,
+                              uint32_t length) {
     const bool columns = way == Contracted::Columns;
     const uint16_t rows = static_cast<uint16_t>(columns ? tile.rows : length);
     DataCopy(to, columns ? tile.At(0, k0) : tile.At(k0, 0),
@@ -61,8 +61,8 @@ __aicore__ inline void LoadOperand(const LocalTensor<bfloat16_t> &to, const View
 }
 
 template <Contracted X, Contracted W>
-__aicore__ inline void LoadStage(uint32_t stage, const MatmulStage &to, const Term<X, W> &term, uint32_t k0,
-                                 uint32_t length) {
+HPMOE_INLINE void LoadStage(uint32_t stage, const MatmulStage &to, const Term<X, W> &term, uint32_t k0,
+                            uint32_t length) {
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
     LoadOperand<X>(to.x, term.x, k0, length);
     LoadOperand<W>(to.w, term.w, k0, length);
@@ -71,8 +71,8 @@ __aicore__ inline void LoadStage(uint32_t stage, const MatmulStage &to, const Te
 
 // Contraction [k0, k0 + 16 * k1) of x to L0A, from NZ to zZ. `rows` are those of the NZ.
 template <Contracted X>
-__aicore__ inline void LoadLeft(const LocalTensor<bfloat16_t> &a, const LocalTensor<bfloat16_t> &x, uint32_t mp,
-                                uint32_t rows, uint32_t k0, uint32_t k1) {
+HPMOE_INLINE void LoadLeft(const LocalTensor<bfloat16_t> &a, const LocalTensor<bfloat16_t> &x, uint32_t mp,
+                           uint32_t rows, uint32_t k0, uint32_t k1) {
     if (X == Contracted::Columns) { // one call for each 16 columns of x
         for (uint32_t i = 0; i < k1; ++i) {
             LoadData(a[i * 256], x[(k0 + i * 16) * rows],
@@ -88,8 +88,8 @@ __aicore__ inline void LoadLeft(const LocalTensor<bfloat16_t> &a, const LocalTen
 
 // Contraction [k0, k0 + 16 * k1) of w to L0B, from NZ to nZ.
 template <Contracted W>
-__aicore__ inline void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTensor<bfloat16_t> &w, uint32_t np,
-                                 uint32_t rows, uint32_t k0, uint32_t k1) {
+HPMOE_INLINE void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTensor<bfloat16_t> &w, uint32_t np,
+                            uint32_t rows, uint32_t k0, uint32_t k1) {
     if (W == Contracted::Columns) { // the NZ of w already is the nZ of its transpose
         LoadData(b, w[k0 * rows], LoadData2DParams(0, static_cast<uint8_t>(np / 16 * k1), 1, 0, 0, false, 0));
         return;
@@ -103,8 +103,8 @@ __aicore__ inline void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTe
 // Contraction [k0, k0 + depth) of an L1 stage of `length`: to L0, and added to L0C. `first` starts from zero, `last`
 // hands L0C over to Fixpipe.
 template <Contracted X, Contracted W>
-__aicore__ inline void Accumulate(CubeCore &core, const MatmulStage &from, const Term<X, W> &term, uint32_t length,
-                                  uint32_t k0, uint32_t depth, bool first, bool last) {
+HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage &from, const Term<X, W> &term, uint32_t length,
+                             uint32_t k0, uint32_t depth, bool first, bool last) {
     const uint32_t m = term.Rows();
     const uint32_t n = term.Columns();
     const uint32_t mp = AlignUp(m, 16);
@@ -133,7 +133,7 @@ __aicore__ inline void Accumulate(CubeCore &core, const MatmulStage &from, const
 }
 
 // Nothing to sum up: zeros to L0C.
-__aicore__ inline void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
+HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
     const uint32_t rows = m == 1 ? 16 : m;
     WaitFlag<HardEvent::M_MTE1>(stage);
@@ -153,8 +153,8 @@ __aicore__ inline void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n)
 
 // Adds one product to L0C. Buffers go on alternating from product to product.
 template <Contracted X, Contracted W>
-__aicore__ inline void AddTerm(CubeCore &core, const Term<X, W> &term, const MatmulPlan &plan, bool first_term,
-                               bool last_term) {
+HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W> &term, const MatmulPlan &plan, bool first_term,
+                          bool last_term) {
     const uint32_t mp = AlignUp(term.Rows(), 16);
     const uint32_t k = term.Contraction();
     LoadStage(core.l1_stage, StageOf(core.l1_stage, mp, plan.k_block), term, 0, Min(plan.k_block, k));
@@ -182,7 +182,7 @@ template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mo
 template <> struct FixpipeRounding<float> { static constexpr QuantMode_t mode = NoQuant; };
 
 // L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
-template <typename Out> __aicore__ inline void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
+template <typename Out> HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
     Fixpipe<Out, float, CFG_ROW_MAJOR>(y.At(0, 0), Local<float>(TPosition::CO1, 0, L0C_BYTES),
                                        FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m),
                                                          static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, false,
@@ -191,8 +191,8 @@ template <typename Out> __aicore__ inline void StoreSums(const View<Out> &y, uin
 
 // The terms of one panel, in order.
 template <Contracted X, Contracted W, class... More>
-__aicore__ inline void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first,
-                                const Term<X, W> &term, const More &...more) {
+HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const Term<X, W> &term,
+                           const More &...more) {
     AddTerm(core, term.Panel(row, plan.rows), plan, first, sizeof...(More) == 0);
     if constexpr (sizeof...(More) > 0) {
         AddTerms(core, plan, row, false, more...);

@@ -25,12 +25,17 @@ constexpr uint32_t L1_STAGE = L1_ONES / 2 / 512 * 512;
 constexpr uint32_t L0_STAGE = 32 * 1024;
 constexpr uint32_t L0C_BYTES = 128 * 1024;
 
-template <typename T> __aicore__ inline LocalTensor<T> Local(TPosition position, uint32_t address, uint32_t bytes) {
+template <typename T> HPMOE_INLINE LocalTensor<T> Local(TPosition position, uint32_t address, uint32_t bytes) {
     return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
-template <typename T> __aicore__ inline LocalTensor<T> Ub(uint32_t address, uint32_t bytes) {
+template <typename T> HPMOE_INLINE LocalTensor<T> Ub(uint32_t address, uint32_t bytes) {
     return Local<T>(TPosition::VECCALC, address, bytes);
+}
+
+// What begins at an address of UB.
+template <typename T> HPMOE_INLINE LocalTensor<T> UbFrom(uint32_t address) {
+    return Ub<T>(address, UB_TASKS - address);
 }
 
 } // namespace hpmoe

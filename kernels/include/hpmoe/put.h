@@ -16,31 +16,31 @@ struct ByteRows {
     uint32_t pitch; // bytes from row to row
 };
 
-template <typename T> __aicore__ inline ByteRows Bytes(const View<T> &view) {
+template <typename T> HPMOE_INLINE ByteRows Bytes(const View<T> &view) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     return ByteRows{view.address, view.cols * size, view.pitch * size};
 }
 
 // `count` rows from row `row` on, one behind the other in UB, each from 32 bytes on.
-__aicore__ inline void RowsIn(const LocalTensor<uint8_t> &ub, const ByteRows &from, uint64_t row, uint32_t count) {
+HPMOE_INLINE void RowsIn(const LocalTensor<uint8_t> &ub, const ByteRows &from, uint64_t row, uint32_t count) {
     DataCopyPad(ub, Global<uint8_t>(from.address + row * from.pitch),
                 DataCopyExtParams(static_cast<uint16_t>(count), from.bytes, from.pitch - from.bytes, 0, 0),
                 DataCopyPadExtParams<uint8_t>());
 }
 
-__aicore__ inline void RowsOut(const ByteRows &to, uint64_t row, uint32_t count, const LocalTensor<uint8_t> &ub) {
+HPMOE_INLINE void RowsOut(const ByteRows &to, uint64_t row, uint32_t count, const LocalTensor<uint8_t> &ub) {
     DataCopyPad(Global<uint8_t>(to.address + row * to.pitch), ub,
                 DataCopyExtParams(static_cast<uint16_t>(count), to.bytes, 0, to.pitch - to.bytes, 0));
 }
 
-__aicore__ inline LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(half * UB_HALF, UB_HALF); }
+HPMOE_INLINE LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(half * UB_HALF, UB_HALF); }
 
 // The (token, k) of a piece that arrived; valid until the next put.
-__aicore__ inline int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row); }
+HPMOE_INLINE int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row); }
 
 // The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put that sends some, and a
 // put that looks at some has looked.
-__aicore__ inline void OriginsIn(uint64_t from, uint32_t rows) {
+HPMOE_INLINE void OriginsIn(uint64_t from, uint32_t rows) {
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
 }
 

@@ -1,29 +1,27 @@
-// Routines on the rows and columns of values in UB.
+// Routines on the rows and columns of values in UB, told where these begin.
 #pragma once
 
 #include "hpmoe/vector.h"
 
 namespace hpmoe {
 
-constexpr uint32_t LANES = 64;      // of f32 in a repeat of a vector call
-constexpr uint32_t LANE_BLOCKS = 8; // of 32 bytes
-constexpr uint32_t MOST_REPEATS = 255;
 constexpr uint32_t MOST_STRIDE = 255; // blocks from one repeat to the next
 
 // Rows that one call in mask form can take, a repeat each: where the next lies too far away, one.
-__aicore__ inline uint32_t RowsOfCall(uint32_t pitch) {
+HPMOE_INLINE uint32_t RowsOfCall(uint32_t pitch) {
     return pitch / (LANES / LANE_BLOCKS) <= MOST_STRIDE ? MOST_REPEATS : 1;
 }
 
 // Blocks from row to row; of a single row any number will do.
-__aicore__ inline uint8_t RowStride(uint32_t pitch) {
+HPMOE_INLINE uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
 
 // A tile of bytes as a value. `halves` has room for as many elements of 16 bits.
-HPMOE_ROUTINE void WidenBytes(const LocalTensor<float> &out, const LocalTensor<int8_t> &bytes,
-                              const LocalTensor<bfloat16_t> &halves, uint32_t rows, uint32_t cols) {
-    const LocalTensor<half> middle = halves.ReinterpretCast<half>();
+HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halves_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);
+    const LocalTensor<half> middle = UbFrom<half>(halves_at);
     const uint32_t from = TilePitch<int8_t>(cols);
     const uint32_t pitch = UbPitch(cols);
     if (from == pitch) {
@@ -38,8 +36,10 @@ HPMOE_ROUTINE void WidenBytes(const LocalTensor<float> &out, const LocalTensor<i
 }
 
 // out[r][c] = values[r][c] · numbers[r].
-HPMOE_ROUTINE void ScaleRows(const LocalTensor<float> &out, const LocalTensor<float> &values,
-                             const LocalTensor<float> &numbers, uint32_t rows, uint32_t cols) {
+HPMOE_ROUTINE void ScaleRows(uint32_t out_at, uint32_t values_at, uint32_t numbers_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t numbers_pitch = UbPitch(1);
     // As in WeightedSum.
@@ -51,8 +51,10 @@ HPMOE_ROUTINE void ScaleRows(const LocalTensor<float> &out, const LocalTensor<fl
 }
 
 // out[r][c] = values[r][c] + row[c].
-HPMOE_ROUTINE void AddRow(const LocalTensor<float> &out, const LocalTensor<float> &values,
-                          const LocalTensor<float> &row, uint32_t rows, uint32_t cols) {
+HPMOE_ROUTINE void AddRow(uint32_t out_at, uint32_t values_at, uint32_t row_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<float> row = UbFrom<float>(row_at);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t step = RowsOfCall(pitch);
     const BinaryRepeatParams strides(1, 1, 1, RowStride(pitch), RowStride(pitch), 0);
@@ -66,8 +68,11 @@ HPMOE_ROUTINE void AddRow(const LocalTensor<float> &out, const LocalTensor<float
 }
 
 // out[r][c] = values[r][c] · numbers[c].
-HPMOE_ROUTINE void ScaleColumns(const LocalTensor<float> &out, const LocalTensor<float> &values,
-                                const LocalTensor<float> &numbers, uint32_t rows, uint32_t cols) {
+HPMOE_ROUTINE void ScaleColumns(uint32_t out_at, uint32_t values_at, uint32_t numbers_at, uint32_t rows,
+                                uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t step = RowsOfCall(pitch);
     const BinaryRepeatParams strides(1, 1, 1, RowStride(pitch), RowStride(pitch), 0);
@@ -82,8 +87,10 @@ HPMOE_ROUTINE void ScaleColumns(const LocalTensor<float> &out, const LocalTensor
 
 // out[r] = Σ values[r][c]: lane l of 64 begins at 0 and adds columns l, l + 64, …; then lanes are added, neighbours
 // first. `lanes` has 64 columns.
-HPMOE_ROUTINE void RowSum(const LocalTensor<float> &out, const LocalTensor<float> &values,
-                          const LocalTensor<float> &lanes, uint32_t rows, uint32_t cols) {
+HPMOE_ROUTINE void RowSum(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<float> lanes = UbFrom<float>(lanes_at);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t step = RowsOfCall(pitch);
     const BinaryRepeatParams strides(1, 1, 1, LANE_BLOCKS, LANE_BLOCKS, RowStride(pitch));
@@ -97,15 +104,16 @@ HPMOE_ROUTINE void RowSum(const LocalTensor<float> &out, const LocalTensor<float
     }
     PipeBarrier<PIPE_V>();
     for (uint32_t first = 0; first < rows; first += MOST_REPEATS) {
-        WholeReduceSum(out[first * UbPitch(1)], lanes[first * LANES], static_cast<uint64_t>(LANES),
+        WholeReduceSum(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES),
                        static_cast<int32_t>(Min(MOST_REPEATS, rows - first)), static_cast<int32_t>(UbPitch(1)), 1,
                        LANE_BLOCKS);
     }
 }
 
 // Every second column, from the first on by pattern 1, from the second on by pattern 2.
-__aicore__ inline void HalfOfColumns(const LocalTensor<float> &out, const LocalTensor<float> &values, uint8_t pattern,
-                                     uint32_t rows, uint32_t cols) {
+HPMOE_INLINE void HalfOfColumns(uint32_t out_at, uint32_t values_at, uint8_t pattern, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
     const uint32_t from = UbPitch(cols);
     const uint32_t to = UbPitch(cols / 2);
     uint64_t kept = 0;
@@ -119,14 +127,12 @@ __aicore__ inline void HalfOfColumns(const LocalTensor<float> &out, const LocalT
     }
 }
 
-HPMOE_ROUTINE void EvenColumns(const LocalTensor<float> &out, const LocalTensor<float> &values, uint32_t rows,
-                               uint32_t cols) {
-    HalfOfColumns(out, values, 1, rows, cols);
+HPMOE_ROUTINE void EvenColumns(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols) {
+    HalfOfColumns(out_at, values_at, 1, rows, cols);
 }
 
-HPMOE_ROUTINE void OddColumns(const LocalTensor<float> &out, const LocalTensor<float> &values, uint32_t rows,
-                              uint32_t cols) {
-    HalfOfColumns(out, values, 2, rows, cols);
+HPMOE_ROUTINE void OddColumns(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols) {
+    HalfOfColumns(out_at, values_at, 2, rows, cols);
 }
 
 } // namespace hpmoe

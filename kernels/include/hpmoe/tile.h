@@ -28,7 +28,7 @@ struct Place {
     uint32_t column;
 };
 
-__aicore__ inline Place Swizzle(uint32_t t, uint32_t items, uint32_t columns, uint32_t band) {
+HPMOE_INLINE Place Swizzle(uint32_t t, uint32_t items, uint32_t columns, uint32_t band) {
     const uint32_t first = t / (band * columns) * band;
     const uint32_t height = Min(band, items - first);
     const uint32_t inside = t - first * columns;
@@ -36,7 +36,7 @@ __aicore__ inline Place Swizzle(uint32_t t, uint32_t items, uint32_t columns, ui
 }
 
 // Pieces of a pair are cut where the receiver's row tiles of the same height are.
-__aicore__ inline void CutPiece(Tile &tile, const HpmoePair &pair, uint32_t height) {
+HPMOE_INLINE void CutPiece(Tile &tile, const HpmoePair &pair, uint32_t height) {
     const uint32_t at = static_cast<uint32_t>(pair.at);
     const uint32_t row_tile = at / height + tile.item;
     const uint32_t begin = tile.item == 0 ? at : row_tile * height;

@@ -9,33 +9,38 @@
 
 namespace hpmoe {
 
+constexpr uint32_t LANES = 64;      // of f32 in a repeat of a vector call
+constexpr uint32_t LANE_BLOCKS = 8; // of 32 bytes
+constexpr uint32_t MOST_REPEATS = 255;
+
 // Two stages of a tile's rows in UB, one behind the other: one is filled or drained while the other is computed with.
 template <typename T> struct Stages {
     uint32_t offset;
     uint32_t bytes; // of one stage
 
-    __aicore__ inline LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(offset + stage * bytes, bytes); }
+    HPMOE_INLINE uint32_t At(uint32_t stage) const { return offset + stage * bytes; }
+    HPMOE_INLINE LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(At(stage), bytes); }
 };
 
-__aicore__ inline uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
+HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
 
 // Elements that a call in count form runs over for so many rows.
-__aicore__ inline int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
+HPMOE_INLINE int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
 // Elements from row to row of a tile in UB: as of values, but that rows of bytes start on 32.
-template <typename T> __aicore__ inline uint32_t TilePitch(uint32_t cols) {
+template <typename T> HPMOE_INLINE uint32_t TilePitch(uint32_t cols) {
     constexpr uint32_t BLOCK_ELEMENTS = BLOCK_BYTES / static_cast<uint32_t>(sizeof(T));
     return AlignUp(cols, BLOCK_ELEMENTS > ROW_ALIGN ? BLOCK_ELEMENTS : ROW_ALIGN);
 }
 
 // Blocks of 32 bytes between rows of UB: a copy alone would align f32 rows to eight elements.
-template <typename T> __aicore__ inline uint32_t UbGap(uint32_t cols) {
+template <typename T> HPMOE_INLINE uint32_t UbGap(uint32_t cols) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     return TilePitch<T>(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
 }
 
 template <typename T>
-__aicore__ inline void LoadRows(const LocalTensor<T> &ub, const View<T> &from, uint32_t first, uint32_t rows) {
+HPMOE_INLINE void LoadRows(const LocalTensor<T> &ub, const View<T> &from, uint32_t first, uint32_t rows) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     DataCopyPad(ub, from.At(first, 0),
                 DataCopyExtParams(static_cast<uint16_t>(rows), from.cols * size, (from.pitch - from.cols) * size,
@@ -44,7 +49,7 @@ __aicore__ inline void LoadRows(const LocalTensor<T> &ub, const View<T> &from, u
 }
 
 template <typename T>
-__aicore__ inline void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, const LocalTensor<T> &ub) {
+HPMOE_INLINE void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, const LocalTensor<T> &ub) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     DataCopyPad(to.At(first, 0), ub,
                 DataCopyExtParams(static_cast<uint16_t>(rows), to.cols * size, UbGap<T>(to.cols),
@@ -52,9 +57,12 @@ __aicore__ inline void StoreRows(const View<T> &to, uint32_t first, uint32_t row
 }
 
 // out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k, every product and every sum rounded.
-HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<float> &values,
-                               const LocalTensor<float> &weights, const LocalTensor<float> &product, uint32_t rows,
-                               uint32_t cols, uint32_t terms) {
+HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t weights_at, uint32_t product_at,
+                               uint32_t rows, uint32_t cols, uint32_t terms) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<float> weights = UbFrom<float>(weights_at);
+    const LocalTensor<float> product = UbFrom<float>(product_at);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t weights_pitch = UbPitch(terms);
     const int32_t row_count = static_cast<int32_t>(pitch);
@@ -63,7 +71,7 @@ HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t k = 0; k < terms; ++k) {
-        const LocalTensor<float> &term = k == 0 ? out : product;
+        const LocalTensor<float> term = UbFrom<float>(k == 0 ? out_at : product_at);
         for (uint32_t row = 0; row < rows; ++row) {
             Muls(term[row * pitch], values[(row * terms + k) * pitch], weights.GetValue(row * weights_pitch + k),
                  row_count);
@@ -75,22 +83,40 @@ HPMOE_ROUTINE void WeightedSum(const LocalTensor<float> &out, const LocalTensor<
     }
 }
 
+// out[i] = values[i], bit by bit: sums and products with neutral elements promise nothing of NaN.
+HPMOE_ROUTINE void CopyValues(uint32_t out_at, uint32_t values_at, int32_t count) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const CopyRepeatParams strides(1, 1, LANE_BLOCKS, LANE_BLOCKS);
+    const uint32_t whole = static_cast<uint32_t>(count) / LANES;
+    const uint32_t rest = static_cast<uint32_t>(count) % LANES;
+    for (uint32_t first = 0; first < whole; first += MOST_REPEATS) {
+        Copy(out[first * LANES], values[first * LANES], static_cast<uint64_t>(LANES),
+             static_cast<uint8_t>(Min(MOST_REPEATS, whole - first)), strides);
+    }
+    if (rest > 0) {
+        Copy(out[whole * LANES], values[whole * LANES], static_cast<uint64_t>(rest), 1, strides);
+    }
+}
+
 // out[r] = Σ values[r * terms + k], in ascending k, every sum rounded.
-HPMOE_ROUTINE void FoldRows(const LocalTensor<float> &out, const LocalTensor<float> &values, uint32_t rows,
-                            uint32_t cols, uint32_t terms) {
+HPMOE_ROUTINE void FoldRows(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols, uint32_t terms) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
     const uint32_t pitch = UbPitch(cols);
     const int32_t count = static_cast<int32_t>(pitch);
-    for (uint32_t k = terms == 1 ? 0 : 1; k < terms; ++k) {
+    if (terms == 1) {
+        CopyValues(out_at, values_at, static_cast<int32_t>(rows * pitch));
+        return;
+    }
+    for (uint32_t k = 1; k < terms; ++k) {
         if (k > 1) {
             PipeBarrier<PIPE_V>();
         }
+        const LocalTensor<float> sums = UbFrom<float>(k == 1 ? values_at : out_at);
+        const uint32_t sums_pitch = k == 1 ? terms * pitch : pitch;
         for (uint32_t row = 0; row < rows; ++row) {
-            const LocalTensor<float> term = values[(row * terms + k) * pitch];
-            if (terms == 1) {
-                DataCopy(out[row * pitch], term, pitch);
-            } else {
-                Add(out[row * pitch], k == 1 ? values[row * terms * pitch] : out[row * pitch], term, count);
-            }
+            Add(out[row * pitch], sums[row * sums_pitch], values[(row * terms + k) * pitch], count);
         }
     }
 }

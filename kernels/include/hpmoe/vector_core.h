@@ -15,8 +15,9 @@ struct VectorCore : Core {
     uint32_t half;   // of the next rows of a put
     uint32_t line;   // of the next signal
 
-    __aicore__ inline bool Start(GM_ADDR argument) {
+    HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, false)) {
+            Refuse();
             return false;
         }
         InitSocState();
@@ -44,7 +45,7 @@ struct VectorCore : Core {
 
     // UB changes hands: what the last task left there is no longer in use. The first call also ends the clearing of
     // counters.
-    __aicore__ inline void Use(uint32_t next) {
+    HPMOE_INLINE void Use(uint32_t next) {
         if (layout != next) {
             PipeBarrier<PIPE_ALL>();
             layout = next;
@@ -52,12 +53,12 @@ struct VectorCore : Core {
     }
 
     // What this core wrote on its own rank is in global memory before the signals that follow.
-    __aicore__ inline void Fence() { PipeBarrier<PIPE_MTE3>(); }
+    HPMOE_INLINE void Fence() { PipeBarrier<PIPE_MTE3>(); }
     // The same for what it put to a peer. Follows every put that anyone is told of, so that the buffer of (token, k) is free
     // for the next one.
-    __aicore__ inline void FencePeer() { PipeBarrier<PIPE_ALL>(); }
+    HPMOE_INLINE void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
-    __aicore__ inline void Signal(uint32_t array, uint32_t index, uint32_t amount) {
+    HPMOE_INLINE void Signal(uint32_t array, uint32_t index, uint32_t amount) {
         SignalPeer(launch.rank, array, index, amount);
     }
 
@@ -71,7 +72,7 @@ struct VectorCore : Core {
     }
 
     // A peer has started this launch: its buffers and its counters may be written. False: leave at once.
-    __aicore__ inline bool AwaitReady(uint32_t peer) {
+    HPMOE_INLINE bool AwaitReady(uint32_t peer) {
         if ((ready >> peer & 1) != 0) {
             return true;
         }
@@ -85,7 +86,7 @@ struct VectorCore : Core {
 
     // Tells every rank that this one reads no more what lies in its memory for a chunk. One core tells of all chunks, and a word
     // that tells more is not overtaken by one that tells less.
-    __aicore__ inline void FreeChunk(uint32_t chunk) {
+    HPMOE_INLINE void FreeChunk(uint32_t chunk) {
         FencePeer();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
             Store(Heap(rank) + launch.freed + launch.rank * HPMOE_LINE, FreedWord(chunk + 1));
@@ -117,7 +118,7 @@ struct VectorCore : Core {
         return true;
     }
 
-    __aicore__ inline void Leave() {
+    HPMOE_INLINE void Leave() {
         if (record.state == HPMOE_GAVE_UP) {
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
                 Store(Heap(rank) + launch.abort, launch.launch);
@@ -132,16 +133,32 @@ struct VectorCore : Core {
             WaitFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
         }
         PipeBarrier<PIPE_ALL>();
+        ResetMask();
         Publish();
     }
 
   private:
-    __aicore__ inline LocalTensor<int32_t> Line(uint32_t which) const {
+    // Matrix cores, which may not see what is wrong, and peers have begun to wait: they are told to leave.
+    HPMOE_INLINE void Refuse() {
+        if (number != 0) {
+            return;
+        }
+        InitSocState();
+        Duplicate(Line(0), launch.launch, BLOCK_BYTES / 4);
+        SetFlag<HardEvent::V_MTE3>(0);
+        WaitFlag<HardEvent::V_MTE3>(0);
+        for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
+            DataCopy(Global<int32_t>(Heap(rank) + launch.abort), Line(0), BLOCK_BYTES / sizeof(int32_t));
+        }
+        PipeBarrier<PIPE_ALL>();
+    }
+
+    HPMOE_INLINE LocalTensor<int32_t> Line(uint32_t which) const {
         return Ub<int32_t>(UB_TASKS + which * BLOCK_BYTES, BLOCK_BYTES);
     }
 
     // Puts a value into the next line, once the copy that used it last has read it.
-    __aicore__ inline LocalTensor<int32_t> Write(int32_t value) {
+    HPMOE_INLINE LocalTensor<int32_t> Write(int32_t value) {
         const int32_t id = static_cast<int32_t>(line);
         const LocalTensor<int32_t> words = Line(line);
         WaitFlag<HardEvent::MTE3_S>(id);
@@ -151,18 +168,18 @@ struct VectorCore : Core {
         return words;
     }
 
-    __aicore__ inline void Release() {
+    HPMOE_INLINE void Release() {
         SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(line));
         line = (line + 1) % UB_LINES;
     }
 
-    __aicore__ inline void Store(uint64_t address, int32_t value) {
+    HPMOE_ROUTINE void Store(uint64_t address, int32_t value) {
         DataCopy(Global<int32_t>(address), Write(value), BLOCK_BYTES / sizeof(int32_t));
         Release();
     }
 
     // The set of counters of the next launch, of which every vector core takes its share.
-    __aicore__ inline void ClearNextCounters() {
+    HPMOE_INLINE void ClearNextCounters() {
         constexpr uint32_t MOST = UB_ZEROS / BLOCK_BYTES; // one line of zeros for each counter of a copy
         const uint32_t share = CeilDiv(launch.counter_count, launch.aiv);
         const uint32_t end = Min((number + 1) * share, launch.counter_count);

@@ -33,18 +33,18 @@ template <typename T> struct View {
     uint32_t cols;
     uint32_t pitch;
 
-    __aicore__ inline uint64_t AddressOf(uint32_t row, uint32_t col) const {
+    HPMOE_INLINE uint64_t AddressOf(uint32_t row, uint32_t col) const {
         return address + (static_cast<uint64_t>(row) * pitch + col) * sizeof(T);
     }
-    __aicore__ inline GlobalTensor<T> At(uint32_t row, uint32_t col) const { return Global<T>(AddressOf(row, col)); }
+    HPMOE_INLINE GlobalTensor<T> At(uint32_t row, uint32_t col) const { return Global<T>(AddressOf(row, col)); }
     // All rows from `first` on.
-    __aicore__ inline View From(uint32_t first) const { return View{AddressOf(first, 0), rows, cols, pitch}; }
+    HPMOE_INLINE View From(uint32_t first) const { return View{AddressOf(first, 0), rows, cols, pitch}; }
     // At most `most` rows from `first` on.
-    __aicore__ inline View Rows(uint32_t first, uint32_t most) const {
+    HPMOE_INLINE View Rows(uint32_t first, uint32_t most) const {
         return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};
     }
     // At most `most` columns from `first` on.
-    __aicore__ inline View Cols(uint32_t first, uint32_t most) const {
+    HPMOE_INLINE View Cols(uint32_t first, uint32_t most) const {
         return View{AddressOf(0, first), rows, Min(most, cols - first), pitch};
     }
 };

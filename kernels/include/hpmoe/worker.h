@@ -6,8 +6,8 @@
 
 namespace hpmoe {
 
-__aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
-                               uint32_t expert, uint32_t first_item, const Place &place) {
+HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
+                          uint32_t expert, uint32_t first_item, const Place &place) {
     Tile tile = {};
     tile.phase = entry.phase;
     tile.group = group;
@@ -44,7 +44,7 @@ __aicore__ inline Tile Resolve(const Core &core, const HpmoeDescriptor &entry, c
 }
 
 // The tiles of one entry that are this core's: t = start, start + core_count, … False: leave.
-template <class Program, class AnyCore> __aicore__ inline bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
+template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = entry.chunk;
     uint32_t expert = 0;
@@ -100,7 +100,7 @@ template <class Program, class AnyCore> __aicore__ inline bool WalkEntry(AnyCore
     return true;
 }
 
-template <class Program, class AnyCore> __aicore__ inline void Work(GM_ADDR argument) {
+template <class Program, class AnyCore> HPMOE_INLINE void Work(GM_ADDR argument) {
     AnyCore core;
     if (!core.Start(argument)) {
         return;

@@ -1,4 +1,4 @@
-//! Compiles the model of AscendC (`host/`) with its C++ tests and runs them.
+//! Compiles the model of AscendC (`host/`) with its C++ tests, some of which run the device library on it, and runs them.
 //!
 //! `HPMOE_HOST_CASE=name cargo test -p hpmoe-kernels --test all host_ascendc -- --nocapture` runs the cases whose name contains `name`.
 
@@ -24,6 +24,7 @@ fn compiler() -> cc::Tool {
         .flag("-ffp-contract=off")
         .flag("-pthread")
         .include(folder("host"))
+        .include(folder("include"))
         .cargo_metadata(false)
         .get_compiler()
 }

@@ -32,7 +32,7 @@ void mte2ToMte3() {
 CASE(nd_to_nz_pads_columns_with_zero_and_leaves_rows) {
     constexpr uint32_t rows = 5, cols = 23, pitch = 40, rp = 16;
     Buffer<bfloat16_t> in(rows * pitch), out(2 * rp * 16, bfloat16_t(-1.0f));
-    for (size_t i = 0; i < in.count; ++i) in[i] = static_cast<float>(i);
+    for (size_t i = 0; i < in.count; ++i) in[i] = bfloat16_t(static_cast<float>(i));
     HpmoeHostResult result = onMatrix({in.region("in", false), out.region("out")}, [&] {
         LocalTensor<bfloat16_t> l1(TPosition::A1, 0, 512);
         Fill(l1, InitConstValueParams<bfloat16_t>(1, 32, 0, bfloat16_t(99.0f)));
@@ -55,8 +55,8 @@ CASE(load_data_transposes_and_strides) {
     constexpr uint32_t k = 32, n = 48;
     Buffer<half> a(16 * k), b(k * n);
     Buffer<float> c(16 * n);
-    for (size_t i = 0; i < a.count; ++i) a[i] = i / k == i % k ? 1.0f : 0.0f;
-    for (size_t i = 0; i < b.count; ++i) b[i] = static_cast<float>(i % 1999);
+    for (size_t i = 0; i < a.count; ++i) a[i] = half(i / k == i % k ? 1.0f : 0.0f);
+    for (size_t i = 0; i < b.count; ++i) b[i] = half(static_cast<float>(i % 1999));
     HpmoeHostResult result = onMatrix({a.region("a", false), b.region("b", false), c.region("c")}, [&] {
         LocalTensor<half> l1A(TPosition::A1, 0, 16 * k), l1B(TPosition::B1, 4096, k * n);
         LocalTensor<half> l0A(TPosition::A2, 0, 16 * k), l0B(TPosition::B2, 0, k * n);

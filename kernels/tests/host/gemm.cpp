@@ -100,14 +100,15 @@ void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t 
     }
     wait<HardEvent::FIX_M>(fixm, 0);
     PipeBarrier<PIPE_ALL>();
+    SetMMColumnMajor();
 }
 
 /// 0: right; 1: wrong numbers; 2: refused.
 int outcome(const Problem &p, Skip skip, uint64_t seed, std::string *message) {
     Buffer<bfloat16_t> a(p.m * p.k), w(p.n * p.k), c(p.tiles * p.m * p.n, bfloat16_t(-777.0f));
     Data data{7};
-    for (size_t i = 0; i < a.count; ++i) a[i] = data.next();
-    for (size_t i = 0; i < w.count; ++i) w[i] = data.next();
+    for (size_t i = 0; i < a.count; ++i) a[i] = bfloat16_t(data.next());
+    for (size_t i = 0; i < w.count; ++i) w[i] = bfloat16_t(data.next());
     Setup setup;
     setup.aiv = 0, setup.seed = seed;
     setup.regions = {a.region("a", false), w.region("w", false), c.region("c")};

@@ -17,8 +17,26 @@ void expectAt(bool holds, const char *file, int line, const char *what, const st
 std::function<void()> g_body;
 extern "C" __global__ __aicore__ void hostTestKernel(GM_ADDR) { g_body(); }
 
+void begin() {
+    using namespace AscendC;
+    InitSocState();
+    DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(GlobalTensor<int32_t>());
+}
+
+void end() {
+    if ASCEND_IS_AIV {
+        AscendC::ResetMask();
+    }
+}
+
 HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
     g_body = std::move(body);
+    if (!setup.bare)
+        g_body = [inside = std::move(g_body)] {
+            begin();
+            inside();
+            end();
+        };
     HpmoeHostOptions options = {};
     options.rank = setup.rank, options.aic = setup.aic, options.aiv = setup.aiv, options.threads = setup.threads;
     options.seed = setup.seed, options.stop = setup.stop;

@@ -48,8 +48,14 @@ struct Setup {
     uint32_t aic = 1, aiv = 2, threads = 1, rank = 0;
     uint64_t seed = 1;
     volatile int32_t *stop = nullptr;
+    bool bare = false; ///< the body itself does what a kernel does first and last
     std::vector<HpmoeHostRegion> regions;
 };
+
+/// What a kernel does first: state registers and the scalar cache are as an earlier one left them.
+void begin();
+/// What it does last: the next one finds the mask as it expects it.
+void end();
 
 /// What the running kernel does: `launch` runs one entry point that calls this.
 extern std::function<void()> g_body;

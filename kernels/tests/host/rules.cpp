@@ -49,7 +49,9 @@ CASE(copies_are_checked) {
         DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(), DataCopyPadExtParams<float>()));
     AIV(W("leftPadding = 9"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 0),
                                           DataCopyPadExtParams<float>(true, 9, 0, 0)));
-    AIV(W("overlap in UB"), DataCopy(ub(32), ub(0), 16));
+    AIV(W("from UB to UB", "event ids of a TPipe", "use Copy"), DataCopy(ub(256), ub(0), 16));
+    AIV(W("from UB to UB"), DataCopy(ub(256), ub(0), DataCopyParams(1, 1, 0, 0)));
+    AIV(W("which repeat 0 writes", "apart"), Copy(ub(256), ub(0), 64, 2, CopyRepeatParams(1, 1, 8, 8)));
     AIC(W("srcDValue = 0"),
         DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 0, 16, 1, 0)));
     AIC(W("dstNzC0Stride = 16385"),
@@ -90,12 +92,97 @@ CASE(the_end_of_a_kernel_is_checked) {
     HpmoeHostResult result = launch(setup, [&] { DataCopy(ub(0), global(memory.own.data), 8); });
     EXPECT(result.code == 1 && contains(result.message, "PipeBarrier<PIPE_ALL>()"), result.message);
     AIV(W("never written back", "DataCacheCleanAndInvalid"), global(m.own.data).SetValue(3, 1.0f));
+    // Written back by an eviction alone, which another launch may not have: line 0 shares its place with line 512.
+    Buffer<int32_t> wide(2 * 32 * 1024 / 4, 0);
+    setup.regions.push_back(wide.region("wide"));
+    result = launch(setup, [&] {
+        global(wide.data).SetValue(0, 1);
+        global(wide.data).GetValue(32 * 1024 / 4);
+    });
+    EXPECT(result.code == 1 && contains(result.message, "never written back"), result.message);
     // What a stopped core stored is in memory all the same: its record must not be lost.
     result = launch(setup, [&] {
         global(memory.own.data).SetValue(5, 7.0f);
         DataCopy(ub(0), global(memory.own.data), 9);
     });
     EXPECT(result.code == 1 && memory.own[5] == 7.0f, result.message);
+}
+
+/// Runs a body that does all of it by itself on one core.
+HpmoeHostResult bare(bool aic, Memory &memory, std::function<void()> body) {
+    Setup setup;
+    setup.aic = aic ? 1 : 0, setup.aiv = aic ? 0 : 1, setup.bare = true, setup.regions = memory.regions();
+    return launch(setup, std::move(body));
+}
+
+CASE(state_registers_do_not_come_from_the_kernel_before) {
+    Memory m;
+    auto first = [&](bool aic, const std::function<void()> &body) {
+        HpmoeHostResult result = bare(aic, m, body);
+        EXPECT(result.code == HPMOE_HOST_BROKEN_RULE && contains(result.message, "InitSocState() first"),
+               result.message);
+    };
+    first(false, [] { Adds(ub(0), ub(8192), 1.0f, 64); });
+    first(false, [&] { DataCopy(global(m.own.data), ub(0), 8); });
+    first(true, [&] { DataCopy(global(m.own.data), F(TPosition::A1, 0, 64), 8); });
+    first(true, [&] {
+        Fixpipe<float, float>(global(m.own.data), F(TPosition::CO1, 0, 1024), FixpipeParamsV220(16, 16, 16, 16, false));
+    });
+}
+
+CASE(state_registers_do_not_go_to_the_kernel_behind) {
+    Memory m;
+    auto last = [&](bool aic, const char *way, const std::function<void()> &body) {
+        HpmoeHostResult result = bare(aic, m, [&] {
+            begin();
+            body();
+            PipeBarrier<PIPE_ALL>();
+        });
+        bool refused = result.code == HPMOE_HOST_BROKEN_RULE && contains(result.message, way) &&
+                       contains(result.message, "rules.cpp");
+        EXPECT(refused, result.message);
+    };
+    last(true, "SetMMColumnMajor()", [] { SetMMRowMajor(); });
+    last(true, "SetAtomicNone()", [] { SetAtomicAdd<float>(); });
+    last(false, "SetAtomicNone()", [] { SetAtomicAdd<int32_t>(); });
+    last(false, "ResetMask()", [] { Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams()); });
+    uint64_t kept = 0;
+    last(false, "ResetMask()", [&] { GatherMask(ub(0), ub(8192), 1, true, 64, {1, 1, 8, 0}, kept); });
+    auto clean = [&](bool aic, const std::function<void()> &body) {
+        HpmoeHostResult result = bare(aic, m, [&] {
+            begin();
+            body();
+            PipeBarrier<PIPE_ALL>();
+        });
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    };
+    clean(true, [] { SetMMRowMajor(), SetAtomicAdd<float>(), SetAtomicNone(), SetMMColumnMajor(); });
+    clean(false, [] { Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams()), ResetMask(); });
+    clean(false, [] {
+        Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams());
+        Adds(ub(16384), ub(8192), 1.0f, 8);
+    });
+}
+
+CASE(the_scalar_cache_is_as_the_kernel_before_left_it) {
+    Memory m;
+    auto stale = [&](const std::function<void()> &body) {
+        HpmoeHostResult result = bare(false, m, body);
+        bool refused = result.code == HPMOE_HOST_BROKEN_RULE && contains(result.message, "ENTIRE_DATA_CACHE");
+        EXPECT(refused, result.message);
+    };
+    stale([&] { global(m.own.data).GetValue(0); });
+    stale([&] { global(m.own.data).SetValue(0, 1.0f); });
+    stale([&] { DataCachePreload(global(reinterpret_cast<uint64_t *>(m.own.data)), 0); });
+    auto forget = [&](uint64_t i) {
+        DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(global(m.own.data)[i]);
+    };
+    stale([&] { forget(0), global(m.own.data).GetValue(16); });
+    HpmoeHostResult result = bare(false, m, [&] {
+        forget(16);
+        m.own[16] = global(m.own.data).GetValue(16) + 1.0f;
+    });
+    EXPECT(result.code == HPMOE_HOST_OK && m.own[16] == 1.0f, result.message);
 }
 
 CASE(the_cube_is_checked) {

@@ -91,6 +91,38 @@ CASE(block_numbers_are_those_of_a_mixed_kernel) {
     EXPECT(result.code == 0 && seen[0] == 7 && seen[1] == 63, result.message);
 }
 
+CASE(vector_cores_know_the_ratio_of_the_launch) {
+    for (uint32_t ratio : {1u, 2u}) {
+        Setup setup;
+        setup.aic = 3, setup.aiv = 3 * ratio;
+        HpmoeHostResult result = launch(setup, [&] {
+            EXPECT(GetBlockNum() == 3, "blocks");
+            if ASCEND_IS_AIV {
+                EXPECT(GetTaskRatio() == ratio && GetSubBlockNum() == ratio, "AIV");
+            } else {
+                EXPECT(GetTaskRatio() == 1, "an AIC can't ask");
+            }
+        });
+        EXPECT(result.code == 0, result.message);
+    }
+}
+
+CASE(an_element_is_loaded_each_time_it_is_asked_for) {
+    Buffer<int32_t> line(16, 3);
+    Setup setup;
+    setup.aic = 0, setup.aiv = 1, setup.regions = {line.region("line")};
+    HpmoeHostResult result = launch(setup, [&] {
+        Word word = global(line.data);
+        word.GetValue(0);
+        line[1] = 4;
+        int32_t cached = static_cast<const volatile __gm__ int32_t &>(word(1));
+        DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+        int32_t fresh = static_cast<const volatile __gm__ int32_t &>(word(1));
+        EXPECT(cached == 3 && fresh == 4, std::to_string(cached) + " " + std::to_string(fresh));
+    });
+    EXPECT(result.code == 0, result.message);
+}
+
 CASE(a_poll_without_dcci_never_sees_the_counter) {
     int missed = 0;
     for (uint64_t seed = 0; seed < 10; ++seed) {
@@ -146,6 +178,7 @@ bool putArrives(bool fence, uint64_t seed, std::string *message) {
                                             signal.region("signal", true, 1, true), result.region("result", true, 1)};
     HpmoeHostResult results[2];
     auto sender = [&] {
+        begin();
         LocalTensor<float> ub(TPosition::VECIN, 0, n);
         DataCopy(ub, global(source.data), n);
         SetFlag<HardEvent::MTE2_MTE3>(0);
@@ -157,6 +190,7 @@ bool putArrives(bool fence, uint64_t seed, std::string *message) {
         PipeBarrier<PIPE_ALL>();
     };
     auto receiver = [&] {
+        begin();
         await(global(signal.data), 1, true, 500000000);
         LocalTensor<float> ub(TPosition::VECIN, 0, n);
         DataCopy(ub, global(inbox.data), n);

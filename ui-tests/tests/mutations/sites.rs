@@ -31,6 +31,10 @@ const STATEMENTS: &[&str] = &[
     "if (!Await(",
     "SetAtomicAdd<",
     "SetAtomicNone(",
+    // What is left to the next kernel on a core, and what the host reads.
+    "SetMMColumnMajor(",
+    "ResetMask(",
+    "Publish(",
     // The clearing of counters, and the word that tells a peer to go ahead.
     "ClearNextCounters(",
     "Store(Heap(peer) + launch.ready",

@@ -109,7 +109,7 @@ fn functions(code: &str) -> Vec<(usize, String)> {
     let mut at = 0;
     for line in code.split_inclusive('\n') {
         let head = line.trim_start();
-        if line.contains("__aicore__") || line.starts_with("HPMOE_ROUTINE") {
+        if line.contains("HPMOE_INLINE") || line.contains("HPMOE_ROUTINE") {
             let before = line.split('(').next().unwrap_or_default();
             found.extend(before.split([' ', '*', '&']).next_back().map(|name| (at, name.to_owned())));
         } else if let Some(number) = head.strip_prefix("case ").and_then(|rest| rest.split(':').next()) {

@@ -1,0 +1,54 @@
+// The calls that set state registers, and what becomes of them between kernels.
+#include "registers.h"
+
+#include "core.h"
+
+namespace AscendC::host {
+
+void initSocState(Where) {
+    Registers &registers = enterCall().registers;
+    registers.known = true;
+    registers.atomic = Atomic::None;
+    registers.masked = false;
+}
+
+void setAtomic(bool add, Dt type, Where where) {
+    Registers &registers = enterCall().registers;
+    registers.atomic = !add ? Atomic::None : type == Dt::I32 ? Atomic::I32 : Atomic::F32;
+    registers.atomicAt = where;
+}
+
+void resetMask(Where where) {
+    Core &core = enterCall();
+    needKind(core, where, "ResetMask", false);
+    core.registers.masked = false;
+}
+
+void setRowMajor(bool on, Where where) {
+    Core &core = enterCall();
+    needKind(core, where, on ? "SetMMRowMajor" : "SetMMColumnMajor", true);
+    core.registers.rowMajor = on;
+    core.registers.rowMajorAt = where;
+}
+
+void needRegisters(Core &core, Where where, const char *name) {
+    if (!core.registers.known)
+        fail(core, where, name,
+             "the atomic mode and the vector mask are as an earlier kernel left them: call InitSocState() first");
+}
+
+void checkRegistersAtEnd(Core &core) {
+    const Registers &r = core.registers;
+    if (r.atomic != Atomic::None)
+        fail(core, r.atomicAt, "SetAtomicAdd",
+             "the atomic mode was still on when the kernel ended, for the next one too: call SetAtomicNone()");
+    if (r.masked)
+        fail(core, r.maskedAt, "end of kernel",
+             "the vector mask that this call left was still there when the kernel ended: call ResetMask()");
+    if (r.rowMajor)
+        fail(
+            core, r.rowMajorAt, "SetMMRowMajor",
+            "the control bit was still set when the kernel ended, and nothing else clears it: call SetMMColumnMajor()");
+}
+
+} // namespace AscendC::host

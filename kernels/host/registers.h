@@ -1,0 +1,16 @@
+// The state registers of a core: what calls set for those that follow, and for the next kernel.
+#pragma once
+
+#include "call.h"
+
+namespace AscendC::host {
+
+struct Registers {
+    bool known = false; ///< by InitSocState; until then the first two are as an earlier kernel left them
+    Atomic atomic = Atomic::None;
+    bool masked = false;   ///< some lanes of vector calls are off
+    bool rowMajor = false; ///< a control bit, which InitSocState leaves alone
+    Where atomicAt = {}, maskedAt = {}, rowMajorAt = {};
+};
+
+} // namespace AscendC::host
