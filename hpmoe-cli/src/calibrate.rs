@@ -1,6 +1,7 @@
 //! `hpmoe calibrate`: fits three constants on 8 ranks and shows all published latencies with them.
 
 use crate::options::Calibrate;
+use crate::output::{say, say_line};
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::{Source, Target};
 use hpmoe_simulator::calibrate::{Calibration, Comparison, Published, calibrate as fitted};
@@ -17,9 +18,9 @@ pub(crate) fn calibrate(options: &Calibrate) -> Result<ExitCode, String> {
     });
     drop(progress);
     if options.json {
-        println!("{}", Value::from_iter(outcome.rows.iter().map(object)));
+        say_line!("{}", Value::from_iter(outcome.rows.iter().map(object)));
     } else {
-        print!("{}", text(&target, &outcome));
+        say!("{}", text(&target, &outcome));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 use crate::input::{Input, scheduled};
 use crate::options::Source;
+use crate::output::say_line;
 use codespan_reporting::diagnostic::{Diagnostic, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{
@@ -23,7 +24,7 @@ pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
             Ok(flows) => {
                 for flow in flows {
                     scheduled(flow, &target)?;
-                    println!("{kernel}::{} is right: {}", flow.graph().taskflow, numbers(flow));
+                    say_line!("{kernel}::{} is right: {}", flow.graph().taskflow, numbers(flow));
                 }
             }
             Err(faults) => {

@@ -2,6 +2,7 @@
 
 use crate::input::{Input, scheduled};
 use crate::options::{Diff, Source};
+use crate::output::{say, say_line};
 use hpmoe_codegen::report::schedule_text;
 use similar::TextDiff;
 use std::path::Path;
@@ -19,10 +20,10 @@ pub(crate) fn diff(options: &Diff) -> Result<ExitCode, String> {
     };
     let (old, new) = (text(&options.old)?, text(&options.new)?);
     if old == new {
-        println!("the schedules are the same");
+        say_line!("the schedules are the same");
     } else {
         let names = (options.old.display().to_string(), options.new.display().to_string());
-        print!("{}", TextDiff::from_lines(&old, &new).unified_diff().header(&names.0, &names.1));
+        say!("{}", TextDiff::from_lines(&old, &new).unified_diff().header(&names.0, &names.1));
     }
     Ok(ExitCode::SUCCESS)
 }

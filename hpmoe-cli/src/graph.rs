@@ -2,6 +2,7 @@
 
 use crate::input::{Input, scheduled};
 use crate::options::Graph;
+use crate::output::say_line;
 use hpmoe_codegen::report::{graph_text, mermaid};
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ pub(crate) fn graph(options: &Graph) -> Result<ExitCode, String> {
     for checked in Input::read(&options.source)?.flows()? {
         let valid = scheduled(&checked, &target)?;
         let text = if options.mermaid { mermaid } else { graph_text };
-        println!("{}", text(&checked, valid.schedule()));
+        say_line!("{}", text(&checked, valid.schedule()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ mod diff;
 mod graph;
 mod input;
 mod options;
+mod output;
 mod plan;
 mod progress;
 mod routing;

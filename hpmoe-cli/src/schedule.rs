@@ -5,6 +5,7 @@ mod measure;
 
 use crate::input::{Input, scheduled};
 use crate::options::Schedule;
+use crate::output::say_line;
 use hpmoe_codegen::report::{schedule_svg, schedule_text, totals};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
@@ -24,9 +25,9 @@ pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
     for checked in Input::read(&options.source()?)?.flows()? {
         let valid = scheduled(&checked, &target)?;
         if options.json {
-            println!("{}", numbers(options, &checked, &valid));
+            say_line!("{}", numbers(options, &checked, &valid));
         } else {
-            println!("{}", schedule_text(&checked, valid.schedule()));
+            say_line!("{}", schedule_text(&checked, valid.schedule()));
         }
         picture(options, &target, &checked, &valid)?;
     }

@@ -7,6 +7,7 @@ mod text;
 mod trace;
 
 use crate::options::{Policy, Simulate};
+use crate::output::{say, say_line};
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::Constant;
 use hpmoe_simulator::gantt;
@@ -28,9 +29,9 @@ pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
         let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
-        println!("{value}");
+        say_line!("{value}");
     } else {
-        print!("{}", text::text(options, &scenario, &runs));
+        say!("{}", text::text(options, &scenario, &runs));
     }
     Ok(ExitCode::SUCCESS)
 }

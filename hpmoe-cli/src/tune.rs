@@ -1,6 +1,7 @@
 //! `hpmoe tune`: a search for faster schedules, within a time given.
 
 use crate::options::Tune;
+use crate::output::say_line;
 use crate::progress::{Progress, Reader};
 use crate::routing::{Sizes, routing};
 use hpmoe_build::{read_tuned, tuned_file};
@@ -151,7 +152,7 @@ fn report(options: &Tune, name: &str, found: &SearchResult, note: &str) {
         let times = |score: &Score| score.times.iter().map(|time| time.us()).collect::<Vec<_>>();
         let choices: serde_json::Map<String, serde_json::Value> =
             candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string().into())).collect();
-        println!(
+        say_line!(
             "{}",
             serde_json::json!({
                 "kernel": name,
@@ -166,15 +167,15 @@ fn report(options: &Tune, name: &str, found: &SearchResult, note: &str) {
     }
     let tried = found.tried;
     if *candidate == Candidate::default() {
-        println!("{name}: nothing better than the default schedule among {tried} tried (simulated)");
+        say_line!("{name}: nothing better than the default schedule among {tried} tried (simulated)");
         return;
     }
-    println!("{name}: {tried} tried; {note}");
+    say_line!("{name}: {tried} tried; {note}");
     for (size, value) in &candidate.sizes {
-        println!("  {size} = {value}");
+        say_line!("  {size} = {value}");
     }
     for (flow, choices) in &candidate.choices {
-        println!("  {flow}: {choices}");
+        say_line!("  {flow}: {choices}");
     }
 }
 

@@ -3,6 +3,27 @@
 //!
 //! Each file in `tasks/` holds one task, generic over the sizes of its tiles. Where the tiles of a call don't tell a size, the
 //! call does, and leaves the others to inference: `project::<TILE_N, _, _>(..)`.
+//!
+//! ```ignore
+#![doc = include_str!("../tasks/dispatch.rs")]
+#![doc = include_str!("../tasks/send_weights.rs")]
+#![doc = include_str!("../tasks/project.rs")]
+#![doc = include_str!("../tasks/swiglu.rs")]
+#![doc = include_str!("../tasks/scale_by_column.rs")]
+#![doc = include_str!("../tasks/shift.rs")]
+#![doc = include_str!("../tasks/widen.rs")]
+#![doc = include_str!("../tasks/give_back.rs")]
+#![doc = include_str!("../tasks/combine.rs")]
+#![doc = include_str!("../tasks/sum_over_k.rs")]
+#![doc = include_str!("../tasks/project_back.rs")]
+#![doc = include_str!("../tasks/swiglu_grad.rs")]
+#![doc = include_str!("../tasks/swiglu_grad_of.rs")]
+#![doc = include_str!("../tasks/input_grad.rs")]
+#![doc = include_str!("../tasks/weight_grad.rs")]
+#![doc = include_str!("../tasks/weight_grad_onto.rs")]
+#![doc = include_str!("../tasks/give_back_parts.rs")]
+#![doc = include_str!("../tasks/router_grad.rs")]
+//! ```
 
 macro_rules! library {
     ($($name:ident),* $(,)?) => {

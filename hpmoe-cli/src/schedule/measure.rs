@@ -2,6 +2,7 @@
 
 use crate::input::{Input, scheduled};
 use crate::options::Schedule;
+use crate::output::say_line;
 use hpmoe_codegen::report::totals;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// The forward layer, whose size is set.
-const SYNTHETIC: &str = include_str!("../../../examples/moe_ffn.rs");
+const SYNTHETIC: &str = include_str!("synthetic.rs");
 /// Tiles of a rank for each expert of the group, with [`SIZES`] and [`TOKENS`].
 const TILES: u64 = 300;
 /// Tokens of a rank for each expert of the group.
@@ -35,7 +36,7 @@ pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, Strin
     let tasks = totals(&checked, valid.schedule(), options.ranks).tiles;
     let queues = valid.schedule().orders.iter().flat_map(|order| order.queues.iter());
     let entries: usize = queues.map(|(_, queue)| queue.len()).sum();
-    println!(
+    say_line!(
         "{}",
         serde_json::json!({
             "tasks": tasks,

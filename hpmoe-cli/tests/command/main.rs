@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod export;
+mod output;
 mod pictures;
 mod schedule;
 mod simulate;
