@@ -15,6 +15,7 @@ pub mod front;
 pub mod graph;
 pub mod ids;
 pub mod lower;
+pub mod names;
 pub mod plan;
 pub mod syntax;
 pub mod units;

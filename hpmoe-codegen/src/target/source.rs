@@ -2,7 +2,7 @@
 
 use super::constants::KEYS;
 use super::{Fault, Target};
-use hpmoe_language::syntax::nearest;
+use hpmoe_language::names::nearest;
 
 /// How a value is known, by the first word of the comment behind it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -52,8 +52,8 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
                 phase.span,
                 Finding::NeverWritten {
                     tensor: tensor.name.clone(),
-                    declared: tensor.span,
-                    later: writers.first().map(|(_, phase, _)| phase.span),
+                    declared: tensor.span.into(),
+                    later: writers.first().map(|(_, phase, _)| phase.span.into()),
                 },
             );
             return;
@@ -67,7 +67,7 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
                     tensor: tensor.name.clone(),
                     from: covered,
                     columns: tensor.columns,
-                    writer: writers[0].1.span,
+                    writer: writers[0].1.span.into(),
                 },
             );
             return;
@@ -109,7 +109,7 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
         if let Some(variable) = repeated(graph, phase, access) {
             errors.push(
                 phase.span,
-                Finding::TwoWriters { tensor: tensor.name.clone(), first: phase.span, repeats: Some(variable) },
+                Finding::TwoWriters { tensor: tensor.name.clone(), first: phase.span.into(), repeats: Some(variable) },
             );
         }
     }
@@ -119,7 +119,7 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
             a.0 < b.1 && b.0 < a.1
         };
         if let Some((_, first, _)) = writers[..index].iter().find(overlaps) {
-            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span, repeats: None };
+            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span.into(), repeats: None };
             errors.push(phase.span, finding);
             return;
         }
@@ -127,7 +127,8 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
         let written_by = |reader: PhaseId| writers[..index].iter().any(|(writer, ..)| *writer < reader);
         let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second && written_by(*reader));
         if let Some((_, reader, _)) = read_before {
-            errors.push(phase.span, Finding::WriteAfterRead { tensor: tensor.name.clone(), reader: reader.span });
+            errors
+                .push(phase.span, Finding::WriteAfterRead { tensor: tensor.name.clone(), reader: reader.span.into() });
             return;
         }
     }

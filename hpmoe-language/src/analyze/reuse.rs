@@ -2,7 +2,7 @@
 
 use super::readiness::{Counter, Dependency, Grid, Hazard, Index, Signal, Wait};
 use super::{Cover, dependencies};
-use crate::finding::{Errors, Finding};
+use crate::finding::{ChunkFault, Errors, Finding};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, TensorId};
 use std::collections::BTreeSet;
@@ -63,9 +63,7 @@ pub(super) fn read(graph: &TaskGraph, errors: &mut Errors) {
     for (id, tensor) in graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument()) {
         let origins = graph.phases.iter().any(|(_, p)| p.origins.is_some_and(|origins| origins.tensor == id));
         if !origins && !read(id) {
-            let problem = format!("no call reads `{}`, whose memory another chunk is to take", tensor.name);
-            let help = "remove it, and the calls that write it".into();
-            errors.push(tensor.span, Finding::Unsupported { problem, help });
+            errors.push(tensor.span, Finding::Chunk(ChunkFault::Unread { tensor: tensor.name.clone() }));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The accumulator: a stage says all that it finds, and the next stage starts only when nothing was found.
 
-use super::{Diagnostic, Finding};
+use super::{Diagnostic, Finding, Site};
 use proc_macro2::Span;
 
 /// Faults found so far.
@@ -16,11 +16,9 @@ pub type Checkpoint = Result<(), Vec<Diagnostic>>;
 impl Errors {
     /// Adds a finding, once: instances of one task have the same faults.
     pub fn push(&mut self, at: Span, finding: Finding) {
-        let found = Diagnostic { finding, at, function: self.function.clone() };
-        let place = |span: Span| (span.start(), span.end());
-        let same = |other: &Diagnostic| place(other.at) == place(at) && other.text() == found.text();
-        if !self.list.iter().any(same) {
-            self.list.push(found);
+        let known = |other: &Diagnostic| Site(other.at) == Site(at) && other.finding == finding;
+        if !self.list.iter().any(known) {
+            self.list.push(Diagnostic { finding, at, function: self.function.clone() });
         }
     }
     /// Later findings belong to this function, until told otherwise.

@@ -1,24 +1,27 @@
-//! Findings: what is wrong with a program, as data. The words are in `words.rs`.
+//! Findings: what is wrong with a program, as data: one variant for each fault. Their words are in `words`, by stage.
 
+mod bodies;
+mod calls;
 mod errors;
+mod numbers;
+mod syntax;
 mod words;
 
+pub use bodies::BodyFault;
+pub use calls::{CallFault, ChunkFault, Loops, Remote, SendKind};
 pub use errors::{Checkpoint, Errors};
+pub use numbers::{ConstantFault, NumberFault, RangeFault};
+pub use syntax::{NotPlain, Syntax};
 
 use crate::plan::Overflow;
 use hpmoe_kernels::op::{Misfit, TaskKind};
 use proc_macro2::Span;
 
 /// One fault in a user's program.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Finding {
-    /// The tokens are no Rust that a kernel module may hold.
-    Syntax {
-        /// What the parser says.
-        problem: String,
-        /// What is possible instead.
-        help: String,
-    },
+    /// A part of the module that has another form than the language knows.
+    Syntax(Syntax),
     /// A name that nothing declares.
     Unknown {
         /// What kind of thing: `task`, `tensor`, `loop variable`, `constant`.
@@ -34,20 +37,11 @@ pub enum Finding {
         name: &'static str,
     },
     /// A constant that can't be computed.
-    Constant {
-        /// Why.
-        problem: String,
-    },
+    Constant(ConstantFault),
     /// A number of a task, or a constant of type f32, that can't be computed.
-    Number {
-        /// Why, and the way out.
-        problem: String,
-    },
+    Number(NumberFault),
     /// A number that is too small or too large for what it is.
-    OutOfRange {
-        /// Which, and what is possible.
-        problem: String,
-    },
+    OutOfRange(RangeFault),
     /// Operands of an operation that don't fit.
     Misfit {
         /// Operation name.
@@ -87,27 +81,22 @@ pub enum Finding {
         found: usize,
     },
     /// Loops around a call that make no iteration space.
-    Loops {
-        /// What is odd about them.
-        problem: String,
-    },
+    Loops(Loops),
     /// An access that the executing rank can't make.
     Remote {
         /// The tensor.
         tensor: String,
-        /// What is wrong.
-        problem: String,
-        /// The way out.
-        help: String,
+        /// Why.
+        fault: Remote,
     },
     /// A tensor that is read although nothing has written it.
     NeverWritten {
         /// The tensor.
         tensor: String,
         /// Its declaration.
-        declared: Span,
+        declared: Site,
         /// A later writer, where there is one.
-        later: Option<Span>,
+        later: Option<Site>,
     },
     /// Columns of a tensor that no call writes.
     PartlyWritten {
@@ -118,7 +107,7 @@ pub enum Finding {
         /// Its columns.
         columns: u32,
         /// The writer.
-        writer: Span,
+        writer: Site,
     },
     /// A tile that would lie outside its tensor.
     EmptyTile {
@@ -142,7 +131,7 @@ pub enum Finding {
         /// The loop's variable.
         variable: String,
         /// The writer.
-        writer: Span,
+        writer: Site,
     },
     /// A call that reads what it writes.
     InPlace {
@@ -156,7 +145,7 @@ pub enum Finding {
         /// The operation that takes both.
         operation: String,
         /// Where it stands.
-        at: Span,
+        at: Site,
         /// What one of them really is.
         left: String,
         /// What the other is.
@@ -181,14 +170,14 @@ pub enum Finding {
         /// The tensor.
         tensor: String,
         /// Its declaration.
-        declared: Span,
+        declared: Site,
     },
     /// Two calls, or two iterations of one call, that write the same elements in no order.
     TwoWriters {
         /// The tensor.
         tensor: String,
         /// The first writer.
-        first: Span,
+        first: Site,
         /// The loop that repeats one call over the same elements, where that is the reason.
         repeats: Option<String>,
     },
@@ -197,7 +186,7 @@ pub enum Finding {
         /// The tensor.
         tensor: String,
         /// The reader.
-        reader: Span,
+        reader: Site,
     },
     /// A tile whose smallest legal piece does not fit on chip.
     Overflow {
@@ -213,13 +202,28 @@ pub enum Finding {
         /// The parameter that is never written.
         param: String,
     },
-    /// What the compiler can't do.
-    Unsupported {
-        /// What.
-        problem: String,
-        /// The way out.
-        help: String,
-    },
+    /// A call or a declaration that the compiler can't carry out.
+    Call(CallFault),
+    /// A body of a task that the compiler can't carry out.
+    Body(BodyFault),
+    /// What a loop over chunks can't have.
+    Chunk(ChunkFault),
+}
+
+/// A place in the source. Places are equal where they cover the same text.
+#[derive(Clone, Copy, Debug)]
+pub struct Site(pub Span);
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.start(), self.0.end()) == (other.0.start(), other.0.end())
+    }
+}
+
+impl From<Span> for Site {
+    fn from(span: Span) -> Self {
+        Self(span)
+    }
 }
 
 /// A finding at its place.

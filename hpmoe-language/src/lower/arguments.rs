@@ -1,10 +1,11 @@
 //! Arguments of a call: from accessors to a region of a tensor, with its shape.
 
 use super::loops::{Items, Nest, Side};
-use crate::finding::{Errors, Finding};
+use crate::finding::{CallFault, Errors, Finding, Loops, Remote, SendKind};
 use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph, Tensor};
 use crate::ids::TensorId;
-use crate::syntax::{Accessor, Argument, Kernel, nearest};
+use crate::names::nearest;
+use crate::syntax::{Accessor, Argument, Kernel};
 use hpmoe_kernels::RAGGED;
 use indexmap::IndexMap;
 use syn::Expr;
@@ -63,15 +64,7 @@ pub(super) fn place(
         return None;
     };
     let Some(side) = nest.side(&argument.rank) else {
-        errors.push(
-            argument.span,
-            Finding::Loops {
-                problem: format!(
-                    "the loops around this call don't say which rank's part of `{}` this is",
-                    argument.tensor
-                ),
-            },
-        );
+        errors.push(argument.span, Finding::Loops(Loops::UnknownRank { tensor: argument.tensor.clone() }));
         return None;
     };
     let of_rank = matches!(graph.tensors[tensor].rows, RowKind::Matrix { .. });
@@ -92,25 +85,12 @@ pub(super) fn place(
             other if base.is_none() => match rows(nest, other, graph.tensors[tensor].rows) {
                 Some(found) => base = Some(found),
                 None => {
-                    errors.push(
-                        *span,
-                        Finding::Loops {
-                            problem: format!(
-                                "this tile of `{}` is not chosen by the loops around the call",
-                                argument.tensor
-                            ),
-                        },
-                    );
+                    errors.push(*span, Finding::Loops(Loops::UnknownTile { tensor: argument.tensor.clone() }));
                     return None;
                 }
             },
             _ => {
-                errors.push(*span, Finding::Unsupported {
-                    problem: "this accessor has no place here".into(),
-                    help: "rows first (`.group`, `.rows_of`, `.gather`, `.scatter`, `.rows`, `.slots`, `.expert(e).tile(n)`), \
-                           then at most one `.cols(n)`"
-                        .into(),
-                });
+                errors.push(*span, Finding::Call(CallFault::AccessorOrder));
                 return None;
             }
         }
@@ -137,25 +117,19 @@ pub(super) fn place(
             Some(Place { tensor, side, base, tile, cols })
         }
         other => {
-            let extent = graph.tensors[tensor].rows;
-            let mut problem = format!("`{}` has {}", argument.tensor, extent_words(extent));
-            let mut help = accessors_of(extent).to_owned();
-            if let (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. }) =
-                (other, &nest.items)
-                && *once != (extent == RowKind::Once)
-                && matches!(extent, RowKind::Received | RowKind::Slot | RowKind::Once)
-            {
-                let (what, how, kind) = if *once {
-                    ("tokens once", "sends", "once")
-                } else {
-                    ("each (token, k)", "sends_once", "symmetric")
-                };
-                problem.push_str(&format!(", and `{send}` sends {what}"));
-                help = format!(
-                    "loop over `route.{how}::<ROWS>({source}, {expert})`, or put to a tensor of `PerRank::{kind}`"
-                );
-            }
-            errors.push(argument.span, Finding::Unsupported { problem, help });
+            let rows = graph.tensors[tensor].rows;
+            let send = match (other, &nest.items) {
+                (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. })
+                    if *once != (rows == RowKind::Once)
+                        && matches!(rows, RowKind::Received | RowKind::Slot | RowKind::Once) =>
+                {
+                    let (send, source, expert) = (send.clone(), source.clone(), expert.clone());
+                    Some(SendKind { send, once: *once, source, expert })
+                }
+                _ => None,
+            };
+            let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows, send };
+            errors.push(argument.span, Finding::Call(fault));
             None
         }
     }
@@ -175,14 +149,7 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
     if side == home {
         return Some(());
     }
-    let tensor = argument.tensor.clone();
-    let finding = Finding::Remote {
-        problem: format!("of this rank doesn't have the {what}"),
-        help: format!(
-            "write `{tensor}[{rank}]`: tokens and slots are at the sender, received rows and experts at the owner"
-        ),
-        tensor,
-    };
+    let finding = Finding::Remote { tensor: argument.tensor.clone(), fault: Remote::OtherEnd { what, rank } };
     errors.push(argument.span, finding);
     None
 }
@@ -277,31 +244,5 @@ impl Place {
             }
         };
         Region { rows: region_rows, columns }
-    }
-}
-
-fn extent_words(extent: RowKind) -> &'static str {
-    match extent {
-        RowKind::Token => "a row for each token of the rank",
-        RowKind::Slot => "a row for each (token, k) of the rank",
-        RowKind::Received => "a row for each token received",
-        RowKind::Once => "a row for each token sent once to the rank",
-        RowKind::Expert { .. } => "a matrix for each expert of the rank",
-        RowKind::Matrix { .. } => "one matrix for all tokens of the rank",
-    }
-}
-
-fn accessors_of(extent: RowKind) -> &'static str {
-    match extent {
-        RowKind::Token => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
-        RowKind::Slot => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
-        RowKind::Received => {
-            "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send"
-        }
-        RowKind::Once => {
-            "take `.rows_of(&s)` of a send of `sends_once`, or `.gather(e, m)` of a row tile for the rows of its tokens"
-        }
-        RowKind::Expert { .. } => "take `.expert(e)`, or `.expert(e).tile(n)`",
-        RowKind::Matrix { .. } => "take `.tile(n)` or `.cols(n)`",
     }
 }

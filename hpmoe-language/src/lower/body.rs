@@ -1,10 +1,11 @@
 //! Bodies of tasks: typed, operation by operation.
 
 use super::tasks::{line, writes};
-use crate::finding::{Errors, Finding};
+use crate::finding::{BodyFault, Errors, Finding, NumberFault};
 use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
-use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic, is_a_size, nearest};
+use crate::names::nearest;
+use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic};
 use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
 use hpmoe_kernels::ops;
 use indexmap::IndexMap;
@@ -91,7 +92,9 @@ impl Builder<'_> {
                     for value in from..to {
                         self.turns += 1;
                         if self.turns > MOST_TURNS {
-                            return self.too_long(&format!("{MOST_TURNS} turns of its loops"), end);
+                            let task = self.function.name.clone();
+                            self.errors.push(end, Finding::Body(BodyFault::Turns { task, most: MOST_TURNS }));
+                            return None;
                         }
                         self.locals.insert(variable.clone(), value);
                         self.statements(body)?;
@@ -112,7 +115,7 @@ impl Builder<'_> {
                 (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
                 (None, constant) => {
                     let finding = if constant.is_some() || self.locals.contains_key(name) {
-                        Finding::Number { problem: is_a_size(name) }
+                        Finding::Number(NumberFault::IsSize { name: name.clone() })
                     } else {
                         let nearest = nearest(name, self.names.keys().map(String::as_str));
                         Finding::Unknown { what: "value", name: name.clone(), nearest }
@@ -142,8 +145,8 @@ impl Builder<'_> {
                 if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
                     return match arithmetic(name, &numbers) {
                         Ok(number) => Some(Operand::Number(number)),
-                        Err(problem) => {
-                            self.errors.push(*span, Finding::Number { problem });
+                        Err(fault) => {
+                            self.errors.push(*span, Finding::Number(fault));
                             None
                         }
                     };
@@ -173,21 +176,8 @@ impl Builder<'_> {
         }
         let found = known.iter().find(|operation| operation.operands == places);
         if found.is_none() {
-            let takes: Vec<String> = known.iter().map(|operation| list(operation.operands)).collect();
-            let tile = places.contains(&OperandKind::Tile)
-                || known.iter().any(|known| known.operands.contains(&OperandKind::Tile));
-            let help = if tile {
-                "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`"
-            } else {
-                "numbers are f32 literals and constants, values come from tiles by `load()`"
-            };
-            self.errors.push(
-                span,
-                Finding::Unsupported {
-                    problem: format!("`{name}` takes {}, and here are {}", takes.join(", or "), list(places)),
-                    help: help.into(),
-                },
-            );
+            let fault = BodyFault::Operands { operation: name.to_owned(), given: places.to_vec() };
+            self.errors.push(span, Finding::Body(fault));
         }
         found.copied()
     }
@@ -215,13 +205,8 @@ impl Builder<'_> {
         let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
         let written = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
         if let (Some(written), true) = (written, ops::named(name).next().is_some()) {
-            self.errors.push(
-                span,
-                Finding::Unsupported {
-                    problem: format!("`{}` has no result, and `{name}` takes one here", written.name()),
-                    help: "end a statement with it".into(),
-                },
-            );
+            let fault = BodyFault::NoResult { operation: written.name(), user: name.to_owned() };
+            self.errors.push(span, Finding::Body(fault));
             return None;
         }
         let operation = self.operation(name, &places, span)?;
@@ -230,13 +215,7 @@ impl Builder<'_> {
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
-            self.errors.push(
-                span,
-                Finding::Unsupported {
-                    problem: format!("`{name}` needs an element type"),
-                    help: format!("write `{name}::<bf16>()` or `{name}::<f32>()`"),
-                },
-            );
+            self.errors.push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned() }));
             return None;
         }
         let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {
@@ -247,22 +226,13 @@ impl Builder<'_> {
             }
         };
         if self.steps.len() == MOST_STEPS {
-            return self.too_long(&format!("{MOST_STEPS} operations, loops unrolled"), span);
+            let task = self.function.name.clone();
+            self.errors.push(span, Finding::Body(BodyFault::Operations { task, most: MOST_STEPS }));
+            return None;
         }
         self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
         self.shapes.push(result);
         Some(ValueId::new(self.shapes.len() - 1))
-    }
-
-    fn too_long<T>(&mut self, limit: &str, span: Span) -> Option<T> {
-        self.errors.push(
-            span,
-            Finding::Unsupported {
-                problem: format!("`{}` has more than {limit}", self.function.name),
-                help: "let the taskflow loop, or split the task".into(),
-            },
-        );
-        None
     }
 
     /// A tile that is written twice keeps one of two values, and copies to it have no order.
@@ -270,8 +240,8 @@ impl Builder<'_> {
         if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
             return Some(());
         }
-        let problem = format!("`{}` is written twice", self.params[to.index()].name);
-        self.errors.push(span, Finding::Unsupported { problem, help: "write each tile once".into() });
+        let param = self.params[to.index()].name.clone();
+        self.errors.push(span, Finding::Body(BodyFault::WrittenTwice { param }));
         None
     }
 
@@ -280,31 +250,12 @@ impl Builder<'_> {
             let Some(param) = self.params.get(operand.index()) else { continue };
             let written = writes(operation) && place == 0;
             if written != param.write {
-                let (problem, help) = if written {
-                    (format!("`{}` is written here and taken by `&`", param.name), "take it by `&mut`")
-                } else {
-                    (
-                        format!("`{}` is read here and taken by `&mut`", param.name),
-                        "take what is read by `&`: `&mut` writes",
-                    )
-                };
-                self.errors.push(span, Finding::Unsupported { problem, help: help.to_owned() });
+                let param = param.name.clone();
+                let fault = if written { BodyFault::WrittenByRef { param } } else { BodyFault::ReadByMut { param } };
+                self.errors.push(span, Finding::Body(fault));
                 return None;
             }
         }
         Some(())
     }
-}
-
-fn list(places: &[OperandKind]) -> String {
-    let names: Vec<&str> = places
-        .iter()
-        .map(|place| match place {
-            OperandKind::Tile => "a tile",
-            OperandKind::Value => "a value",
-            OperandKind::Number => "a number",
-            OperandKind::Size => "a size",
-        })
-        .collect();
-    names.join(" and ")
 }

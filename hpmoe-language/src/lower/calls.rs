@@ -6,10 +6,11 @@ use super::loops::{self, Items, Nest, Side, Variable};
 use super::order::{self, Loop, Written};
 use super::tails::{self, Uneven};
 use super::{tasks, tensors};
-use crate::finding::{Errors, Finding};
+use crate::finding::{CallFault, Errors, Finding, Remote};
 use crate::graph::{Access, Columns, Origins, Phase, RowKind, Rows, SpaceKind, Storage, Task, TaskGraph};
 use crate::ids::TaskId;
-use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn, nearest};
+use crate::names::nearest;
+use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn};
 use hpmoe_kernels::op::{Device, TaskKind};
 use indexmap::IndexMap;
 use proc_macro2::Span;
@@ -131,9 +132,8 @@ impl Lowering<'_> {
         let nest = Nest::of(&self.scope, call.span, self.errors)?;
         if let (TaskKind::Matrix, Items::Sends { send, .. }) = (function.kind, &nest.items) {
             // A matrix core counts tiles, and how many pieces a send has does not follow from its rows.
-            let problem = format!("`{}` is a task of matrix cores, and `{send}` is a send", function.name);
-            let help = "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`".into();
-            self.errors.push(call.span, Finding::Unsupported { problem, help });
+            let fault = CallFault::MatrixTaskOfSend { task: function.name.clone(), send: send.clone() };
+            self.errors.push(call.span, Finding::Call(fault));
             return None;
         }
         let places: Vec<Option<Place>> = call
@@ -155,9 +155,8 @@ impl Lowering<'_> {
             }
         }
         if nest.sends_once() && side == Side::Owner {
-            let problem = format!("`{}` would run where tokens that are sent once arrive", function.name);
-            let help = "read them by `.gather(e, m)` in a loop over row tiles of an expert: `for m in route.row_tiles::<ROWS>(e)`";
-            self.errors.push(call.span, Finding::Unsupported { problem, help: help.into() });
+            let fault = CallFault::OnceArrivals { task: function.name.clone() };
+            self.errors.push(call.span, Finding::Call(fault));
             return None;
         }
         let by_route = |argument: &&Argument| {
@@ -166,9 +165,8 @@ impl Lowering<'_> {
             })
         };
         if let (true, Some(argument)) = (function.kind != TaskKind::Put, call.arguments.iter().find(by_route)) {
-            let problem = format!("`{}` is no put, and only puts look up rows through the route", function.name);
-            let help = "let a put bring the rows, and work on `.group(e, m)` or `.rows_of(&s)`".into();
-            self.errors.push(argument.span, Finding::Unsupported { problem, help });
+            let fault = CallFault::NotAPut { task: function.name.clone() };
+            self.errors.push(argument.span, Finding::Call(fault));
             return None;
         }
         self.check_order(task, call, &nest, &places);
@@ -201,13 +199,8 @@ impl Lowering<'_> {
         }
         for name in &function.generics {
             if !values.contains_key(name) {
-                self.errors.push(
-                    call.span,
-                    Finding::Unsupported {
-                        problem: format!("the arguments don't say what `{name}` of `{}` is", function.name),
-                        help: format!("write it: `{}::<…>(..)`", function.name),
-                    },
-                );
+                let fault = CallFault::NotInferred { task: function.name.clone(), name: name.clone() };
+                self.errors.push(call.span, Finding::Call(fault));
                 return None;
             }
         }
@@ -276,7 +269,7 @@ impl Lowering<'_> {
                 differs("mutability", word(param.write), word(argument.write));
             }
             if argument.write && !tensor.writable {
-                let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span };
+                let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span.into() };
                 self.errors.push(argument.span, finding);
             }
             let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
@@ -310,7 +303,7 @@ impl Lowering<'_> {
         let uneven = tails::uneven(self.graph, nest, task, places);
         if let Some(Uneven { operation, span, left, right }) = uneven {
             let task = task.name.clone();
-            self.errors.push(call.span, Finding::Uneven { task, operation, at: span, left, right });
+            self.errors.push(call.span, Finding::Uneven { task, operation, at: span.into(), left, right });
             return None;
         }
         Some(())
@@ -329,7 +322,7 @@ impl Lowering<'_> {
             let said = |finding: &Finding| matches!(finding, Finding::StillWritten { tensor, variable, .. } if tensor == name && *variable == late.name);
             if !self.errors.any(said) {
                 let (tensor, variable) = (name.clone(), late.name.clone());
-                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer });
+                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
             }
         }
         for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
@@ -346,23 +339,12 @@ impl Lowering<'_> {
             if place.side == side {
                 continue;
             }
-            let tensor = argument.tensor.clone();
-            let finding = if !argument.write {
-                Finding::Remote {
-                    tensor,
-                    problem: "lies on another rank than what this call reads first".into(),
-                    help: "a call reads on one rank; let a put bring the rows there".into(),
-                }
-            } else if function.kind == TaskKind::Put {
-                continue;
-            } else {
-                Finding::Remote {
-                    tensor,
-                    problem: "lies on another rank than what this call reads".into(),
-                    help: format!("only a put writes to another rank: mark `{}` `#[comm_put]`", function.name),
-                }
+            let fault = match (argument.write, function.kind) {
+                (false, _) => Remote::Read,
+                (true, TaskKind::Put) => continue,
+                (true, _) => Remote::Write { task: function.name.clone() },
             };
-            self.errors.push(argument.span, finding);
+            self.errors.push(argument.span, Finding::Remote { tensor: argument.tensor.clone(), fault });
             return None;
         }
         Some(side)
@@ -435,12 +417,7 @@ impl Lowering<'_> {
         if known && whole {
             return Some(());
         }
-        self.errors.push(call.span, Finding::Unsupported {
-            problem: "this put is none of those there are".into(),
-            help: "put whole rows: `&x[src].gather(&s)` (of tokens or slots) to `&mut t[e.owner()].rows_of(&s)`, `&t[e.owner()].rows_of(&s)` \
-                   to `&mut slots[src].scatter(&s)`, or, of tokens sent once, `&once[r].gather(e, m)` to `&mut t[r].group(e, m)`"
-                .into(),
-        });
+        self.errors.push(call.span, Finding::Call(CallFault::UnknownPut));
         None
     }
 }

@@ -1,7 +1,7 @@
 //! The loop over chunks: what may stand inside and outside, and what ends it.
 
 use super::arguments::Place;
-use crate::finding::{Errors, Finding};
+use crate::finding::{ChunkFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
 use hpmoe_kernels::op::TaskKind;
@@ -27,15 +27,15 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
     for statement in &flow.body {
         let Stmt::For { variable, span, over: Over::Chunks { count }, body } = statement else { continue };
         if let Some(first) = &found {
-            let problem = format!("`{variable}` cuts into chunks what `{}` has cut", first.variable);
-            refuse(*span, problem, "put all calls into one loop over chunks", errors);
+            let fault = ChunkFault::SecondLoop { variable: variable.clone(), first: first.variable.clone() };
+            errors.push(*span, Finding::Chunk(fault));
             continue;
         }
         inner(body, errors);
         let value = kernel.constants.evaluate(count, &IndexMap::new(), errors)?;
         if !(1..=MOST_CHUNKS).contains(&value) {
-            let problem = format!("{value} chunks: possible are 1 to {MOST_CHUNKS}");
-            errors.push(count.span(), Finding::OutOfRange { problem });
+            let fault = RangeFault::Loop { value, what: "chunks", most: MOST_CHUNKS };
+            errors.push(count.span(), Finding::OutOfRange(fault));
         }
         found = Some(Chunks { variable: variable.clone(), span: *span, count: value });
     }
@@ -49,8 +49,8 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         Stmt::For { variable, span, .. } => (*span, format!("the loop over `{variable}`")),
         Stmt::Call { task, span, .. } => (*span, format!("the call of `{task}`")),
     }) {
-        let problem = format!("{what} stands outside of the loop over chunks `{}`", chunks.variable);
-        refuse(span, problem, "a taskflow works on chunks or on all tokens: move it into the loop", errors);
+        let fault = ChunkFault::Outside { what, chunk: chunks.variable.clone() };
+        errors.push(span, Finding::Chunk(fault));
     }
     (errors.len() == before).then_some(Some(chunks))
 }
@@ -63,38 +63,28 @@ fn inner(statements: &[Stmt], errors: &mut Errors) {
     for statement in statements {
         let Stmt::For { variable, span, over, body } = statement else { continue };
         if let Over::Chunks { .. } = over {
-            let problem = format!("the loop over chunks `{variable}` stands inside of another loop");
-            refuse(*span, problem, "let it be the outermost loop of the taskflow", errors);
+            let fault = ChunkFault::Nested { variable: variable.clone() };
+            errors.push(*span, Finding::Chunk(fault));
         }
         inner(body, errors);
     }
 }
 
-fn refuse(span: Span, problem: String, help: &str, errors: &mut Errors) {
-    errors.push(span, Finding::Unsupported { problem, help: help.into() });
-}
-
 /// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
     if tensor.rows == RowKind::Once {
-        let problem = format!("`{}` has a row for each token sent once, and chunks send each (token, k)", tensor.name);
-        let help = format!(
-            "take a tensor of `PerRank::symmetric` and `{0}.sends`, or do without the loop over `{0}`",
-            chunks.variable
-        );
-        refuse(tensor.span, problem, &help, errors);
+        let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());
+        errors.push(tensor.span, Finding::Chunk(ChunkFault::Once { tensor: tensor_name, chunk }));
     }
     if let RowKind::Expert { .. } = tensor.rows {
-        let problem = format!("`{}` has a matrix for each expert, and chunks are made of tokens", tensor.name);
-        let help = format!("make it before the kernel and pass it, or do without `{}`", chunks.variable);
-        refuse(tensor.span, problem, &help, errors);
+        let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());
+        errors.push(tensor.span, Finding::Chunk(ChunkFault::Experts { tensor: tensor_name, chunk }));
     }
 }
 
 /// Of rows that are given back though no put of the chunk has sent them.
 pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
-    let problem = format!("rows go back that no put of `{}` has sent", chunks.variable);
-    refuse(span, problem, "send the tokens in the loop, or do without the loop over chunks", errors);
+    errors.push(span, Finding::Chunk(ChunkFault::Unsent { chunk: chunks.variable.clone() }));
 }
 
 /// What a call does with an argument.
@@ -120,28 +110,16 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     if !tensor.storage.is_argument() {
         return Some(());
     }
-    let variable = &chunks.variable;
-    let (problem, help) = match tensor.rows {
-        RowKind::Received => (
-            format!("`{}` has the rows of all chunks, and those of `{variable}` lie elsewhere", tensor.name),
-            "make a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
-        ),
-        RowKind::Slot if remote => (
-            format!("`{}` has the slots of all chunks, and a peer knows only those of `{variable}`", tensor.name),
-            "put into slots made in the loop: `PerRank::slots`",
-        ),
+    let (name, chunk) = (tensor.name.clone(), chunks.variable.clone());
+    let fault = match tensor.rows {
+        RowKind::Received => ChunkFault::ReceivedOfAll { tensor: name, chunk },
+        RowKind::Slot if remote => ChunkFault::SlotsOfAll { tensor: name, chunk },
         RowKind::Expert { .. } if argument.write && adds => return Some(()),
-        RowKind::Expert { .. } if argument.write => (
-            format!("every chunk `{variable}` writes `{}` again, which has no rows for its tokens", tensor.name),
-            "add to it what each chunk finds: `accumulate` instead of `store`, and zeros before the launch",
-        ),
-        RowKind::Expert { .. } if tensor.writable => (
-            format!("`{}` is the sum of what chunks add, and whole only after the last `{variable}`", tensor.name),
-            "read it after the launch, or in another taskflow",
-        ),
+        RowKind::Expert { .. } if argument.write => ChunkFault::Overwritten { tensor: name, chunk },
+        RowKind::Expert { .. } if tensor.writable => ChunkFault::SumRead { tensor: name, chunk },
         _ => return Some(()),
     };
-    refuse(argument.span, problem, help, errors);
+    errors.push(argument.span, Finding::Chunk(fault));
     None
 }
 

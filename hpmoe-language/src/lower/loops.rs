@@ -1,11 +1,15 @@
 //! Loops around a call: which iteration space they make, and on which rank the call runs.
 
-use crate::finding::{Errors, Finding};
+use crate::finding::{CallFault, Errors, Finding, Loops, RangeFault};
 use crate::graph::{Height, Space, SpaceKind};
-use crate::syntax::{Kernel, Over, Rank, nearest};
+use crate::names::nearest;
+use crate::syntax::{Kernel, Over, Rank};
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
+
+/// The largest size in the head of a loop: descriptors hold it in 16 bits.
+const MOST_ROWS: usize = 65_535;
 
 /// A loop variable in scope.
 #[derive(Clone, Debug)]
@@ -51,22 +55,16 @@ pub(super) fn variable(
     errors: &mut Errors,
 ) -> Option<Variable> {
     if find(scope, name).is_some() {
-        errors.push(
-            span,
-            Finding::Unsupported {
-                problem: format!("`{name}` is the variable of a loop around this one"),
-                help: "give each loop a variable of its own".into(),
-            },
-        );
+        errors.push(span, Finding::Call(CallFault::ShadowedVariable { variable: name.to_owned() }));
         return None;
     }
-    let mut constant = |expr: &syn::Expr, what: &str| {
+    let mut constant = |expr: &syn::Expr, what: &'static str| {
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         match u32::try_from(value) {
-            Ok(value @ 1..=65_535) => Some(value),
+            Ok(size) if (1..=MOST_ROWS).contains(&value) => Some(size),
             _ => {
-                let problem = format!("{value} {what}: possible are 1 to 65,535");
-                errors.push(expr.span(), Finding::OutOfRange { problem });
+                let fault = RangeFault::Loop { value, what, most: MOST_ROWS };
+                errors.push(expr.span(), Finding::OutOfRange(fault));
                 None
             }
         }
@@ -147,9 +145,8 @@ impl Nest {
                 _ => rest.push(variable),
             }
         }
-        let odd = |problem: String| Finding::Loops { problem };
         let Some(innermost) = rest.last() else {
-            errors.push(call, odd("a task call outside of loops over ranks and rows".into()));
+            errors.push(call, Finding::Loops(Loops::Outside));
             return None;
         };
         let items = match &innermost.kind {
@@ -174,11 +171,8 @@ impl Nest {
             _ => None,
         };
         let Some(items) = items else {
-            let problem = format!(
-                "the loops around this call ({}) choose no expert of a rank, no row tile of it, no send and no token block",
-                rest.iter().map(|variable| format!("`{}`", variable.name)).collect::<Vec<_>>().join(", ")
-            );
-            errors.push(call, odd(problem));
+            let variables = rest.iter().map(|variable| variable.name.clone()).collect();
+            errors.push(call, Finding::Loops(Loops::NoItem { variables }));
             return None;
         };
         let used: Vec<&str> = match &items {
@@ -194,12 +188,12 @@ impl Nest {
         if let Items::Sends { source, owner: Some(owner), send, .. } = &items
             && source == owner
         {
-            let problem = format!("`{send}` is only what `{source}` sends to itself");
-            errors.push(call, odd(problem));
+            let fault = Loops::SentToItself { send: send.clone(), rank: source.clone() };
+            errors.push(call, Finding::Loops(fault));
             return None;
         }
         if let Some(idle) = rest.iter().find(|variable| !used.contains(&variable.name.as_str())) {
-            errors.push(call, odd(format!("the loop over `{}` repeats this call for the same rows", idle.name)));
+            errors.push(call, Finding::Loops(Loops::Repeated { variable: idle.name.clone() }));
             return None;
         }
         Some(Self { items, ranges })

@@ -10,7 +10,7 @@ mod tails;
 mod tasks;
 mod tensors;
 
-use crate::finding::{Errors, Finding};
+use crate::finding::{Errors, Finding, RangeFault};
 use crate::graph::{Sizes, TaskGraph};
 use crate::ids::Arena;
 use crate::syntax::{Flow, Kernel};
@@ -53,8 +53,10 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
         match value {
             None => errors.push(kernel.span, Finding::MissingConstant { name }),
             Some(0) => {
-                let problem = format!("`{name}` is 0: a layer has at least one");
-                errors.push(kernel.constants.span(name).unwrap_or(kernel.span), Finding::OutOfRange { problem });
+                errors.push(
+                    kernel.constants.span(name).unwrap_or(kernel.span),
+                    Finding::OutOfRange(RangeFault::Zero { name }),
+                );
                 return None;
             }
             Some(_) => {}
@@ -63,27 +65,16 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
     };
     let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
     let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens?, chunks: 1 };
-    let faults = [
-        (
-            sizes.top_k > sizes.experts,
-            "TOP_K",
-            format!("`TOP_K` is {} and there are only {} experts", sizes.top_k, sizes.experts),
-        ),
-        (
-            sizes.experts > MOST_EXPERTS,
-            "EXPERTS",
-            format!("`EXPERTS` is {}: possible are 1 to {MOST_EXPERTS}", sizes.experts),
-        ),
-        (
-            sizes.tokens.saturating_mul(sizes.top_k) > i32::MAX as usize,
-            "TOKENS",
-            format!(
-                "`TOKENS` is {}: with {} experts for each token, a (token, k) has no 32-bit number any more",
-                sizes.tokens, sizes.top_k
-            ),
-        ),
-    ];
-    let Some((_, name, problem)) = faults.into_iter().find(|(fault, ..)| *fault) else { return Some(sizes) };
-    errors.push(kernel.constants.span(name).unwrap_or(kernel.span), Finding::OutOfRange { problem });
+    let Sizes { experts, top_k, tokens, .. } = sizes;
+    let (name, fault) = if top_k > experts {
+        ("TOP_K", RangeFault::TopK { top_k, experts })
+    } else if experts > MOST_EXPERTS {
+        ("EXPERTS", RangeFault::Experts { experts, most: MOST_EXPERTS })
+    } else if tokens.saturating_mul(top_k) > i32::MAX as usize {
+        ("TOKENS", RangeFault::Tokens { tokens, top_k })
+    } else {
+        return Some(sizes);
+    };
+    errors.push(kernel.constants.span(name).unwrap_or(kernel.span), Finding::OutOfRange(fault));
     None
 }

@@ -2,7 +2,7 @@
 
 use super::body;
 use super::tensors::MOST_COLUMNS;
-use crate::finding::{Errors, Finding};
+use crate::finding::{BodyFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::syntax::{Kernel, TaskFn};
@@ -34,10 +34,7 @@ pub(super) fn instance(
         }
     }
     if !params.iter().any(|param| param.write) {
-        let finding = Finding::Unsupported {
-            problem: format!("`{}` writes nothing", function.name),
-            help: "take a tile by `&mut` and store to it".into(),
-        };
+        let finding = Finding::Body(BodyFault::WritesNothing { task: function.name.clone() });
         errors.push(function.span, finding);
     }
     let suffix: String = arguments.iter().map(|(name, value)| format!("_{}{value}", name.to_lowercase())).collect();
@@ -71,9 +68,8 @@ fn parameter(
     let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
     let possible = 1..=MOST_COLUMNS;
     if !(possible.contains(&rows) || rows == RAGGED) || !possible.contains(&cols) {
-        let problem =
-            format!("`{}` is a tile of {rows} rows and {cols} columns: possible are 1 to {MOST_COLUMNS}", param.name);
-        errors.push(param.span, Finding::OutOfRange { problem });
+        let fault = RangeFault::Tile { param: param.name.clone(), rows, cols, most: MOST_COLUMNS };
+        errors.push(param.span, Finding::OutOfRange(fault));
         return None;
     }
     Some(Param {

@@ -1,6 +1,6 @@
 //! Tensors of a taskflow: parameters, `let`s, and the (token, k) of received rows.
 
-use crate::finding::{Errors, Finding};
+use crate::finding::{CallFault, Errors, Finding, RangeFault};
 use crate::graph::{RowKind, Storage, TaskGraph, Tensor, pitch};
 use crate::ids::TensorId;
 use crate::syntax::{Flow, Kernel, Let, TensorKind};
@@ -63,11 +63,11 @@ fn add(
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<TensorId> {
-    let mut count = |expr: &Expr, what: &str| {
+    let mut count = |expr: &Expr, what: &'static str| {
         let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
-            let problem = format!("`{}` has {value} {what}: possible are 1 to {MOST_COLUMNS}", draft.name);
-            errors.push(draft.span, Finding::OutOfRange { problem });
+            let fault = RangeFault::Tensor { tensor: draft.name.to_owned(), value, what, most: MOST_COLUMNS };
+            errors.push(draft.span, Finding::OutOfRange(fault));
             return None;
         }
         u32::try_from(value).ok()
@@ -82,20 +82,11 @@ fn add(
         TensorKind::Matrix { rows } => RowKind::Matrix { rows: count(rows, "rows")? },
     };
     if let (RowKind::Matrix { .. }, true) = (row_kind, writable) {
-        let finding = Finding::Unsupported {
-            problem: format!("`{}` is a matrix of the rank, which a taskflow only reads", draft.name),
-            help: "take it by `&`; what is written has a row for each token, or a matrix for each expert".into(),
-        };
+        let finding = Finding::Call(CallFault::WrittenMatrix { tensor: draft.name.to_owned() });
         errors.push(draft.span, finding);
     }
     if graph.tensors.position(|tensor| tensor.name == draft.name).is_some() {
-        errors.push(
-            draft.span,
-            Finding::Unsupported {
-                problem: format!("`{}` is declared twice in this taskflow", draft.name),
-                help: "give each tensor a name of its own: reports speak of them by name".into(),
-            },
-        );
+        errors.push(draft.span, Finding::Call(CallFault::DeclaredTwice { tensor: draft.name.to_owned() }));
         return None;
     }
     Some(graph.tensors.push(Tensor {

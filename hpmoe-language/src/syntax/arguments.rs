@@ -1,7 +1,7 @@
 //! Arguments of a task call as written: a tile of a tensor.
 
 use super::flow::{Accessor, Argument, Rank};
-use crate::finding::Finding;
+use crate::finding::{Finding, Syntax};
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::Expr;
@@ -10,8 +10,8 @@ use syn::spanned::Spanned as _;
 /// What is wrong, and where.
 pub(super) type Fault = Box<(Span, Finding)>;
 
-pub(super) fn fault(at: &impl syn::spanned::Spanned, problem: &str, help: &str) -> Fault {
-    Box::new((at.span(), Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() }))
+pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: Syntax) -> Fault {
+    Box::new((at.span(), Finding::Syntax(fault)))
 }
 
 pub(super) fn ident(expr: &Expr) -> Option<String> {
@@ -25,13 +25,7 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
 }
 
 pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
-    let bad = || {
-        fault(
-            expr,
-            "an argument is a tile of a tensor",
-            "write `&tensor[rank].group(e, m)`, or `&mut` for what the task writes; see the tile accessors",
-        )
-    };
+    let bad = || fault(expr, Syntax::FlowArgument);
     let Expr::Reference(reference) = expr else { return Err(bad()) };
     let mut accessors = Vec::new();
     let mut inner = &*reference.expr;

@@ -2,7 +2,7 @@
 
 use super::statements::is_empty;
 use super::tasks::constant_argument;
-use crate::finding::{Errors, Finding};
+use crate::finding::{Errors, Finding, Syntax};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -74,22 +74,17 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
     match statement {
         Stmt::Local(local) => {
             let (Pat::Ident(name), Some(LocalInit { expr, diverge: None, .. })) = (&local.pat, &local.init) else {
-                return refuse(local.span(), "a `let` in a task names one value", "write `let name = value;`", errors);
+                return refuse(local.span(), Syntax::TaskLet, errors);
             };
             Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
         }
         Stmt::Expr(Expr::ForLoop(each), _) => {
             let (Pat::Ident(variable), Expr::Range(range)) = (&*each.pat, &*each.expr) else {
-                return refuse(
-                    each.span(),
-                    "a loop in a task runs over a constant range",
-                    "write `for i in 0..COUNT { … }`",
-                    errors,
-                );
+                return refuse(each.span(), Syntax::TaskLoop, errors);
             };
             let (Some(from), Some(to), syn::RangeLimits::HalfOpen(_)) = (&range.start, &range.end, &range.limits)
             else {
-                return refuse(range.span(), "a range in a task is `from..to`", "write both ends", errors);
+                return refuse(range.span(), Syntax::TaskRange, errors);
             };
             Some(BodyStmt::For {
                 variable: variable.ident.to_string(),
@@ -99,12 +94,7 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             })
         }
         Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
-        Stmt::Item(_) | Stmt::Macro(_) => refuse(
-            statement.span(),
-            "a task body holds `let`, tile operations and loops over constants",
-            "move this out of the task",
-            errors,
-        ),
+        Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), Syntax::TaskItem, errors),
     }
 }
 
@@ -134,12 +124,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 BinOp::Mul(_) => "*",
                 BinOp::Div(_) => "/",
                 _ => {
-                    return refuse(
-                        binary.op.span(),
-                        "values have no such operator",
-                        "use the operations of the prelude",
-                        errors,
-                    );
+                    return refuse(binary.op.span(), Syntax::TaskOperator, errors);
                 }
             };
             let operands = vec![expression(&binary.left, errors)?, expression(&binary.right, errors)?];
@@ -170,16 +155,11 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
             let (name, span) = (call.method.to_string(), call.method.span());
             Some(BodyExpr::Operation { name, operands, element, size, span })
         }
-        _ => refuse(
-            expr.span(),
-            "a task body is a straight line of tile operations",
-            "conditions and calls of functions have no place in it",
-            errors,
-        ),
+        _ => refuse(expr.span(), Syntax::TaskExpression, errors),
     }
 }
 
-fn refuse<T>(span: Span, problem: &str, help: &str, errors: &mut Errors) -> Option<T> {
-    errors.push(span, Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() });
+fn refuse<T>(span: Span, fault: Syntax, errors: &mut Errors) -> Option<T> {
+    errors.push(span, Finding::Syntax(fault));
     None
 }

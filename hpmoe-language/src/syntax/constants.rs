@@ -2,7 +2,8 @@
 
 use super::Constant;
 use super::numbers::is_f32;
-use crate::finding::{Errors, Finding};
+use crate::finding::{ConstantFault, Errors, Finding};
+use crate::names::nearest;
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -48,8 +49,8 @@ impl Constants {
             errors.push(fault.0, fault.1.clone());
         }
         if let (true, Some(item)) = (own.is_empty(), open.first()) {
-            let problem = format!("`{}` depends on itself", item.ident);
-            errors.push(item.ident.span(), Finding::Constant { problem });
+            let name = item.ident.to_string();
+            errors.push(item.ident.span(), Finding::Constant(ConstantFault::Circular { name }));
         }
         constants
     }
@@ -60,8 +61,8 @@ impl Constants {
         match overrides.get(&item.ident.to_string()) {
             Some(Constant::Size(size)) if number => Ok(Constant::Number(*size as f32)),
             Some(Constant::Number(set)) if !number => {
-                let problem = format!("`{}` is a usize, and this build sets it to {set:?}", item.ident);
-                Err(Box::new((item.ident.span(), Finding::Constant { problem })))
+                let fault = ConstantFault::SetToNumber { name: item.ident.to_string(), value: *set };
+                Err(Box::new((item.ident.span(), Finding::Constant(fault))))
             }
             Some(value) => Ok(*value),
             None if number => self.number(&item.expr, &IndexMap::new()).map(Constant::Number),
@@ -103,30 +104,32 @@ impl Constants {
     }
 
     pub(super) fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Fault> {
-        let fault = |problem: String| Box::new((expr.span(), Finding::Constant { problem }));
-        let checked = |value: Option<usize>, what: &str| {
-            value.ok_or_else(|| fault(format!("`{what}` in a constant leaves the range of usize")))
+        let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
+        let checked = |value: Option<usize>, operator: &'static str| {
+            value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
         };
         match expr {
             Expr::Lit(lit) => match &lit.lit {
-                Lit::Int(int) => int.base10_parse().map_err(|e| fault(format!("no usize: {e}"))),
-                _ => Err(fault("a constant here is a whole number".into())),
+                Lit::Int(int) => {
+                    int.base10_parse().map_err(|e| fault(ConstantFault::Literal { reason: e.to_string() }))
+                }
+                _ => Err(fault(ConstantFault::NotWhole)),
             },
             Expr::Paren(paren) => self.value(&paren.expr, locals),
             Expr::Group(group) => self.value(&group.expr, locals),
             Expr::Block(block) if block.block.stmts.len() == 1 => match &block.block.stmts[0] {
                 syn::Stmt::Expr(inner, None) => self.value(inner, locals),
-                _ => Err(fault("a constant here is one expression".into())),
+                _ => Err(fault(ConstantFault::NotOneExpression)),
             },
             Expr::Path(path) => {
                 let Some(name) = path.path.get_ident().map(ToString::to_string) else {
-                    return Err(fault("a constant of another module can't be used here".into()));
+                    return Err(fault(ConstantFault::OtherModule));
                 };
                 if let Some(value) = locals.get(&name) {
                     return Ok(*value);
                 }
                 if let Some(Constant::Number(_)) = self.constant(&name) {
-                    return Err(fault(format!("`{name}` is an f32, and this is a usize")));
+                    return Err(fault(ConstantFault::IsNumber { name }));
                 }
                 self.get(&name).ok_or_else(|| {
                     let nearest = nearest(&name, self.values.keys().map(String::as_str));
@@ -142,7 +145,7 @@ impl Constants {
                     BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
                     BinOp::Div(_) => checked(left.checked_div(right), "/"),
                     BinOp::Rem(_) => checked(left.checked_rem(right), "%"),
-                    _ => Err(fault("this operator has no place in a constant".into())),
+                    _ => Err(fault(ConstantFault::Operator)),
                 }
             }
             Expr::MethodCall(call) if call.args.len() == 1 => {
@@ -150,40 +153,15 @@ impl Constants {
                 let right = self.value(&call.args[0], locals)?;
                 match call.method.to_string().as_str() {
                     "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
-                    "div_ceil" => Err(fault("`div_ceil` by zero".into())),
+                    "div_ceil" => Err(fault(ConstantFault::DivisionByZero)),
                     "min" => Ok(left.min(right)),
                     "max" => Ok(left.max(right)),
-                    other => Err(fault(format!("`{other}` can't be computed at compile time here"))),
+                    other => Err(fault(ConstantFault::Method { name: other.to_owned() })),
                 }
             }
-            _ => Err(fault("this can't be computed at compile time here".into())),
+            _ => Err(fault(ConstantFault::NotComputable)),
         }
     }
-}
-
-/// The nearest of `names`, where one is near enough to be meant: at most a third of its letters differ.
-pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    names
-        .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
-        .min()
-        .map(|(_, candidate)| candidate.to_owned())
-}
-
-/// Levenshtein's distance, without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -248,7 +226,7 @@ mod tests {
     #[test]
     fn a_constant_that_others_need_is_one_fault() {
         let (_, faults) = declared("const A: usize = B + 1; const B: usize = 1 << 3; const C: usize = A;");
-        assert_eq!(faults, ["this operator has no place in a constant"]);
+        assert_eq!(faults, ["this operator can't stand in a constant"]);
         let (_, faults) = declared("const A: usize = B; const B: usize = A;");
         assert_eq!(faults, ["`A` depends on itself"]);
     }
@@ -258,12 +236,5 @@ mod tests {
         for text in ["1 - 2", "HIDDEN / 0", "HIDDEN.div_ceil(0)", "1 << 3", "HIDEN", "f(3)", "1.5", "a::B", "!0"] {
             assert_eq!(value(text), Err(1), "{text}");
         }
-    }
-
-    #[test]
-    fn the_nearest_name_is_near() {
-        assert_eq!(nearest("HIDEN", ["INTER", "HIDDEN"].into_iter()), Some("HIDDEN".into()));
-        assert_eq!(nearest("hidden", ["HIDDEN"].into_iter()), Some("HIDDEN".into()));
-        assert_eq!(nearest("FOO", ["HIDDEN"].into_iter()), None);
     }
 }

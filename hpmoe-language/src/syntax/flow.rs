@@ -2,7 +2,7 @@
 
 use super::statements::Reader;
 use super::tasks::{plain_function, tensor_type};
-use crate::finding::{Errors, Finding};
+use crate::finding::{Errors, Finding, Syntax};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -221,13 +221,7 @@ impl Flow {
         let before = errors.len();
         plain_function(&function.sig, errors);
         if !function.sig.generics.params.is_empty() {
-            errors.push(
-                function.sig.generics.span(),
-                Finding::Syntax {
-                    problem: "a taskflow has no generic parameters".into(),
-                    help: "use constants of the module".into(),
-                },
-            );
+            errors.push(function.sig.generics.span(), Finding::Syntax(Syntax::FlowGeneric));
         }
         let (mut ranks, mut route, mut params) = (None, None, Vec::new());
         for input in &function.sig.inputs {
@@ -236,35 +230,15 @@ impl Flow {
                 Some(Input::Route(name)) if route.is_none() => route = Some(name),
                 Some(Input::Tensor(param)) => params.push(*param),
                 Some(Input::Ranks(_) | Input::Route(_)) => {
-                    errors.push(
-                        input.span(),
-                        Finding::Syntax {
-                            problem: "a taskflow is about one group and one route".into(),
-                            help: "take one `Ranks` and one `&Route`".into(),
-                        },
-                    );
+                    errors.push(input.span(), Finding::Syntax(Syntax::FlowSecondRoute));
                     // Which of them the body means is anybody's guess.
                     return None;
                 }
-                None => errors.push(
-                    input.span(),
-                    Finding::Syntax {
-                        problem: "a taskflow takes `Ranks`, `&Route` and tensors".into(),
-                        help: "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
-                           `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
-                            .into(),
-                    },
-                ),
+                None => errors.push(input.span(), Finding::Syntax(Syntax::FlowParameter)),
             }
         }
         let (Some(ranks), Some(route)) = (ranks, route) else {
-            errors.push(
-                function.sig.ident.span(),
-                Finding::Syntax {
-                    problem: "a taskflow takes `ep: Ranks` and `route: &Route`".into(),
-                    help: "add both parameters, in this order, before the tensors".into(),
-                },
-            );
+            errors.push(function.sig.ident.span(), Finding::Syntax(Syntax::FlowWithoutRoute));
             return None;
         };
         let reader = Reader { ranks: &ranks, route: &route, chunk: false };

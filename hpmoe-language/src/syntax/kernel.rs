@@ -1,8 +1,9 @@
 //! The kernel module: constants, tasks, taskflows.
 
 use super::numbers::is_f32;
-use super::{Constants, Flow, Overrides, TaskFn, library, nearest};
-use crate::finding::{Errors, Finding};
+use super::{Constants, Flow, Overrides, TaskFn, library};
+use crate::finding::{Errors, Finding, Syntax};
+use crate::names::nearest;
 use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -34,13 +35,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
         flows: Vec::new(),
     };
     let Some((_, items)) = &module.content else {
-        errors.push(
-            module.span(),
-            Finding::Syntax {
-                problem: "a kernel module is written inline".into(),
-                help: format!("write `mod {} {{ … }}` here: the macro must see every task", module.ident),
-            },
-        );
+        errors.push(module.span(), Finding::Syntax(Syntax::ModuleElsewhere { module: module.ident.to_string() }));
         return kernel;
     };
     let constants: Vec<_> = items
@@ -72,24 +67,12 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
                 None => {}
             },
             item if library::is_use(item) => library::refuse(item, items, errors),
-            Item::Macro(call) => errors.push(
-                call.span(),
-                Finding::Syntax {
-                    problem: "a kernel module holds no macro calls: what they make is not seen by the compiler".into(),
-                    help: "write the items out".into(),
-                },
-            ),
+            Item::Macro(call) => errors.push(call.span(), Finding::Syntax(Syntax::MacroCall)),
             _ => {}
         }
     }
     if kernel.flows.is_empty() && errors.is_empty() {
-        errors.push(
-            module.ident.span(),
-            Finding::Syntax {
-                problem: format!("kernel `{}` has no taskflow", module.ident),
-                help: "mark a function with `#[taskflow]`".into(),
-            },
-        );
+        errors.push(module.ident.span(), Finding::Syntax(Syntax::NoTaskflow { module: module.ident.to_string() }));
     }
     kernel
 }
@@ -144,14 +127,13 @@ impl Marker {
         };
         let mut found = None;
         for (attribute, marker) in attributes.iter().filter_map(|attribute| Some((attribute, marker(attribute)?))) {
-            let mut refuse = |problem: &str, help: &str| {
-                errors.push(attribute.span(), Finding::Syntax { problem: problem.to_owned(), help: help.to_owned() });
-            };
+            let mut refuse = |fault: Syntax| errors.push(attribute.span(), Finding::Syntax(fault));
             if !matches!(attribute.meta, Meta::Path(_)) {
-                refuse("this marker takes no arguments", "sizes stand in the types of the parameters");
+                let attribute = attribute.path().segments.last()?.ident.to_string();
+                refuse(Syntax::AttributeArgument { attribute, argument: None, known: &[] });
             }
             if found.is_some() {
-                refuse("a function has one marker", "mark a function for each kind of core");
+                refuse(Syntax::SecondMarker);
             } else {
                 found = Some(marker);
             }
@@ -174,13 +156,7 @@ fn refuse_cfg(tokens: TokenStream, errors: &mut Errors) {
                 let first = group.stream().into_iter().next();
                 let conditional = matches!(&first, Some(TokenTree::Ident(name)) if name == "cfg" || name == "cfg_attr");
                 if hash && conditional && group.delimiter() == Delimiter::Bracket {
-                    errors.push(
-                        group.span(),
-                        Finding::Syntax {
-                            problem: "`#[cfg]` inside a kernel: the build script can't tell what rustc will see".into(),
-                            help: "put `#[cfg]` on the whole module, or use a constant".into(),
-                        },
-                    );
+                    errors.push(group.span(), Finding::Syntax(Syntax::Cfg));
                 }
                 refuse_cfg(group.stream(), errors);
                 hash = false;

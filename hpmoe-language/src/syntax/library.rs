@@ -1,7 +1,7 @@
 //! Tasks of the library: `use hpmoe_runtime::tasks::{…}` puts them into the kernel module.
 
-use super::nearest;
-use crate::finding::{Errors, Finding};
+use crate::finding::{CallFault, Errors, Finding, Syntax};
+use crate::names::nearest;
 use hpmoe_kernels::tasks::SOURCES;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, ItemUse, UseTree};
@@ -34,21 +34,15 @@ pub(crate) fn is_use(item: &Item) -> bool {
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     for Used { task, name } in used(item).into_iter().flatten() {
         let Some(task) = task else {
-            let finding = Finding::Syntax {
-                problem: "a kernel names the tasks that it uses from the library".into(),
-                help: "write `use hpmoe_runtime::tasks::{dispatch, project};`".into(),
-            };
-            errors.push(name.span(), finding);
+            errors.push(name.span(), Finding::Syntax(Syntax::LibraryGlob));
             continue;
         };
         if source(&task).is_none() {
             let nearest = nearest(&task.to_string(), SOURCES.iter().map(|(name, _)| *name));
             errors.push(task.span(), Finding::Unknown { what: "task of the library", name: task.to_string(), nearest });
         } else if items.iter().filter_map(declared).any(|other| name == other) {
-            let finding = Finding::Unsupported {
-                problem: format!("`{name}` is declared in this module, and used from the library"),
-                help: format!("remove one of them, or use the library's by another name: `{task} as other`"),
-            };
+            let fault = CallFault::DeclaredAndUsed { name: name.to_string(), task: task.to_string() };
+            let finding = Finding::Call(fault);
             errors.push(name.span(), finding);
         }
     }

@@ -13,10 +13,10 @@ mod tasks;
 
 pub use body::{BodyExpr, BodyStmt};
 pub use constant::Constant;
-pub use constants::{Constants, Overrides, nearest};
+pub use constants::{Constants, Overrides};
 pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
 pub use kernel::{Kernel, declared_constants, parse, refuse_unknown_overrides};
 pub(crate) use library::is_use as is_library_use;
 pub use library::with_tasks;
-pub(crate) use numbers::{arithmetic, is_a_size};
+pub(crate) use numbers::arithmetic;
 pub use tasks::{TaskFn, TileParam};

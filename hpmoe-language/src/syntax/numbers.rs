@@ -1,8 +1,9 @@
 //! Numbers: expressions of type f32 that the compiler computes, each step rounded as Rust rounds it.
 
 use super::Constant;
-use super::constants::{Constants, Fault, nearest};
-use crate::finding::Finding;
+use super::constants::{Constants, Fault};
+use crate::finding::{Finding, NumberFault};
+use crate::names::nearest;
 use indexmap::IndexMap;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, Type, UnOp};
@@ -10,19 +11,19 @@ use syn::{BinOp, Expr, Lit, Type, UnOp};
 impl Constants {
     /// Computes an expression of type f32; `locals` are sizes in scope besides the constants.
     pub(crate) fn number(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<f32, Fault> {
-        let fault = |problem: String| Box::new((expr.span(), Finding::Number { problem }));
+        let fault = |fault: NumberFault| Box::new((expr.span(), Finding::Number(fault)));
         let value = match expr {
             Expr::Lit(lit) => return literal(&lit.lit).map_err(fault),
             Expr::Paren(paren) => return self.number(&paren.expr, locals),
             Expr::Group(group) => return self.number(&group.expr, locals),
             Expr::Path(path) => {
                 let Some(name) = path.path.get_ident().map(ToString::to_string) else {
-                    return Err(fault("a constant of another module can't be used here".into()));
+                    return Err(fault(NumberFault::OtherModule));
                 };
                 return match self.constant(&name) {
                     Some(Constant::Number(number)) => Ok(number),
-                    Some(Constant::Size(_)) => Err(fault(is_a_size(&name))),
-                    None if locals.contains_key(&name) => Err(fault(is_a_size(&name))),
+                    Some(Constant::Size(_)) => Err(fault(NumberFault::IsSize { name })),
+                    None if locals.contains_key(&name) => Err(fault(NumberFault::IsSize { name })),
                     None => {
                         let nearest = nearest(&name, self.iter().map(|(name, _)| name));
                         Err(Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest })))
@@ -37,12 +38,12 @@ impl Constants {
                     BinOp::Sub(_) => "-",
                     BinOp::Mul(_) => "*",
                     BinOp::Div(_) => "/",
-                    _ => return Err(fault("this operator has no place in a number".into())),
+                    _ => return Err(fault(NumberFault::Operator)),
                 };
                 arithmetic(sign, &[self.number(&binary.left, locals)?, self.number(&binary.right, locals)?])
                     .map_err(fault)?
             }
-            _ => return Err(fault("this can't be computed at compile time here".into())),
+            _ => return Err(fault(NumberFault::NotComputable)),
         };
         Ok(value)
     }
@@ -52,55 +53,50 @@ pub(super) fn is_f32(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.is_ident("f32"))
 }
 
-/// What a size says where a number is wanted.
-pub(crate) fn is_a_size(name: &str) -> String {
-    format!("`{name}` is a whole number, and numbers of a task are f32: write `({name} as f32)`")
-}
-
-fn literal(lit: &Lit) -> Result<f32, String> {
+fn literal(lit: &Lit) -> Result<f32, NumberFault> {
     let (digits, suffix, whole) = match lit {
         Lit::Float(float) => (float.base10_digits(), float.suffix(), false),
         Lit::Int(int) => (int.base10_digits(), int.suffix(), true),
-        _ => return Err("a number of a task is an f32".into()),
+        _ => return Err(NumberFault::Literal),
     };
     if whole && suffix != "f32" {
-        return Err(format!("`{digits}` is a whole number, and numbers of a task are f32: write `{digits}.0`"));
+        return Err(NumberFault::Whole { digits: digits.to_owned() });
     }
     if !matches!(suffix, "" | "f32") {
-        return Err(format!("`{digits}{suffix}` is of type {suffix}, and numbers of a task are f32: write `{digits}`"));
+        return Err(NumberFault::OtherType { digits: digits.to_owned(), suffix: suffix.to_owned() });
     }
-    let value: f32 = digits.parse().map_err(|_| format!("`{digits}` is no f32"))?;
-    finite(value, || format!("`{digits}`"))
+    let value: f32 = digits.parse().map_err(|_| NumberFault::NotF32 { digits: digits.to_owned() })?;
+    finite(value, || digits.to_owned())
 }
 
 /// `a + b`, `a - b`, `a * b`, `a / b` or `-a` of numbers.
-pub(crate) fn arithmetic(sign: &str, numbers: &[f32]) -> Result<f32, String> {
+pub(crate) fn arithmetic(sign: &str, numbers: &[f32]) -> Result<f32, NumberFault> {
     let value = match (sign, numbers) {
         ("+", [a, b]) => a + b,
         ("-", [a, b]) => a - b,
         ("*", [a, b]) => a * b,
         ("/", [a, b]) => a / b,
         ("-", [a]) => -a,
-        _ => return Err(format!("`{sign}` takes a value: of numbers the compiler computes `+ - * /` alone")),
+        _ => return Err(NumberFault::NeedsValue { operation: sign.to_owned() }),
     };
     let list = |numbers: &[f32]| numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>().join(sign);
-    finite(value, || format!("`{}`", list(numbers)))
+    finite(value, || list(numbers))
 }
 
-fn finite(value: f32, what: impl Fn() -> String) -> Result<f32, String> {
-    if value.is_finite() { Ok(value) } else { Err(format!("{} leaves the range of f32: numbers are finite", what())) }
+fn finite(value: f32, expression: impl Fn() -> String) -> Result<f32, NumberFault> {
+    if value.is_finite() { Ok(value) } else { Err(NumberFault::NotFinite { expression: expression() }) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn number(text: &str) -> Result<f32, String> {
+    fn number(text: &str) -> Result<f32, NumberFault> {
         let expr = syn::parse_str(text).unwrap();
         let locals = IndexMap::from([("K".to_owned(), 3)]);
         let words = |fault: Fault| match fault.1 {
-            Finding::Number { problem } => problem,
-            other => format!("{other:?}"),
+            Finding::Number(fault) => fault,
+            other => panic!("{other:?}"),
         };
         Constants::default().number(&expr, &locals).map_err(words)
     }
@@ -114,15 +110,16 @@ mod tests {
 
     #[test]
     fn what_is_no_f32_is_named_with_the_way_out() {
-        for (text, problem) in [
-            ("1", "`1` is a whole number, and numbers of a task are f32: write `1.0`"),
-            ("K", "`K` is a whole number, and numbers of a task are f32: write `(K as f32)`"),
-            ("1.5f64", "`1.5f64` is of type f64, and numbers of a task are f32: write `1.5`"),
-            ("1e39", "`1e39` leaves the range of f32: numbers are finite"),
-            ("1.0 / 0.0", "`1.0/0.0` leaves the range of f32: numbers are finite"),
-            ("f32::MAX", "a constant of another module can't be used here"),
+        let digits = |digits: &str| digits.to_owned();
+        for (text, fault) in [
+            ("1", NumberFault::Whole { digits: digits("1") }),
+            ("K", NumberFault::IsSize { name: "K".to_owned() }),
+            ("1.5f64", NumberFault::OtherType { digits: digits("1.5"), suffix: "f64".to_owned() }),
+            ("1e39", NumberFault::NotFinite { expression: "1e39".to_owned() }),
+            ("1.0 / 0.0", NumberFault::NotFinite { expression: "1.0/0.0".to_owned() }),
+            ("f32::MAX", NumberFault::OtherModule),
         ] {
-            assert_eq!(number(text), Err(problem.to_owned()), "{text}");
+            assert_eq!(number(text), Err(fault), "{text}");
         }
     }
 }

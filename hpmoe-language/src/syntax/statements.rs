@@ -3,7 +3,7 @@
 use super::arguments::{Fault, argument, fault, ident, one_line};
 use super::flow::{Let, Over, Stmt, TensorKind};
 use super::tasks::{constant_argument, generic_tensor};
-use crate::finding::Errors;
+use crate::finding::{Errors, Syntax};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
@@ -30,43 +30,34 @@ impl Reader<'_> {
     fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Stmt, Fault> {
         match statement {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
-                fault(local, "a `let` in a taskflow makes a tensor", &format!(
-                    "write `let name = PerRank::symmetric::<bf16, COLS>({}, {}{});`, `PerRank::ragged`, `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`",
-                    self.ranks, if self.chunk { "&" } else { "" }, self.route
-                ))
+                fault(
+                    local,
+                    Syntax::FlowLet {
+                        ranks: self.ranks.to_owned(),
+                        route: format!("{}{}", if self.chunk { "&" } else { "" }, self.route),
+                    },
+                )
             }),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
-                    return Err(fault(&each.pat, "a loop in a taskflow has one variable", "name it"));
+                    return Err(fault(&each.pat, Syntax::FlowLoopPattern));
                 };
                 let over = self.over(&each.expr).ok_or_else(|| {
-                    fault(&each.expr, "a taskflow can't loop over this", &format!(
-                        "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
-                         `{route}.sends_once::<N>(r, e)`, `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, `{route}.chunks::<N>()` or `0..N`",
-                        ranks = self.ranks,
-                        route = self.route
-                    ))
+                    fault(&each.expr, Syntax::FlowLoop { ranks: self.ranks.to_owned(), route: self.route.to_owned() })
                 })?;
                 let variable = &variable.ident;
                 let name = variable.to_string();
                 let body = match over {
-                    Over::Chunks { .. } => Reader { ranks: self.ranks, route: &name, chunk: true }
-                        .statements(&each.body.stmts, errors),
+                    Over::Chunks { .. } => {
+                        Reader { ranks: self.ranks, route: &name, chunk: true }.statements(&each.body.stmts, errors)
+                    }
                     _ => self.statements(&each.body.stmts, errors),
                 };
                 Ok(Stmt::For { span: variable.span(), over, body, variable: name })
             }
             syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
-            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(
-                branch,
-                "a taskflow has no `if`: its order is fixed when it is built",
-                "let the route decide how many rows there are, and constants decide the rest",
-            )),
-            other => Err(fault(
-                other,
-                "a taskflow holds `let` tensors, loops and task calls",
-                "move this out of the taskflow",
-            )),
+            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(branch, Syntax::FlowIf)),
+            other => Err(fault(other, Syntax::FlowStatement)),
         }
     }
 
@@ -140,7 +131,7 @@ impl Reader<'_> {
     }
 
     fn call(call: &syn::ExprCall) -> Result<Stmt, Fault> {
-        let not_a_task = || fault(&call.func, "a taskflow calls tasks of its module", "call a task by its name");
+        let not_a_task = || fault(&call.func, Syntax::FlowCall);
         let Expr::Path(path) = &*call.func else { return Err(not_a_task()) };
         let [segment] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return Err(not_a_task()) };
         let generics = match &segment.arguments {

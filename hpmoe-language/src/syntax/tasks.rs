@@ -1,7 +1,7 @@
 //! Task functions as written.
 
 use super::{BodyStmt, body};
-use crate::finding::{Errors, Finding};
+use crate::finding::{Errors, Finding, NotPlain, Syntax};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
@@ -52,13 +52,7 @@ impl TaskFn {
         for parameter in &function.sig.generics.params {
             match parameter {
                 GenericParam::Const(constant) => generics.push(constant.ident.to_string()),
-                other => errors.push(
-                    other.span(),
-                    Finding::Syntax {
-                        problem: "a task is generic over constants only".into(),
-                        help: "write `<const N: usize>`, or one task for each type".into(),
-                    },
-                ),
+                other => errors.push(other.span(), Finding::Syntax(Syntax::TaskGeneric)),
             }
         }
         let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
@@ -76,22 +70,19 @@ impl TaskFn {
 
 /// Refuses what makes another thing of a call than running the body: `async`, `unsafe`, an ABI, a result.
 pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
-    let mut refuse = |span: Span, what: &str, help: &str| {
-        let problem = format!("tasks and taskflows are plain functions, and this one {what}");
-        errors.push(span, Finding::Syntax { problem, help: help.to_owned() });
-    };
+    let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(Syntax::NotPlain(reason)));
     if let Some(word) = &signature.asyncness {
-        refuse(word.span(), "is `async`", "remove `async`: a call runs the function");
+        refuse(word.span(), NotPlain::Async);
     }
     if let Safety::Unsafe(word) = &signature.safety {
-        refuse(word.span(), "is `unsafe`", "remove `unsafe`: tiles are checked");
+        refuse(word.span(), NotPlain::Unsafe);
     }
     if let Some(abi) = &signature.abi {
-        refuse(abi.span(), "has an ABI", "remove `extern`");
+        refuse(abi.span(), NotPlain::Abi);
     }
     match &signature.output {
         ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
-            refuse(ty.span(), "has a result", "write results to `&mut` parameters");
+            refuse(ty.span(), NotPlain::Result);
         }
         _ => {}
     }
@@ -100,13 +91,7 @@ pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
 fn tile_param(input: &FnArg, errors: &mut Errors) -> Option<TileParam> {
     let param = read_tile_param(input);
     if param.is_none() {
-        errors.push(
-            input.span(),
-            Finding::Syntax {
-                problem: "a task takes tiles only".into(),
-                help: "write `name: &Tile<bf16, ROWS, COLS>`, or `&mut Tile<…>` for what it writes".into(),
-            },
-        );
+        errors.push(input.span(), Finding::Syntax(Syntax::TaskParameter));
     }
     param
 }

@@ -1,7 +1,14 @@
-//! The words of every finding, each with a code and a way out.
+//! The words of every finding, each with a code and a way out. Files of this folder hold those of one stage.
 
-use super::{Diagnostic, Finding, Words};
+mod bodies;
+mod calls;
+mod chunks;
+mod numbers;
+mod syntax;
+
+use super::{Diagnostic, Finding, Site, Words};
 use crate::plan::Overflow;
+use crate::units::Bytes;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_kernels::ops;
 use std::fmt::Write as _;
@@ -11,7 +18,12 @@ impl Diagnostic {
     #[must_use]
     pub fn words(&self) -> Words {
         let (code, message, help) = sentence(&self.finding);
-        Words { code, message, help, also: also(&self.finding) }
+        Words {
+            code,
+            message,
+            help,
+            also: also(&self.finding).into_iter().map(|(site, text)| (site.0, text)).collect(),
+        }
     }
 
     /// Message and help as one text, for `compile_error!` and terminals.
@@ -25,7 +37,7 @@ impl Diagnostic {
 
 fn sentence(finding: &Finding) -> (&'static str, String, String) {
     match finding {
-        Finding::Syntax { problem, help } => ("HP01", problem.clone(), help.clone()),
+        Finding::Syntax(fault) => with_code("HP01", fault.words()),
         Finding::Unknown { what, name, nearest } => (
             "HP02",
             format!("no {what} is called `{name}`"),
@@ -46,17 +58,17 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
                 }
             ),
         ),
-        Finding::Constant { problem } => (
+        Finding::Constant(fault) => (
             "HP04",
-            problem.clone(),
+            fault.problem(),
             "constants are literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module".into(),
         ),
-        Finding::Number { problem } => (
+        Finding::Number(fault) => (
             "HP04",
-            problem.clone(),
+            fault.problem(),
             "numbers are f32: literals, `+ - * /`, constants of this module, and sizes as `(SIZE as f32)`".into(),
         ),
-        Finding::OutOfRange { problem } => ("HP04", problem.clone(), "choose another size".into()),
+        Finding::OutOfRange(fault) => ("HP04", fault.problem(), "choose another size".into()),
         Finding::Misfit { misfit, .. } => {
             (if misfit.types { "HP06" } else { "HP05" }, misfit.problem.clone(), misfit.help.clone())
         }
@@ -84,14 +96,14 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!("`{task}` has {expected} parameters, and {found} arguments are given"),
             "give one tile for each parameter, in order".into(),
         ),
-        Finding::Loops { problem } => (
+        Finding::Loops(fault) => (
             "HP08",
-            problem.clone(),
+            fault.problem(),
             "a call stands in loops over: ranks, their experts, row tiles; or ranks, experts, sends; or ranks, token \
              blocks; each with constant ranges inside"
                 .into(),
         ),
-        Finding::Remote { tensor, problem, help } => ("HP09", format!("`{tensor}` {problem}"), help.clone()),
+        Finding::Remote { tensor, fault } => with_code("HP09", fault.words(tensor)),
         Finding::NeverWritten { tensor, later: None, .. } => (
             "HP10",
             format!("`{tensor}` is read, and nothing writes it"),
@@ -100,7 +112,7 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
         Finding::NeverWritten { tensor, later: Some(_), .. } => (
             "HP10",
             format!("`{tensor}` is read before it is written"),
-            "move this call behind the call that writes it".into(),
+            "move this call after the call that writes it".into(),
         ),
         Finding::PartlyWritten { tensor, from, columns, .. } => (
             "HP10",
@@ -109,7 +121,7 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
         ),
         Finding::EmptyTile { tensor, index, size, extent, what, fixed } => (
             "HP11",
-            format!("tile {index} of {size} {what} starts behind the {extent} {what} of `{tensor}`"),
+            format!("tile {index} of {size} {what} starts after the {extent} {what} of `{tensor}`"),
             format!(
                 "{} {} (`{extent}.div_ceil({size})`)",
                 if *fixed { "choose one below" } else { "end the range at" },
@@ -121,7 +133,7 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
             format!(
                 "`{tensor}` is read inside the loop over `{variable}` whose later iterations still write what is read"
             ),
-            format!("end the loop over `{variable}` behind the call that writes, and begin another for this call"),
+            format!("end the loop over `{variable}` after the call that writes, and begin another for this call"),
         ),
         Finding::InPlace { tensor } => (
             "HP10",
@@ -172,8 +184,20 @@ fn sentence(finding: &Finding) -> (&'static str, String, String) {
         Finding::NoEffect { task, param } => {
             ("HP15", format!("`{task}` never writes `{param}`"), "store a value to it, or take it by `&`".into())
         }
-        Finding::Unsupported { problem, help } => ("HP16", problem.clone(), help.clone()),
+        Finding::Call(fault) => with_code("HP16", fault.words()),
+        Finding::Body(fault) => with_code("HP16", fault.words()),
+        Finding::Chunk(fault) => with_code("HP16", fault.words()),
     }
+}
+
+fn with_code(code: &'static str, (message, help): (String, String)) -> (&'static str, String, String) {
+    (code, message, help)
+}
+
+/// Digits in groups of three, as `65,535`.
+fn grouped(number: usize) -> String {
+    let bytes = Bytes(number as u64).to_string();
+    bytes.trim_end_matches(" B").to_owned()
 }
 
 /// Where such a thing is declared.
@@ -191,7 +215,7 @@ fn declare(what: &str) -> String {
     }
 }
 
-fn also(finding: &Finding) -> Vec<(proc_macro2::Span, String)> {
+fn also(finding: &Finding) -> Vec<(Site, String)> {
     match finding {
         Finding::NeverWritten { tensor, declared, later } => match later {
             Some(later) => vec![(*later, format!("`{tensor}` is written here, later"))],

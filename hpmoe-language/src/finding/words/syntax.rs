@@ -1,0 +1,132 @@
+//! The words of [`Syntax`].
+
+use crate::finding::{NotPlain, Syntax};
+
+impl Syntax {
+    /// The fault and the way out.
+    pub(super) fn words(&self) -> (String, String) {
+        match self {
+            Self::FlowLet { ranks, route } => (
+                "a `let` in a taskflow makes a tensor".into(),
+                format!(
+                    "write `let name = PerRank::symmetric::<bf16, COLS>({ranks}, {route});`, `PerRank::ragged`, \
+                     `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`"
+                ),
+            ),
+            Self::FlowLoop { ranks, route } => (
+                "a taskflow can't loop over this".into(),
+                format!(
+                    "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
+                     `{route}.sends_once::<N>(r, e)`, `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, \
+                     `{route}.chunks::<N>()` or `0..N`"
+                ),
+            ),
+            Self::ModuleElsewhere { module } => (
+                "a kernel module is written inline".into(),
+                format!("write `mod {module} {{ … }}` here: the macro must see every task"),
+            ),
+            Self::NoTaskflow { module } => {
+                (format!("kernel `{module}` has no taskflow"), "mark a function with `#[taskflow]`".into())
+            }
+            Self::AttributeArgument { attribute, argument, known } => attribute_argument(attribute, argument, known),
+            Self::NotPlain(reason) => {
+                let (what, help) = reason.words();
+                (format!("tasks and taskflows are plain functions, and this one {what}"), help.into())
+            }
+            fixed => {
+                let (problem, help) = fixed.fixed();
+                (problem.into(), help.into())
+            }
+        }
+    }
+
+    /// The words of faults that name nothing of the user's.
+    fn fixed(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::MacroCall => (
+                "a kernel module holds no macro calls: what they make is not seen by the compiler",
+                "write the items out",
+            ),
+            Self::Cfg => (
+                "`#[cfg]` inside a kernel: the build script can't tell what rustc will see",
+                "put `#[cfg]` on the whole module, or use a constant",
+            ),
+            Self::LibraryGlob => (
+                "a kernel names the tasks that it uses from the library",
+                "write `use hpmoe_runtime::tasks::{dispatch, project};`",
+            ),
+            Self::SecondMarker => ("a function has one marker", "mark a function for each kind of core"),
+            Self::TaskGeneric => {
+                ("a task is generic over constants only", "write `<const N: usize>`, or one task for each type")
+            }
+            Self::TaskParameter => (
+                "a task takes tiles only",
+                "write `name: &Tile<bf16, ROWS, COLS>`, or `&mut Tile<…>` for what it writes",
+            ),
+            Self::TaskLet => ("a `let` in a task names one value", "write `let name = value;`"),
+            Self::TaskLoop => ("a loop in a task runs over a constant range", "write `for i in 0..COUNT { … }`"),
+            Self::TaskRange => ("a range in a task is `from..to`", "write both ends"),
+            Self::TaskItem => {
+                ("a task body holds `let`, tile operations and loops over constants", "move this out of the task")
+            }
+            Self::TaskOperator => ("values have no such operator", "use the operations of the prelude"),
+            Self::TaskExpression => (
+                "a task body is a straight line of tile operations",
+                "replace conditions and function calls by tile operations",
+            ),
+            Self::FlowGeneric => ("a taskflow has no generic parameters", "use constants of the module"),
+            Self::FlowSecondRoute => {
+                ("a taskflow is about one group and one route", "take one `Ranks` and one `&Route`")
+            }
+            Self::FlowParameter => (
+                "a taskflow takes `Ranks`, `&Route` and tensors",
+                "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
+                 `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, \
+                 `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes",
+            ),
+            Self::FlowWithoutRoute => (
+                "a taskflow takes `ep: Ranks` and `route: &Route`",
+                "add both parameters, in this order, before the tensors",
+            ),
+            Self::FlowLoopPattern => ("a loop in a taskflow has one variable", "name it"),
+            Self::FlowIf => (
+                "a taskflow has no `if`: its order is fixed when it is built",
+                "let the route decide how many rows there are, and constants decide the rest",
+            ),
+            Self::FlowStatement => {
+                ("a taskflow holds `let` tensors, loops and task calls", "move this out of the taskflow")
+            }
+            Self::FlowCall => ("a taskflow calls tasks of its module", "call a task by its name"),
+            _ => (
+                "an argument is a tile of a tensor",
+                "write `&tensor[rank].group(e, m)`, or `&mut` for what the task writes; see the tile accessors",
+            ),
+        }
+    }
+}
+
+fn attribute_argument(attribute: &str, argument: &Option<String>, known: &[&str]) -> (String, String) {
+    let argument = argument.as_deref();
+    let problem = match argument {
+        Some(argument) if !known.is_empty() => format!("`#[{attribute}]` has no argument `{argument}`"),
+        _ => format!("`#[{attribute}]` takes no arguments"),
+    };
+    let nearest = argument.and_then(|argument| crate::names::nearest(argument, known.iter().copied()));
+    let help = match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if known.is_empty() => format!("write `#[{attribute}]`: sizes stand in the types of the parameters"),
+        None => format!("possible are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+    };
+    (problem, help)
+}
+
+impl NotPlain {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Async => ("is `async`", "remove `async`: a call runs the function"),
+            Self::Unsafe => ("is `unsafe`", "remove `unsafe`: tiles are checked"),
+            Self::Abi => ("has an ABI", "remove `extern`"),
+            Self::Result => ("has a result", "write results to `&mut` parameters"),
+        }
+    }
+}
