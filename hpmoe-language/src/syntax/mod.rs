@@ -1,22 +1,14 @@
 //! From tokens to the syntax of a kernel: what the module says, before anything is known about it.
 
-mod arguments;
-mod body;
-mod constant;
+mod ast;
 mod constants;
-mod flow;
-mod kernel;
-mod library;
-mod numbers;
-mod statements;
-mod tasks;
+mod parse;
 
-pub use body::{BodyExpr, BodyStmt};
-pub use constant::Constant;
-pub use constants::{Constants, Overrides};
-pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
-pub use kernel::{Kernel, declared_constants, parse, refuse_unknown_overrides};
-pub(crate) use library::is_use as is_library_use;
-pub use library::with_tasks;
-pub(crate) use numbers::arithmetic;
-pub use tasks::{TaskFn, TileParam};
+pub use ast::{
+    Accessor, Argument, BodyExpr, BodyStmt, Flow, FlowParam, Kernel, Let, Over, Rank, Stmt, TaskFn, TensorKind,
+    TileParam,
+};
+pub(crate) use constants::arithmetic;
+pub use constants::{Constant, Constants, Overrides, declared_constants, refuse_unknown_overrides};
+pub(crate) use parse::is_library_use;
+pub use parse::{parse, with_tasks};

@@ -1,9 +1,9 @@
-//! Statements of a taskflow as written.
+//! Reads statements of a taskflow.
 
-use super::arguments::{Fault, argument, fault, ident, one_line};
-use super::flow::{Let, Over, Stmt, TensorKind};
-use super::tasks::{constant_argument, generic_tensor};
+use super::arguments::argument;
+use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line};
 use crate::finding::{Errors, Syntax};
+use crate::syntax::ast::{Let, Over, Stmt, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
@@ -160,9 +160,4 @@ fn generic(argument: &GenericArgument) -> Option<Expr> {
         }
         other => constant_argument(other),
     }
-}
-
-/// A semicolon by itself.
-pub(super) fn is_empty(statement: &syn::Stmt) -> bool {
-    matches!(statement, syn::Stmt::Expr(Expr::Verbatim(tokens), _) if tokens.is_empty())
 }

@@ -1,29 +1,15 @@
-//! Constants of a kernel module and their values.
+//! Declarations of constants: every one of a module evaluated, or set by a build.
 
 use super::Constant;
-use super::numbers::is_f32;
+use super::table::{Constants, Fault, Overrides, is_computed, is_f32};
 use crate::finding::{ConstantFault, Errors, Finding};
 use crate::names::nearest;
 use indexmap::IndexMap;
-use proc_macro2::Span;
-use syn::spanned::Spanned as _;
-use syn::{BinOp, Expr, Lit};
-
-/// Values given for a build instead of those in the source, by name.
-pub type Overrides = IndexMap<String, Constant>;
-
-/// Why an expression has no value, and where.
-pub(crate) type Fault = Box<(Span, Finding)>;
-
-/// The evaluated constants of one module, in order of declaration.
-#[derive(Clone, Debug, Default)]
-pub struct Constants {
-    values: IndexMap<String, (Constant, Span)>,
-}
+use syn::{Item, ItemMod};
 
 impl Constants {
     /// Evaluates all of a module, which may stand in any order.
-    pub(super) fn of(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
+    pub(crate) fn of(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
         let mut constants = Self::default();
         let mut open: Vec<&syn::ItemConst> = items.iter().copied().filter(|item| item.ident != "_").collect();
         let names: Vec<String> = open.iter().map(|item| item.ident.to_string()).collect();
@@ -69,99 +55,39 @@ impl Constants {
             None => self.value(&item.expr, &IndexMap::new()).map(Constant::Size),
         }
     }
+}
 
-    /// Where a constant is declared.
-    pub(crate) fn span(&self, name: &str) -> Option<Span> {
-        self.values.get(name).map(|(_, span)| *span)
-    }
+/// Names of the constants that a module declares and a build may set.
+#[must_use]
+pub fn declared_constants(module: &ItemMod) -> Vec<String> {
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    items
+        .filter_map(|item| match item {
+            Item::Const(constant) if is_computed(&constant.ty) => Some(constant.ident.to_string()),
+            _ => None,
+        })
+        .collect()
+}
 
-    /// The value of a size.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<usize> {
-        self.constant(name)?.size()
-    }
-
-    /// The value of a constant.
-    #[must_use]
-    pub fn constant(&self, name: &str) -> Option<Constant> {
-        self.values.get(name).map(|(value, _)| *value)
-    }
-
-    /// Names and values, in order of declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
-        self.values.iter().map(|(name, (value, _))| (name.as_str(), *value))
-    }
-
-    /// Computes a size; `locals` are const arguments in scope.
-    pub fn evaluate(&self, expr: &Expr, locals: &IndexMap<String, usize>, errors: &mut Errors) -> Option<usize> {
-        match self.value(expr, locals) {
-            Ok(value) => Some(value),
-            Err(fault) => {
-                errors.push(fault.0, fault.1);
-                None
-            }
+/// Says which overridden names no kernel declares.
+///
+/// # Errors
+///
+/// A sentence naming the first such name and the nearest declared one.
+pub fn refuse_unknown_overrides<'a>(
+    overrides: &Overrides,
+    declared: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), String> {
+    for name in overrides.keys() {
+        if !declared.clone().any(|constant| constant == name) {
+            let hint = match nearest(name, declared.clone()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "no constant has a name like it".to_owned(),
+            };
+            return Err(format!("no kernel declares a constant `{name}`: {hint}"));
         }
     }
-
-    pub(super) fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Fault> {
-        let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
-        let checked = |value: Option<usize>, operator: &'static str| {
-            value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
-        };
-        match expr {
-            Expr::Lit(lit) => match &lit.lit {
-                Lit::Int(int) => {
-                    int.base10_parse().map_err(|e| fault(ConstantFault::Literal { reason: e.to_string() }))
-                }
-                _ => Err(fault(ConstantFault::NotWhole)),
-            },
-            Expr::Paren(paren) => self.value(&paren.expr, locals),
-            Expr::Group(group) => self.value(&group.expr, locals),
-            Expr::Block(block) if block.block.stmts.len() == 1 => match &block.block.stmts[0] {
-                syn::Stmt::Expr(inner, None) => self.value(inner, locals),
-                _ => Err(fault(ConstantFault::NotOneExpression)),
-            },
-            Expr::Path(path) => {
-                let Some(name) = path.path.get_ident().map(ToString::to_string) else {
-                    return Err(fault(ConstantFault::OtherModule));
-                };
-                if let Some(value) = locals.get(&name) {
-                    return Ok(*value);
-                }
-                if let Some(Constant::Number(_)) = self.constant(&name) {
-                    return Err(fault(ConstantFault::IsNumber { name }));
-                }
-                self.get(&name).ok_or_else(|| {
-                    let nearest = nearest(&name, self.values.keys().map(String::as_str));
-                    Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest }))
-                })
-            }
-            Expr::Binary(binary) => {
-                let left = self.value(&binary.left, locals)?;
-                let right = self.value(&binary.right, locals)?;
-                match binary.op {
-                    BinOp::Add(_) => checked(left.checked_add(right), "+"),
-                    BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
-                    BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
-                    BinOp::Div(_) => checked(left.checked_div(right), "/"),
-                    BinOp::Rem(_) => checked(left.checked_rem(right), "%"),
-                    _ => Err(fault(ConstantFault::Operator)),
-                }
-            }
-            Expr::MethodCall(call) if call.args.len() == 1 => {
-                let left = self.value(&call.receiver, locals)?;
-                let right = self.value(&call.args[0], locals)?;
-                match call.method.to_string().as_str() {
-                    "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
-                    "div_ceil" => Err(fault(ConstantFault::DivisionByZero)),
-                    "min" => Ok(left.min(right)),
-                    "max" => Ok(left.max(right)),
-                    other => Err(fault(ConstantFault::Method { name: other.to_owned() })),
-                }
-            }
-            _ => Err(fault(ConstantFault::NotComputable)),
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]

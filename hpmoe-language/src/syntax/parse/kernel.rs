@@ -1,29 +1,14 @@
-//! The kernel module: constants, tasks, taskflows.
+//! Reads the kernel module: constants, tasks, taskflows.
 
-use super::numbers::is_f32;
-use super::{Constants, Flow, Overrides, TaskFn, library};
+use super::{flow, library, task};
 use crate::finding::{Errors, Finding, Syntax};
-use crate::names::nearest;
+use crate::syntax::ast::Kernel;
+use crate::syntax::constants::{Constants, Overrides, is_computed};
 use hpmoe_kernels::op::TaskKind;
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Item, ItemMod, Meta};
-
-/// A kernel module as written.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    /// Its name.
-    pub name: String,
-    /// Where the name stands.
-    pub span: Span,
-    /// Constants with their values.
-    pub constants: Constants,
-    /// Marked task functions.
-    pub tasks: Vec<TaskFn>,
-    /// Taskflows.
-    pub flows: Vec<Flow>,
-}
 
 /// Reads a kernel module.
 pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
@@ -41,7 +26,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
     let constants: Vec<_> = items
         .iter()
         .filter_map(|item| match item {
-            Item::Const(constant) if is_known(&constant.ty) => Some(constant),
+            Item::Const(constant) if is_computed(&constant.ty) => Some(constant),
             _ => None,
         })
         .collect();
@@ -55,13 +40,13 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
                 Some(Marker::Task(core)) => {
                     refuse_cfg(function.to_token_stream(), errors);
                     errors.within(Some(&function.sig.ident.to_string()));
-                    kernel.tasks.extend(TaskFn::parse(function, core, errors));
+                    kernel.tasks.extend(task::task(function, core, errors));
                     errors.within(None);
                 }
                 Some(Marker::Flow) => {
                     refuse_cfg(function.to_token_stream(), errors);
                     errors.within(Some(&function.sig.ident.to_string()));
-                    kernel.flows.extend(Flow::parse(function, errors));
+                    kernel.flows.extend(flow::flow(function, errors));
                     errors.within(None);
                 }
                 None => {}
@@ -75,39 +60,6 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
         errors.push(module.ident.span(), Finding::Syntax(Syntax::NoTaskflow { module: module.ident.to_string() }));
     }
     kernel
-}
-
-/// Names of the constants that a module declares and a build may set.
-#[must_use]
-pub fn declared_constants(module: &ItemMod) -> Vec<String> {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    items
-        .filter_map(|item| match item {
-            Item::Const(constant) if is_known(&constant.ty) => Some(constant.ident.to_string()),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Says which overridden names no kernel declares.
-///
-/// # Errors
-///
-/// A sentence naming the first such name and the nearest declared one.
-pub fn refuse_unknown_overrides<'a>(
-    overrides: &Overrides,
-    declared: impl Iterator<Item = &'a str> + Clone,
-) -> Result<(), String> {
-    for name in overrides.keys() {
-        if !declared.clone().any(|constant| constant == name) {
-            let hint = match nearest(name, declared.clone()) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "no constant has a name like it".to_owned(),
-            };
-            return Err(format!("no kernel declares a constant `{name}`: {hint}"));
-        }
-    }
-    Ok(())
 }
 
 /// What an attribute makes of a function.
@@ -140,11 +92,6 @@ impl Marker {
         }
         found
     }
-}
-
-/// Types of constants that the compiler computes.
-fn is_known(ty: &syn::Type) -> bool {
-    is_f32(ty) || matches!(ty, syn::Type::Path(path) if path.path.is_ident("usize"))
 }
 
 /// Anywhere in an item: an attribute on a statement or a parameter changes as much as one on the item.

@@ -1,12 +1,12 @@
 //! Numbers: expressions of type f32 that the compiler computes, each step rounded as Rust rounds it.
 
 use super::Constant;
-use super::constants::{Constants, Fault};
+use super::table::{Constants, Fault, is_f32};
 use crate::finding::{Finding, NumberFault};
 use crate::names::nearest;
 use indexmap::IndexMap;
 use syn::spanned::Spanned as _;
-use syn::{BinOp, Expr, Lit, Type, UnOp};
+use syn::{BinOp, Expr, Lit, UnOp};
 
 impl Constants {
     /// Computes an expression of type f32; `locals` are sizes in scope besides the constants.
@@ -47,10 +47,6 @@ impl Constants {
         };
         Ok(value)
     }
-}
-
-pub(super) fn is_f32(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.is_ident("f32"))
 }
 
 fn literal(lit: &Lit) -> Result<f32, NumberFault> {

@@ -1,28 +1,10 @@
-//! Arguments of a task call as written: a tile of a tensor.
+//! Reads arguments of a task call: a tile of a tensor.
 
-use super::flow::{Accessor, Argument, Rank};
-use crate::finding::{Finding, Syntax};
-use proc_macro2::Span;
-use quote::ToTokens as _;
+use super::forms::{Fault, fault, ident};
+use crate::finding::Syntax;
+use crate::syntax::ast::{Accessor, Argument, Rank};
 use syn::Expr;
 use syn::spanned::Spanned as _;
-
-/// What is wrong, and where.
-pub(super) type Fault = Box<(Span, Finding)>;
-
-pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: Syntax) -> Fault {
-    Box::new((at.span(), Finding::Syntax(fault)))
-}
-
-pub(super) fn ident(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
-        Expr::Reference(reference) => ident(&reference.expr),
-        Expr::Paren(paren) => ident(&paren.expr),
-        Expr::Group(group) => ident(&group.expr),
-        _ => None,
-    }
-}
 
 pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
     let bad = || fault(expr, Syntax::FlowArgument);
@@ -65,28 +47,4 @@ fn accessor(call: &syn::ExprMethodCall) -> Option<Accessor> {
         ("cols", [index]) => Accessor::Cols((*index).clone()),
         _ => return None,
     })
-}
-
-/// The call on one line, spaced as a person writes it.
-pub(super) fn one_line(call: &syn::ExprCall) -> String {
-    let mut text = call.to_token_stream().to_string();
-    for (from, to) in [
-        (" . ", "."),
-        (" (", "("),
-        ("( ", "("),
-        (" )", ")"),
-        (" [", "["),
-        ("[ ", "["),
-        (" ]", "]"),
-        (" ,", ","),
-        ("& ", "&"),
-        (" :: ", "::"),
-        ("< ", "<"),
-        (" <", "<"),
-        (" >", ">"),
-        (",)", ")"),
-    ] {
-        text = text.replace(from, to);
-    }
-    text
 }

@@ -1,0 +1,82 @@
+//! Sizes: expressions of type usize that the compiler computes.
+
+use super::Constant;
+use super::table::{Constants, Fault};
+use crate::finding::{ConstantFault, Errors, Finding};
+use crate::names::nearest;
+use indexmap::IndexMap;
+use syn::spanned::Spanned as _;
+use syn::{BinOp, Expr, Lit};
+
+impl Constants {
+    /// Computes a size; `locals` are const arguments in scope.
+    pub fn evaluate(&self, expr: &Expr, locals: &IndexMap<String, usize>, errors: &mut Errors) -> Option<usize> {
+        match self.value(expr, locals) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                errors.push(fault.0, fault.1);
+                None
+            }
+        }
+    }
+
+    pub(super) fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Fault> {
+        let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
+        let checked = |value: Option<usize>, operator: &'static str| {
+            value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
+        };
+        match expr {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Int(int) => {
+                    int.base10_parse().map_err(|e| fault(ConstantFault::Literal { reason: e.to_string() }))
+                }
+                _ => Err(fault(ConstantFault::NotWhole)),
+            },
+            Expr::Paren(paren) => self.value(&paren.expr, locals),
+            Expr::Group(group) => self.value(&group.expr, locals),
+            Expr::Block(block) if block.block.stmts.len() == 1 => match &block.block.stmts[0] {
+                syn::Stmt::Expr(inner, None) => self.value(inner, locals),
+                _ => Err(fault(ConstantFault::NotOneExpression)),
+            },
+            Expr::Path(path) => {
+                let Some(name) = path.path.get_ident().map(ToString::to_string) else {
+                    return Err(fault(ConstantFault::OtherModule));
+                };
+                if let Some(value) = locals.get(&name) {
+                    return Ok(*value);
+                }
+                if let Some(Constant::Number(_)) = self.constant(&name) {
+                    return Err(fault(ConstantFault::IsNumber { name }));
+                }
+                self.get(&name).ok_or_else(|| {
+                    let nearest = nearest(&name, self.values.keys().map(String::as_str));
+                    Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest }))
+                })
+            }
+            Expr::Binary(binary) => {
+                let left = self.value(&binary.left, locals)?;
+                let right = self.value(&binary.right, locals)?;
+                match binary.op {
+                    BinOp::Add(_) => checked(left.checked_add(right), "+"),
+                    BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
+                    BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
+                    BinOp::Div(_) => checked(left.checked_div(right), "/"),
+                    BinOp::Rem(_) => checked(left.checked_rem(right), "%"),
+                    _ => Err(fault(ConstantFault::Operator)),
+                }
+            }
+            Expr::MethodCall(call) if call.args.len() == 1 => {
+                let left = self.value(&call.receiver, locals)?;
+                let right = self.value(&call.args[0], locals)?;
+                match call.method.to_string().as_str() {
+                    "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
+                    "div_ceil" => Err(fault(ConstantFault::DivisionByZero)),
+                    "min" => Ok(left.min(right)),
+                    "max" => Ok(left.max(right)),
+                    other => Err(fault(ConstantFault::Method { name: other.to_owned() })),
+                }
+            }
+            _ => Err(fault(ConstantFault::NotComputable)),
+        }
+    }
+}

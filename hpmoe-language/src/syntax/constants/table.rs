@@ -1,0 +1,52 @@
+//! The constants of a module, by name.
+
+use super::Constant;
+use crate::finding::Finding;
+use indexmap::IndexMap;
+use proc_macro2::Span;
+use syn::Type;
+
+/// Values given for a build instead of those in the source, by name.
+pub type Overrides = IndexMap<String, Constant>;
+
+/// Why an expression has no value, and where.
+pub(crate) type Fault = Box<(Span, Finding)>;
+
+/// The evaluated constants of one module, in order of declaration.
+#[derive(Clone, Debug, Default)]
+pub struct Constants {
+    pub(super) values: IndexMap<String, (Constant, Span)>,
+}
+
+impl Constants {
+    /// Where a constant is declared.
+    pub(crate) fn span(&self, name: &str) -> Option<Span> {
+        self.values.get(name).map(|(_, span)| *span)
+    }
+
+    /// The value of a size.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<usize> {
+        self.constant(name)?.size()
+    }
+
+    /// The value of a constant.
+    #[must_use]
+    pub fn constant(&self, name: &str) -> Option<Constant> {
+        self.values.get(name).map(|(value, _)| *value)
+    }
+
+    /// Names and values, in order of declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
+        self.values.iter().map(|(name, (value, _))| (name.as_str(), *value))
+    }
+}
+
+pub(super) fn is_f32(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.is_ident("f32"))
+}
+
+/// Whether the compiler computes constants of that type.
+pub(crate) fn is_computed(ty: &Type) -> bool {
+    is_f32(ty) || matches!(ty, Type::Path(path) if path.path.is_ident("usize"))
+}

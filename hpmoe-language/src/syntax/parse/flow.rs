@@ -1,0 +1,95 @@
+//! Reads taskflows: the signature here, statements in `statements`.
+
+use super::forms::{plain_function, tensor_type};
+use super::statements::Reader;
+use crate::finding::{Errors, Finding, Syntax};
+use crate::syntax::ast::{Flow, FlowParam, TensorKind};
+use syn::spanned::Spanned as _;
+use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
+
+/// Reads a function; `None` when its signature can't be understood.
+pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
+    let before = errors.len();
+    plain_function(&function.sig, errors);
+    if !function.sig.generics.params.is_empty() {
+        errors.push(function.sig.generics.span(), Finding::Syntax(Syntax::FlowGeneric));
+    }
+    let (mut ranks, mut route, mut params) = (None, None, Vec::new());
+    for input in &function.sig.inputs {
+        match flow_param(input) {
+            Some(Input::Ranks(name)) if ranks.is_none() => ranks = Some(name),
+            Some(Input::Route(name)) if route.is_none() => route = Some(name),
+            Some(Input::Tensor(param)) => params.push(*param),
+            Some(Input::Ranks(_) | Input::Route(_)) => {
+                errors.push(input.span(), Finding::Syntax(Syntax::FlowSecondRoute));
+                // Which of them the body means is anybody's guess.
+                return None;
+            }
+            None => errors.push(input.span(), Finding::Syntax(Syntax::FlowParameter)),
+        }
+    }
+    let (Some(ranks), Some(route)) = (ranks, route) else {
+        errors.push(function.sig.ident.span(), Finding::Syntax(Syntax::FlowWithoutRoute));
+        return None;
+    };
+    let reader = Reader { ranks: &ranks, route: &route, chunk: false };
+    let body = reader.statements(&function.block.stmts, errors);
+    (errors.len() == before).then(|| Flow {
+        name: function.sig.ident.to_string(),
+        ranks: ranks.clone(),
+        route: route.clone(),
+        params,
+        body,
+        span: function.sig.ident.span(),
+    })
+}
+
+enum Input {
+    Ranks(String),
+    Route(String),
+    Tensor(Box<FlowParam>),
+}
+
+fn flow_param(input: &FnArg) -> Option<Input> {
+    let FnArg::Typed(typed) = input else { return None };
+    let Pat::Ident(name) = &*typed.pat else { return None };
+    let last_is = |ty: &Type, wanted: &str| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == wanted));
+    if last_is(&typed.ty, "Ranks") {
+        return Some(Input::Ranks(name.ident.to_string()));
+    }
+    let Type::Reference(reference) = &*typed.ty else { return None };
+    if last_is(&reference.elem, "Route") {
+        return Some(Input::Route(name.ident.to_string()));
+    }
+    let Type::Path(path) = &*reference.elem else { return None };
+    let last = path.path.segments.last().filter(|segment| segment.ident == "PerRank")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    let Some(GenericArgument::Type(inner)) = arguments.args.first() else { return None };
+    let by_rows = [
+        ("Tensor", TensorKind::Tokens),
+        ("Received", TensorKind::Ragged),
+        ("Once", TensorKind::Once),
+        ("Slots", TensorKind::Slots),
+    ];
+    let of_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
+    let (kind, element, columns) = match of_rows {
+        Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),
+        None => {
+            let experts = tensor_type(inner, "Experts", 2);
+            let of_experts = experts.is_some();
+            let (element, dimensions) = experts.or_else(|| tensor_type(inner, "Matrix", 2))?;
+            let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
+            let rows = Box::new(rows);
+            let kind = if of_experts { TensorKind::Experts { rows } } else { TensorKind::Matrix { rows } };
+            (kind, element, columns)
+        }
+    };
+    Some(Input::Tensor(Box::new(FlowParam {
+        name: name.ident.to_string(),
+        write: reference.mutability.is_some(),
+        kind,
+        element,
+        columns,
+        span: name.ident.span(),
+    })))
+}

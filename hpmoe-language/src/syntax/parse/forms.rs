@@ -1,0 +1,109 @@
+//! Small forms that several readers know: names, const arguments, tensor types, signatures.
+
+use crate::finding::{Errors, Finding, NotPlain, Syntax};
+use hpmoe_kernels::op::ElementType;
+use proc_macro2::Span;
+use quote::ToTokens as _;
+use syn::spanned::Spanned as _;
+use syn::{Expr, GenericArgument, PathArguments, ReturnType, Safety, Signature, Type};
+
+/// What is wrong, and where.
+pub(super) type Fault = Box<(Span, Finding)>;
+
+pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: Syntax) -> Fault {
+    Box::new((at.span(), Finding::Syntax(fault)))
+}
+
+pub(super) fn ident(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        Expr::Reference(reference) => ident(&reference.expr),
+        Expr::Paren(paren) => ident(&paren.expr),
+        Expr::Group(group) => ident(&group.expr),
+        _ => None,
+    }
+}
+
+/// Refuses what makes another thing of a call than running the body: `async`, `unsafe`, an ABI, a result.
+pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
+    let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(Syntax::NotPlain(reason)));
+    if let Some(word) = &signature.asyncness {
+        refuse(word.span(), NotPlain::Async);
+    }
+    if let Safety::Unsafe(word) = &signature.safety {
+        refuse(word.span(), NotPlain::Unsafe);
+    }
+    if let Some(abi) = &signature.abi {
+        refuse(abi.span(), NotPlain::Abi);
+    }
+    match &signature.output {
+        ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
+            refuse(ty.span(), NotPlain::Result);
+        }
+        _ => {}
+    }
+}
+
+/// Reads `Name<element, A, B…>` with `count` constants.
+pub(super) fn tensor_type(ty: &Type, name: &str, count: usize) -> Option<(ElementType, Vec<Expr>)> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    if last.ident != name {
+        return None;
+    }
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    generic_tensor(arguments, count)
+}
+
+/// Reads `<element, A, B…>` with `count` constants; lifetimes are passed over.
+pub(super) fn generic_tensor(
+    arguments: &syn::AngleBracketedGenericArguments,
+    count: usize,
+) -> Option<(ElementType, Vec<Expr>)> {
+    let mut arguments = arguments.args.iter().filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+    let GenericArgument::Type(Type::Path(element)) = arguments.next()? else { return None };
+    let element = element.path.segments.last()?.ident.to_string();
+    let element = ElementType::ALL.into_iter().find(|candidate| candidate.name() == element)?;
+    let dimensions: Option<Vec<Expr>> = arguments.map(constant_argument).collect();
+    dimensions.filter(|dimensions| dimensions.len() == count).map(|dimensions| (element, dimensions))
+}
+
+/// A const argument as an expression; a bare name parses as a type.
+pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
+    match argument {
+        GenericArgument::Const(expr) => Some(expr.clone()),
+        GenericArgument::Type(Type::Path(path)) => {
+            Some(Expr::Path(syn::ExprPath { attrs: Vec::new(), qself: None, path: path.path.clone() }))
+        }
+        _ => None,
+    }
+}
+
+/// The call on one line, spaced as a person writes it.
+pub(super) fn one_line(call: &syn::ExprCall) -> String {
+    let mut text = call.to_token_stream().to_string();
+    for (from, to) in [
+        (" . ", "."),
+        (" (", "("),
+        ("( ", "("),
+        (" )", ")"),
+        (" [", "["),
+        ("[ ", "["),
+        (" ]", "]"),
+        (" ,", ","),
+        ("& ", "&"),
+        (" :: ", "::"),
+        ("< ", "<"),
+        (" <", "<"),
+        (" >", ">"),
+        (",)", ")"),
+    ] {
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// A semicolon by itself.
+pub(super) fn is_empty(statement: &syn::Stmt) -> bool {
+    matches!(statement, syn::Stmt::Expr(Expr::Verbatim(tokens), _) if tokens.is_empty())
+}

@@ -1,0 +1,14 @@
+//! The readers: from tokens to the tree of [`ast`](super::ast). None knows another tree.
+
+mod arguments;
+mod body;
+mod flow;
+mod forms;
+mod kernel;
+mod library;
+mod statements;
+mod task;
+
+pub use kernel::parse;
+pub(crate) use library::is_use as is_library_use;
+pub use library::with_tasks;

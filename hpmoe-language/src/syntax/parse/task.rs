@@ -1,0 +1,56 @@
+//! Reads task functions.
+
+use super::body;
+use super::forms::{plain_function, tensor_type};
+use crate::finding::{Errors, Finding, Syntax};
+use crate::syntax::ast::{TaskFn, TileParam};
+use hpmoe_kernels::op::TaskKind;
+use syn::spanned::Spanned as _;
+use syn::{Expr, FnArg, GenericParam, ItemFn, Pat, Type};
+
+/// Reads a function; `None` when its signature can't be understood.
+pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Option<TaskFn> {
+    let before = errors.len();
+    plain_function(&function.sig, errors);
+    let mut generics = Vec::new();
+    for parameter in &function.sig.generics.params {
+        match parameter {
+            GenericParam::Const(constant) => generics.push(constant.ident.to_string()),
+            other => errors.push(other.span(), Finding::Syntax(Syntax::TaskGeneric)),
+        }
+    }
+    let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
+    let body = body::statements(&function.block, errors);
+    (errors.len() == before).then(|| TaskFn {
+        name: function.sig.ident.to_string(),
+        kind,
+        generics,
+        params,
+        body,
+        span: function.sig.ident.span(),
+    })
+}
+
+fn tile_param(input: &FnArg, errors: &mut Errors) -> Option<TileParam> {
+    let param = read_tile_param(input);
+    if param.is_none() {
+        errors.push(input.span(), Finding::Syntax(Syntax::TaskParameter));
+    }
+    param
+}
+
+fn read_tile_param(input: &FnArg) -> Option<TileParam> {
+    let FnArg::Typed(typed) = input else { return None };
+    let Pat::Ident(name) = &*typed.pat else { return None };
+    let Type::Reference(reference) = &*typed.ty else { return None };
+    let (element, dimensions) = tensor_type(&reference.elem, "Tile", 2)?;
+    let [rows, cols] = <[Expr; 2]>::try_from(dimensions).ok()?;
+    Some(TileParam {
+        name: name.ident.to_string(),
+        write: reference.mutability.is_some(),
+        element,
+        rows,
+        cols,
+        span: name.ident.span(),
+    })
+}
