@@ -1,6 +1,8 @@
 //! Schedules and compiles the examples' kernels.
 
 fn main() {
+    // Many small steps: fewer cores than a die has make them fast.
+    let training = hpmoe_build::kernels(["train_moe.rs"]).matrix_cores(4);
     hpmoe_build::kernels([
         "moe_ffn.rs",
         "moe_backward.rs",
@@ -13,7 +15,6 @@ fn main() {
         "moe_prescaled.rs",
         "moe_relay.rs",
     ])
+    .and(training)
     .build();
-    // Many small steps: fewer cores than a die has make them fast.
-    hpmoe_build::kernels(["train_moe.rs"]).matrix_cores(4).build();
 }

@@ -1,5 +1,4 @@
-//! The build-script face of hpmoe: schedules the kernels of the named files, writes AscendC and tables, compiles and
-//! links.
+//! hpmoe for build scripts: schedules the kernels of the named files, writes AscendC and tables, compiles and links them.
 //!
 //! A `build.rs` is one line:
 //!
@@ -20,6 +19,7 @@ mod target;
 mod tests;
 mod tuned;
 
+use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::Tuned;
 use hpmoe_language::artifacts::{self, FOLDER};
 use hpmoe_language::front::modules;
@@ -28,8 +28,9 @@ use module::Build;
 use std::path::PathBuf;
 use target::Machine;
 
+pub use module::settings_of;
 pub use target::{fit_for_kernels, read_target};
-pub use tuned::{read_tuned, tuned_file};
+pub use tuned::{Kept, ReplacedConstant, TunedBuild, kept_for, read_tuned, tuned_file};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.
 pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
@@ -37,15 +38,18 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         files: files.into_iter().map(Into::into).collect(),
         settings: Overrides::new(),
         machine: Machine::default(),
+        others: Vec::new(),
     }
 }
 
-/// The kernels of a package.
+/// Kernels of a package that are built alike.
 #[derive(Clone, Debug)]
 pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
     machine: Machine,
+    /// Kernels of the same build that are built in another way.
+    others: Vec<Self>,
 }
 
 impl Kernels {
@@ -56,6 +60,19 @@ impl Kernels {
         self
     }
 
+    /// Adds kernels that are built in another way, for instance for another number of cores. They keep what is set for them;
+    /// `HPMOE_SET` sets the constants of all.
+    ///
+    /// ```no_run
+    /// let small = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
+    /// hpmoe_build::kernels(["src/moe.rs"]).and(small).build();
+    /// ```
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.others.push(others);
+        self
+    }
+
     /// Makes the schedules for dies with that many matrix cores and twice as many vector cores, instead of 24 and 48.
     #[must_use]
     pub fn matrix_cores(mut self, count: u32) -> Self {
@@ -63,12 +80,12 @@ impl Kernels {
         self
     }
 
-    /// Makes the schedules for the machine that a file describes, instead of the built-in `ascend-a3`: for its numbers of cores
-    /// and for what things cost on it. Of what `hpmoe tune --target FILE` has kept, the build takes what is kept under the
-    /// name that the file gives the target.
+    /// Makes the schedules for the machine that a file describes, with its numbers of cores and its costs, instead of the
+    /// built-in `ascend-a3`. The build takes tuned schedules that `hpmoe tune --target FILE` has kept under the name that the
+    /// file gives the target.
     ///
-    /// The path is relative to the package, as those of kernels are. How many cores there are, the file says: `matrix_cores` beside
-    /// it is an error where it says another number.
+    /// The path is relative to the package, as those of kernels are. The file says how many cores there are: `matrix_cores` with
+    /// another number is an error.
     #[must_use]
     pub fn target(mut self, file: impl Into<PathBuf>) -> Self {
         self.machine.file = Some(file.into());
@@ -77,8 +94,8 @@ impl Kernels {
 
     /// Builds all kernels. To be called from `build.rs`.
     ///
-    /// Faults of a kernel are shown by rustc at their place in the kernel; this ends the build script only where a tool or
-    /// a file is missing, or where a constant is set that no kernel declares.
+    /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
+    /// is missing, or where a constant is set that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
             eprintln!("error: {problem}");
@@ -90,23 +107,22 @@ impl Kernels {
         let out_dir = PathBuf::from(variable("OUT_DIR")?);
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
-        let mut settings = self.settings;
-        settings.extend(artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?);
-        let target = self.machine.target()?;
-        let Some(sources) = read_sources(&self.files)? else {
-            // What is no Rust is rustc's to say, and it does as soon as this script ends.
+        let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
+        let Some(parts) = self.into_parts()? else {
+            // rustc reports files that are not Rust as soon as this script ends.
             return Ok(());
         };
-        let declared: Vec<String> = sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
-        refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
+        refuse_undeclared(&parts, &environment)?;
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
-        let build = Build { settings, target, tune: self.machine.options(), package, folder };
         let mut objects = Vec::new();
-        for source in &sources {
-            objects.extend(build.module(source)?);
+        for Part { settings, target, tune, sources } in parts {
+            let settings = settings.into_iter().chain(environment.clone()).collect();
+            let build = Build { settings, target, tune, package: package.clone(), folder: folder.clone() };
+            for source in &sources {
+                objects.extend(build.module(source)?);
+            }
         }
-        let folder = build.folder;
         // One module in two files is one kernel.
         objects.sort_by(|a, b| a.symbol.cmp(&b.symbol));
         objects.dedup_by(|a, b| a.symbol == b.symbol);
@@ -114,17 +130,55 @@ impl Kernels {
         println!("cargo::rustc-link-search=native={}", folder.display());
         Ok(())
     }
+
+    /// These kernels and the others, read; `None` where a file is not Rust.
+    fn into_parts(self) -> Result<Option<Vec<Part>>, String> {
+        let Self { files, settings, machine, others } = self;
+        let (target, tune) = (machine.target()?, machine.options());
+        let Some(sources) = read_sources(&files)? else { return Ok(None) };
+        let mut parts = vec![Part { settings, target, tune, sources }];
+        for other in others {
+            let Some(other) = other.into_parts()? else { return Ok(None) };
+            parts.extend(other);
+        }
+        Ok(Some(parts))
+    }
 }
 
-/// A kernel module and where it stands.
+/// Kernels that are built alike, with their sources.
+struct Part {
+    settings: Overrides,
+    target: Target,
+    /// Options that make `hpmoe tune` tune for the same machine.
+    tune: String,
+    sources: Vec<Source>,
+}
+
+/// Refuses a constant set for some kernels that none of them declares, or set by `HPMOE_SET` and declared by none at all.
+fn refuse_undeclared(parts: &[Part], environment: &Overrides) -> Result<(), String> {
+    let declared = |part: &Part| part.sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
+    let declared: Vec<Vec<String>> = parts.iter().map(declared).collect();
+    for (part, declared) in parts.iter().zip(&declared) {
+        refuse_unknown_overrides(&part.settings, declared.iter().map(String::as_str))?;
+    }
+    refuse_unknown_overrides(environment, declared.iter().flatten().map(String::as_str)).map_err(|problem| {
+        format!(
+            "HPMOE_SET: {problem}\nhelp: it sets constants of all kernels of one `build()`; where the script builds several \
+             times, join them: `kernels([..]).and(kernels([..])).build()`"
+        )
+    })
+}
+
+/// A kernel module and its file.
 struct Source {
+    /// Relative to the package, with `/` between folders.
     file: String,
     module: syn::ItemMod,
-    /// What tuning has found for the kernels of the file.
+    /// The tuned schedules next to the file, where there are any.
     tuned: Option<Tuned>,
 }
 
-/// The kernels of all files; `None` where one of them is no Rust.
+/// The kernel modules of all files; `None` where one of them is not Rust.
 fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
     let mut sources = Vec::new();
     for file in files {
@@ -136,10 +190,10 @@ fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
         if found.is_empty() {
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
         }
-        let beside = tuned_file(file);
-        let tuned = read_tuned(&beside)?;
+        let tuned_file = tuned_file(file);
+        let tuned = read_tuned(&tuned_file)?;
         if tuned.is_some() {
-            println!("cargo::rerun-if-changed={}", beside.display());
+            println!("cargo::rerun-if-changed={}", tuned_file.display());
         }
         let file = file.to_string_lossy().replace('\\', "/");
         sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module, tuned: tuned.clone() }));

@@ -1,22 +1,32 @@
 //! What a build makes of one kernel module.
 
-use crate::{Source, cxx, files, tuned_file};
+use crate::tuned::{Kept, kept_for, tuned_file};
+use crate::{Source, cxx, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::Program;
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{self, Candidate, shape};
+use hpmoe_codegen::tuned::{self, Candidate};
 use hpmoe_language::artifacts::{self, Artifact, Resolved};
 use hpmoe_language::fingerprint::{of_flow, of_module};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, declared_constants};
 use std::path::{Path, PathBuf};
+use syn::ItemMod;
+
+/// Of the constants that are set, those that a kernel declares.
+#[must_use]
+pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
+    let declared = declared_constants(module);
+    let own = settings.iter().filter(|(name, _)| declared.contains(name));
+    own.map(|(name, value)| (name.clone(), *value)).collect()
+}
 
 /// One build, as all of its modules see it.
 pub(crate) struct Build {
     /// Constants that are set, for whichever kernels declare them.
     pub(crate) settings: Overrides,
     pub(crate) target: Target,
-    /// What `hpmoe tune` is told to tune for the same machine, each with a space before it.
+    /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
@@ -27,12 +37,10 @@ impl Build {
     pub(crate) fn module(&self, source: &Source) -> Result<Vec<cxx::Unit>, String> {
         let name = source.module.ident.to_string();
         let hash = of_module(&source.module);
-        let own: Vec<String> = declared_constants(&source.module);
-        let set = self.settings.iter().filter(|(name, _)| own.contains(name));
-        let overrides: Overrides = set.map(|(name, value)| (name.clone(), *value)).collect();
-        let candidate = self.tuned_for(source, &overrides).unwrap_or_default();
+        let set = settings_of(&source.module, &self.settings);
+        let candidate = self.tuned_for(source, &set).unwrap_or_default();
         // What is set for this build wins.
-        let overrides = tuned::overrides(&overrides, &candidate.sizes);
+        let overrides = tuned::overrides(&set, &candidate.sizes);
         let target = self.target.fingerprint().hex();
         let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();
         let resolved = Resolved { source: source.file.clone(), target, overrides, choices: texts };
@@ -59,31 +67,32 @@ impl Build {
         Ok(units)
     }
 
-    /// What tuning has found for a kernel with these constants; a kernel that nobody tuned for them gets a note.
-    fn tuned_for(&self, source: &Source, overrides: &Overrides) -> Option<Candidate> {
-        let (tuned, module, target) = (source.tuned.as_ref()?, &source.module, &self.target);
-        // Faults are shown by the macro.
-        let Front { kernel, .. } = front(module, overrides).ok()?;
-        let found = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic));
-        let candidate = found.map(|found| found.candidate.clone());
-        let fits = |candidate: &Candidate| {
-            let own = declared_constants(module);
-            candidate.sizes.keys().all(|name| own.contains(name))
-                && front(module, &tuned::overrides(overrides, &candidate.sizes)).is_ok()
-        };
-        let missing = match &candidate {
-            None => "has no schedule for these constants",
-            Some(candidate) if !fits(candidate) => "has sizes that the kernel can't have any more",
-            Some(_) => return candidate,
+    /// What tuning has found for a kernel with these constants. The build prints a note where it takes the default instead, and
+    /// where tuning replaces constants of the source.
+    fn tuned_for(&self, source: &Source, set: &Overrides) -> Option<Candidate> {
+        // The macro shows the faults of a kernel that has some.
+        let kept = kept_for(source.tuned.as_ref()?, &source.module, set, &self.target)?;
+        let kernel = &source.module.ident;
+        let file = tuned_file(Path::new(&source.file));
+        let file = file.display();
+        let missing = match kept {
+            Kept::Fits(build) => {
+                if !build.replaced.is_empty() {
+                    println!(
+                        "cargo::warning=kernel `{kernel}` is built with {}, as `{file}` says; a value that the build sets \
+                         wins over it",
+                        build.replaced_text()
+                    );
+                }
+                return Some(build.candidate);
+            }
+            Kept::Nothing => "has no schedule for these constants",
+            Kept::Outdated => "has tile sizes that the kernel can't have any more",
         };
         println!(
-            "cargo::warning=kernel `{}` is built with the default schedule: `{}` {missing} on {} (`hpmoe tune {}{}` finds \
-             one)",
-            kernel.name,
-            tuned_file(Path::new(&source.file)).display(),
-            target.name,
-            source.file,
-            self.tune
+            "cargo::warning=kernel `{kernel}` is built with the default schedule: `{file}` {missing} on {} (`hpmoe tune {}{}` \
+             finds one)",
+            self.target.name, source.file, self.tune
         );
         None
     }

@@ -1,8 +1,11 @@
-//! The file beside a kernel's source that keeps what `hpmoe tune` has found.
+//! The file next to a kernel's source that keeps what `hpmoe tune` has found.
 
-use hpmoe_codegen::target::Fault;
-use hpmoe_codegen::tuned::Tuned;
+use hpmoe_codegen::target::{Fault, Target};
+use hpmoe_codegen::tuned::{Candidate, Tuned, overrides, shape};
+use hpmoe_language::front::{Front, front};
+use hpmoe_language::syntax::{Overrides, declared_constants};
 use std::path::{Path, PathBuf};
+use syn::ItemMod;
 
 /// The file for the kernels of a source file: `src/moe.tuned.toml` for `src/moe.rs`.
 #[must_use]
@@ -10,11 +13,11 @@ pub fn tuned_file(source: &Path) -> PathBuf {
     source.with_extension("tuned.toml")
 }
 
-/// Reads it; `None` where there is none.
+/// Reads such a file; `None` where it does not exist.
 ///
 /// # Errors
 ///
-/// What is wrong with it, line by line.
+/// Everything that is wrong with it, line by line.
 pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
     let name = file.display();
     let text = match std::fs::read_to_string(file) {
@@ -27,4 +30,71 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
         format!("{}\nhelp: correct it, or delete it and run `hpmoe tune` again", lines.join("\n       "))
     };
     Tuned::read(&text).map(Some).map_err(words)
+}
+
+/// What a file of tuned schedules holds for one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing for these constants on this target.
+    Nothing,
+    /// A schedule whose tile sizes the kernel can't have any more.
+    Outdated,
+    /// A schedule that a build takes.
+    Fits(TunedBuild),
+}
+
+/// A tuned schedule, and what it changes in its kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TunedBuild {
+    /// The tile sizes and choices that were found.
+    pub candidate: Candidate,
+    /// The constants that it replaces, in the order of their names.
+    pub replaced: Vec<ReplacedConstant>,
+}
+
+/// A constant of a kernel that a tuned schedule replaces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplacedConstant {
+    /// Its name.
+    pub name: String,
+    /// The value in the source.
+    pub written: usize,
+    /// The value that the kernel is built with.
+    pub tuned: usize,
+}
+
+impl TunedBuild {
+    /// The replaced constants as a list for people, `TILE_M = 64 (in the source: 128)`; empty where none is.
+    #[must_use]
+    pub fn replaced_text(&self) -> String {
+        let text = |constant: &ReplacedConstant| {
+            format!("{} = {} (in the source: {})", constant.name, constant.tuned, constant.written)
+        };
+        self.replaced.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What a file holds for a kernel with the constants that are set for it; `None` where the kernel has faults.
+///
+/// What is set wins over what was tuned.
+#[must_use]
+pub fn kept_for(tuned: &Tuned, module: &ItemMod, set: &Overrides, target: &Target) -> Option<Kept> {
+    let Front { kernel, .. } = front(module, set).ok()?;
+    let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic)) else {
+        return Some(Kept::Nothing);
+    };
+    let candidate = found.candidate.clone();
+    let declared = declared_constants(module);
+    let fits = candidate.sizes.keys().all(|name| declared.contains(name))
+        && front(module, &overrides(set, &candidate.sizes)).is_ok();
+    if !fits {
+        return Some(Kept::Outdated);
+    }
+    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains_key(*name));
+    let replaced = not_set.filter_map(|(name, &tuned)| {
+        let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
+        Some(ReplacedConstant { name: name.clone(), written, tuned })
+    });
+    let replaced = replaced.collect();
+    Some(Kept::Fits(TunedBuild { candidate, replaced }))
 }

@@ -1,7 +1,7 @@
-//! `hpmoe calibrate`: fits three constants on 8 ranks and shows all published latencies with them.
+//! `hpmoe calibrate`: fits three constants on 8 ranks and compares all published latencies with the simulated ones.
 
 use crate::options::Calibrate;
-use crate::output::{say, say_line};
+use crate::output;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::{Source, Target};
 use hpmoe_simulator::calibrate::{Calibration, Comparison, Published, calibrate as fitted};
@@ -18,9 +18,9 @@ pub(crate) fn calibrate(options: &Calibrate) -> Result<ExitCode, String> {
     });
     drop(progress);
     if options.json {
-        say_line!("{}", Value::from_iter(outcome.rows.iter().map(object)));
+        output::line(Value::from_iter(outcome.rows.iter().map(object)))?;
     } else {
-        say!("{}", text(&target, &outcome));
+        output::text(&text(&target, &outcome))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,15 +63,15 @@ fn text(target: &Target, outcome: &Calibration) -> String {
             published.ms,
             simulated_ms,
             100.0 * row.error(),
-            if published.fitted_on() { "  fitted on" } else { "" }
+            if published.fitted_on() { "  fitted" } else { "" }
         ));
     }
     text.push_str(&format!(
-        "\nsimulated: largest error {:.1} %, mean of the eight that were not fitted on {:.1} %\n",
+        "\nsimulated: largest error {:.1} %, mean of the eight that were not fitted {:.1} %\n",
         100.0 * outcome.worst(),
         100.0 * outcome.mean_of_others()
     ));
-    text.push_str("these figures rest on estimates (`assumed` in the target):\n");
+    text.push_str("these figures depend on estimates (`assumed` in the target):\n");
     target.assumed().for_each(|constant| text.push_str(&format!("  {}\n", target.words(constant))));
     let given = target.constants().iter().filter(|constant| constant.source == Source::Given);
     given.for_each(|constant| text.push_str(&format!("  set for this run: {}\n", target.words(constant))));

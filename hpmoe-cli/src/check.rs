@@ -1,8 +1,9 @@
-//! `hpmoe check`: every fault, at its place.
+//! `hpmoe check`: every fault of every kernel, at its place.
 
-use crate::input::{Input, scheduled};
+use crate::input::Input;
 use crate::options::Source;
-use crate::output::say_line;
+use crate::output;
+use crate::plan::scheduled;
 use codespan_reporting::diagnostic::{Diagnostic, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{
@@ -16,20 +17,21 @@ use std::process::ExitCode;
 
 pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
     let target = source.die.read()?;
-    let input = Input::read(source)?;
+    let input = Input::read(&source.file, &source.settings)?;
     let file = SimpleFile::new(&input.name, &input.text);
     let mut code = ExitCode::SUCCESS;
-    for (kernel, checked) in &input.kernels {
-        match checked {
-            Ok(flows) => {
-                for flow in flows {
+    for kernel in &input.kernels {
+        match kernel.front() {
+            Ok(front) => {
+                for flow in &front.flows {
                     scheduled(flow, &target)?;
-                    say_line!("{kernel}::{} is right: {}", flow.graph().taskflow, numbers(flow));
+                    let (kernel, taskflow) = (&flow.graph().kernel, &flow.graph().taskflow);
+                    output::line(format!("{kernel}::{taskflow} is right: {}", numbers(flow)))?;
                 }
             }
             Err(faults) => {
                 code = ExitCode::FAILURE;
-                for fault in faults {
+                for fault in &faults {
                     show(&file, &input.text, fault)?;
                 }
             }
@@ -68,7 +70,7 @@ fn show(
         .map_err(|error| error.to_string())
 }
 
-/// Place of a span in the text. Columns of spans count characters.
+/// The bytes of a span in the text. Columns of spans count characters.
 fn bytes(text: &str, span: proc_macro2::Span) -> Range<usize> {
     let at = |place: proc_macro2::LineColumn| {
         let start: usize = text.split_inclusive('\n').take(place.line.saturating_sub(1)).map(str::len).sum();

@@ -1,8 +1,8 @@
-//! `hpmoe diff`: what is different in the schedules of two files.
+//! `hpmoe diff`: how the schedules of two files differ.
 
-use crate::input::{Input, scheduled};
-use crate::options::{Diff, Source};
-use crate::output::{say, say_line};
+use crate::options::Diff;
+use crate::output;
+use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::schedule_text;
 use similar::TextDiff;
 use std::path::Path;
@@ -10,20 +10,19 @@ use std::process::ExitCode;
 
 pub(crate) fn diff(options: &Diff) -> Result<ExitCode, String> {
     let target = options.die.read()?;
-    let text = |file: &Path| -> Result<String, String> {
-        let source = Source { file: file.to_owned(), settings: options.settings.clone(), die: options.die.clone() };
-        let mut all = String::new();
-        for checked in Input::read(&source)?.flows()? {
-            all.push_str(&schedule_text(&checked, scheduled(&checked, &target)?.schedule()));
+    let schedules = |file: &Path| -> Result<String, String> {
+        let mut text = String::new();
+        for plan in plans(file, &options.settings, &target, Tuning::Taken)? {
+            text.push_str(&schedule_text(&plan.checked, plan.schedule(&target)?.schedule()));
         }
-        Ok(all)
+        Ok(text)
     };
-    let (old, new) = (text(&options.old)?, text(&options.new)?);
+    let (old, new) = (schedules(&options.old)?, schedules(&options.new)?);
     if old == new {
-        say_line!("the schedules are the same");
+        output::line("the schedules are the same")?;
     } else {
-        let names = (options.old.display().to_string(), options.new.display().to_string());
-        say!("{}", TextDiff::from_lines(&old, &new).unified_diff().header(&names.0, &names.1));
+        let [old_name, new_name] = [&options.old, &options.new].map(|file| file.display().to_string());
+        output::text(&TextDiff::from_lines(&old, &new).unified_diff().header(&old_name, &new_name).to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,17 @@
 //! `hpmoe graph`: the task graph, as a text or a flowchart.
 
-use crate::input::{Input, scheduled};
 use crate::options::Graph;
-use crate::output::say_line;
+use crate::output;
+use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::{graph_text, mermaid};
 use std::process::ExitCode;
 
 pub(crate) fn graph(options: &Graph) -> Result<ExitCode, String> {
-    let target = options.source.die.read()?;
-    for checked in Input::read(&options.source)?.flows()? {
-        let valid = scheduled(&checked, &target)?;
-        let text = if options.mermaid { mermaid } else { graph_text };
-        say_line!("{}", text(&checked, valid.schedule()));
+    let source = &options.source;
+    let target = source.die.read()?;
+    let text = if options.mermaid { mermaid } else { graph_text };
+    for plan in plans(&source.file, &source.settings, &target, Tuning::Taken)? {
+        output::line(text(&plan.checked, plan.schedule(&target)?.schedule()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `hpmoe`: works on kernels in a source file without compiling the crate that they are in.
+//! The command `hpmoe`: works on the kernels of a source file without compiling their crate.
 
 mod calibrate;
 mod check;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            output::note(format!("error: {problem}"));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,8 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hpmoe_simulator::baseline::Direction;
+use hpmoe_simulator::simulate::Policy;
 use std::path::PathBuf;
 
 /// Checks, draws and schedules the kernels of a Rust source file.
@@ -13,40 +15,40 @@ pub(crate) struct Options {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Checks every kernel and says all that is wrong.
+    /// Checks every kernel and reports all its faults.
     Check(Source),
     /// Prints the task graph.
     Graph(Graph),
     /// Prints the schedule.
     Schedule(Schedule),
-    /// Simulates the kernel, the original system and the operator-by-operator execution on a described target.
+    /// Simulates the kernel, the original system and one operator after another on a described target.
     Simulate(Simulate),
-    /// Fits three constants to published latencies and shows all twelve beside the simulated ones.
+    /// Fits three constants to published latencies and compares all twelve with the simulated ones.
     Calibrate(Calibrate),
-    /// Searches for schedules that are faster in the simulator, and keeps them in a file beside the source.
+    /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
     Tune(Tune),
     /// Compares the schedules of two files.
     Diff(Diff),
 }
 
-/// The machine that kernels are scheduled for, as a build script names it.
+/// The die that kernels are scheduled for, as a build script names it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Die {
-    /// A built-in target, or a file like it.
+    /// The name of a built-in target, or a file with the same keys.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
-    /// Matrix cores of a rank, instead of the built-in target's 24; it has twice as many vector cores.
+    /// Matrix cores of a rank, instead of the 24 of the built-in target; vector cores are twice as many.
     #[arg(long)]
     pub(crate) matrix_cores: Option<u32>,
 }
 
-/// A source file and how to read it.
+/// A source file, the constants that are set, and the die.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Source {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    /// Sets a constant in every kernel that declares it; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
@@ -57,7 +59,7 @@ pub(crate) struct Source {
 pub(crate) struct Graph {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// As a Mermaid flowchart.
+    /// Prints a Mermaid flowchart.
     #[arg(long)]
     pub(crate) mermaid: bool,
 }
@@ -67,19 +69,19 @@ pub(crate) struct Schedule {
     /// The Rust file with the `#[megakernel]` modules; not needed for --tile-tasks.
     #[arg(value_name = "FILE.rs", required_unless_present = "tile_tasks")]
     pub(crate) file: Option<PathBuf>,
-    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    /// Sets a constant in every kernel that declares it; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: Die,
-    /// Numbers and picture for a group of that many ranks.
+    /// Ranks of the group, for numbers, picture and export.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
-    /// Writes the modelled schedule as a picture.
+    /// Draws the schedule with modelled times.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
-    /// Tells how long scheduling and validating takes when a rank has about that many tiles: of a synthetic layer, or of
-    /// the file's first kernel with as many TOKENS.
+    /// Measures how long scheduling and validating takes for about N tiles of a rank: of a synthetic layer, or of the file's
+    /// first taskflow with TOKENS set to give as many.
     #[arg(long, value_name = "N")]
     pub(crate) tile_tasks: Option<u64>,
     /// Writes the queues of all ranks, task by task (see docs/export.md).
@@ -88,55 +90,69 @@ pub(crate) struct Schedule {
     /// The routing of the export: `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
-    /// The taskflow of the export, as NAME or KERNEL::NAME, where there are several.
+    /// The taskflow to export, as NAME or KERNEL::NAME; needed where there are several.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
-    /// Prints one JSON object.
+    /// Ignores what `tune` has kept, and shows the default schedule.
+    #[arg(long)]
+    pub(crate) untuned: bool,
+    /// Prints one JSON object for each taskflow.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-impl Schedule {
-    /// The file, with what is set.
-    pub(crate) fn source(&self) -> Result<Source, String> {
-        let file = self.file.clone().ok_or("which FILE.rs?")?;
-        Ok(Source { file, settings: self.settings.clone(), die: self.die.clone() })
-    }
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
-    /// The schedule to compare with.
+    /// The source file of the old schedule.
     #[arg(value_name = "OLD.rs")]
     pub(crate) old: PathBuf,
-    /// The other one.
+    /// The source file of the new schedule.
     #[arg(value_name = "NEW.rs")]
     pub(crate) new: PathBuf,
-    /// Sets a constant in both.
+    /// Sets a constant in both files; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: Die,
 }
 
-/// Who plans and runs the layer.
+/// `--policy`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Policy {
-    /// The kernel of the file, as scheduled.
+pub(crate) enum PolicyName {
+    /// The kernel of the file, as hpmoe schedules it.
     Ours,
     /// HyperParallel-MoE: its tasks, queues, counters and polling.
     Hyperparallel,
-    /// One operator after another, over the whole device.
+    /// One operator after another, each over the whole device.
     Serial,
 }
 
-/// Which pass of the layer.
+impl From<PolicyName> for Policy {
+    fn from(name: PolicyName) -> Self {
+        match name {
+            PolicyName::Ours => Self::Ours,
+            PolicyName::Hyperparallel => Self::Hyperparallel,
+            PolicyName::Serial => Self::Serial,
+        }
+    }
+}
+
+/// `--direction`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Direction {
+pub(crate) enum DirectionName {
     /// Tokens to outputs.
     Forward,
     /// Gradients of outputs to gradients of tokens and weights.
     Backward,
+}
+
+impl From<DirectionName> for Direction {
+    fn from(name: DirectionName) -> Self {
+        match name {
+            DirectionName::Forward => Self::Forward,
+            DirectionName::Backward => Self::Backward,
+        }
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,13 +161,13 @@ pub(crate) enum Switch {
     Off,
 }
 
-/// A target and what is changed of it.
+/// A target and the constants that are changed in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetChoice {
-    /// A built-in target, or a file like it.
+    /// The name of a built-in target, or a file with the same keys.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
-    /// Changes a constant of the target; may be given again and again.
+    /// Changes a constant of the target; can be repeated.
     #[arg(long = "constant", value_name = "SECTION.KEY=VALUE")]
     pub(crate) constants: Vec<String>,
 }
@@ -161,22 +177,22 @@ pub(crate) struct Simulate {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    /// Sets a constant in every kernel that declares it; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Only this policy; without, all three.
+    /// Simulates one policy; by default all three.
     #[arg(long, value_enum)]
-    pub(crate) policy: Option<Policy>,
-    /// Which pass.
+    pub(crate) policy: Option<PolicyName>,
+    /// The pass of the layer.
     #[arg(long, value_enum, default_value = "forward")]
-    pub(crate) direction: Direction,
-    /// The taskflow of `ours`, as NAME or KERNEL::NAME; without, the one called as the direction.
+    pub(crate) direction: DirectionName,
+    /// The taskflow of `ours`, as NAME or KERNEL::NAME; by default the one with the name of the direction.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
-    /// Leaves alone what `tune` has kept, and simulates the default schedule.
+    /// Ignores what `tune` has kept, and simulates the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
-    /// Simulates the schedule with these choices, as `tune` keeps them, instead: `by_load=0 put_cores=32`.
+    /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=0 put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,
     /// Ranks of the group.
@@ -187,22 +203,22 @@ pub(crate) struct Simulate {
     /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
-    /// Whether waiting cores of the original look at their counters only now and then, as they do.
+    /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
     #[arg(long, value_enum, default_value = "on")]
     pub(crate) polling: Switch,
-    /// Counts the permutation and the top-k sum: in `ours` as it has them, in the others as kernels of their own.
+    /// Counts the permutation and the top-k sum in the latency: overlapped in `ours`, as separate kernels in the others.
     #[arg(long)]
     pub(crate) count_extras: bool,
-    /// Draws the simulated run: cores, links and waits. Of `ours`, where no --policy is given.
+    /// Draws the simulated run of --policy, by default of `ours`: cores, links and waits.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) gantt: Option<PathBuf>,
-    /// Writes the simulated run for chrome://tracing or ui.perfetto.dev. Of `ours`, where no --policy is given.
+    /// Writes the simulated run of --policy, by default of `ours`, for chrome://tracing or ui.perfetto.dev.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
-    /// Prints the bytes that each rank puts to each, simulated.
+    /// Prints the simulated bytes that each rank puts to each other.
     #[arg(long)]
     pub(crate) traffic: bool,
-    /// Prints JSON: one object with --policy, else a list of them.
+    /// Prints JSON: one object with --policy, otherwise a list of three.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -221,7 +237,7 @@ pub(crate) struct Tune {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant, in every kernel that declares it; may be given again and again.
+    /// Sets a constant in every kernel that declares it; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Ranks of the group.
@@ -229,17 +245,16 @@ pub(crate) struct Tune {
     pub(crate) ranks: u32,
     #[command(flatten)]
     pub(crate) target: TargetChoice,
-    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file; may be given again and again. Without: balanced, and Zipf 1.2 with
-    /// four seeds.
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file; can be repeated. By default balanced, and Zipf 1.2 with four seeds.
     #[arg(long = "routing", value_name = "ROUTING")]
     pub(crate) routings: Vec<String>,
-    /// How long to search for each kernel.
+    /// Seconds to search for each kernel.
     #[arg(long, default_value_t = 60.0)]
     pub(crate) seconds: f64,
     /// Seed of the search.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Writes no file.
+    /// Reports what is found and writes no file.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Prints one JSON object for each kernel.

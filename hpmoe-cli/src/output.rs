@@ -1,30 +1,43 @@
-//! What the command prints on standard output. Who reads it may stop: then there is nothing left to say, and the command ends as if
-//! all had been read. Any other fault of writing is told.
+//! What the command writes to stdout and stderr.
+//!
+//! A reader that has seen enough closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error: the command
+//! finishes its work, files included, and writes nothing more there.
 
-use std::fmt::Arguments;
-use std::io::{ErrorKind, Write as _};
-use std::process::exit;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
 
-/// Prints a text, and ends the process where that can't be done.
-pub(crate) fn print(text: Arguments<'_>) {
-    let mut stdout = std::io::stdout().lock();
-    if let Err(error) = stdout.write_fmt(text).and_then(|()| stdout.flush()) {
-        if error.kind() == ErrorKind::BrokenPipe {
-            exit(0);
-        }
-        eprintln!("error: can't write to standard output: {error}");
-        exit(1);
+/// Writes a text to stdout.
+pub(crate) fn text(text: &str) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    unless_closed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        .map_err(|error| format!("can't write to standard output: {error}"))
+}
+
+/// Writes a line to stdout.
+pub(crate) fn line(line: impl Display) -> Result<(), String> {
+    text(&format!("{line}\n"))
+}
+
+/// Writes a line to stderr, which nobody may read.
+pub(crate) fn note(note: impl Display) {
+    // Nobody is left to tell that stderr can't be written.
+    let _ = writeln!(io::stderr().lock(), "{note}");
+}
+
+fn unless_closed(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
     }
 }
 
-/// Prints a text.
-macro_rules! say {
-    ($($text:tt)*) => { $crate::output::print(format_args!($($text)*)) };
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Prints a text and the end of its line.
-macro_rules! say_line {
-    ($($text:tt)*) => { $crate::output::print(format_args!("{}\n", format_args!($($text)*))) };
+    #[test]
+    fn a_closed_pipe_is_not_an_error_and_a_full_disk_is() {
+        assert!(unless_closed(Err(ErrorKind::BrokenPipe.into())).is_ok());
+        assert!(unless_closed(Err(ErrorKind::StorageFull.into())).is_err());
+    }
 }
-
-pub(crate) use {say, say_line};

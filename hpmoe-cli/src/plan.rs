@@ -1,61 +1,142 @@
-//! Taskflows of a file with the choices that tuning has kept for a target, as a build takes them.
+//! Taskflows and their schedules, as a build for the same target makes them.
 
-use crate::input::Input;
-use hpmoe_build::{read_tuned, tuned_file};
-use hpmoe_codegen::schedule::Choices;
+use crate::input::{Input, Kernel};
+use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file};
+use hpmoe_codegen::schedule::{Choices, schedule_with};
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{Tuned, overrides, shape};
+use hpmoe_codegen::tuned::{Tuned, overrides};
+use hpmoe_codegen::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::artifacts::parse_settings;
-use hpmoe_language::front::{Front, front, modules};
-use hpmoe_language::syntax::{Overrides, declared_constants};
+use hpmoe_language::front::front;
+use hpmoe_language::graph::TaskGraph;
 use std::path::Path;
-use syn::ItemMod;
 
 /// A taskflow and how to schedule it.
 pub(crate) struct Plan {
     pub(crate) checked: CheckedGraph,
     pub(crate) choices: Choices,
-    /// Whether the choices come from the file beside the source.
-    pub(crate) tuned: bool,
+    pub(crate) origin: Origin,
+    /// The constants that a tuned schedule replaces, as a list for people; empty where none is.
+    pub(crate) replaced: String,
 }
 
-/// The taskflows of a file. Without `tuned` the file beside it is left alone.
-pub(crate) fn plans(file: &Path, settings: &[String], target: &Target, tuned: bool) -> Result<Vec<Plan>, String> {
-    let input = Input::of(file, settings)?;
-    let kept = if tuned { read_tuned(&tuned_file(file))? } else { None };
-    let found = kept.map(|kept| of_file(&input.text, settings, target, &kept)).transpose()?;
-    let default = |checked| Plan { checked, choices: Choices::default(), tuned: false };
-    // Faults of the kernels are told here, whatever was tuned.
-    let flows = input.flows()?;
-    Ok(found.unwrap_or_else(|| flows.into_iter().map(default).collect()))
+/// Where the choices of a schedule come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// The scheduler's defaults.
+    Default,
+    /// The file of tuned schedules next to the source.
+    Tuned,
+    /// The command line.
+    Given,
 }
 
-fn of_file(text: &str, settings: &[String], target: &Target, kept: &Tuned) -> Result<Vec<Plan>, String> {
-    let settings = parse_settings(&settings.join(","))?;
-    let modules = modules(text).map_err(|error| error.to_string())?;
-    Ok(modules.iter().flat_map(|module| of_kernel(module, &settings, target, kept)).collect())
+/// Whether to look for a file of tuned schedules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tuning {
+    /// Takes what it holds, as a build does.
+    Taken,
+    /// Ignores it.
+    Ignored,
 }
 
-/// None where the kernel has faults.
-fn of_kernel(module: &ItemMod, settings: &Overrides, target: &Target, kept: &Tuned) -> Vec<Plan> {
-    let own = declared_constants(module);
-    let set: Overrides =
-        settings.iter().filter(|(name, _)| own.contains(name)).map(|(name, value)| (name.clone(), *value)).collect();
-    let Ok(Front { kernel, flows }) = front(module, &set) else { return Vec::new() };
-    let found = kept.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic));
-    let again = found.and_then(|found| {
-        let sized = front(module, &overrides(&set, &found.candidate.sizes)).ok()?;
-        Some((sized.flows, &found.candidate.choices))
-    });
-    match again {
-        Some((flows, choices)) => {
-            let plan = |checked: CheckedGraph| {
-                let choices = choices.get(&checked.graph().taskflow).cloned().unwrap_or_default();
-                Plan { checked, choices, tuned: true }
-            };
-            flows.into_iter().map(plan).collect()
+impl Origin {
+    /// The name in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Tuned => "tuned",
+            Self::Given => "given",
         }
-        None => flows.into_iter().map(|checked| Plan { checked, choices: Choices::default(), tuned: false }).collect(),
     }
+}
+
+impl Tuning {
+    /// What `--untuned` asks for.
+    pub(crate) const fn unless(untuned: bool) -> Self {
+        if untuned { Self::Ignored } else { Self::Taken }
+    }
+}
+
+impl Plan {
+    fn default(checked: CheckedGraph) -> Self {
+        Self { checked, choices: Choices::default(), origin: Origin::Default, replaced: String::new() }
+    }
+
+    /// The validated schedule.
+    pub(crate) fn schedule(&self, target: &Target) -> Result<ValidSchedule, String> {
+        scheduled_with(&self.checked, target, &self.choices)
+    }
+
+    /// What the schedule is made with, for people.
+    pub(crate) fn about(&self) -> String {
+        let choices = match self.origin {
+            Origin::Default => "default schedule".to_owned(),
+            Origin::Tuned => "tuned schedule".to_owned(),
+            Origin::Given => "given choices".to_owned(),
+        };
+        if self.replaced.is_empty() { choices } else { format!("{choices}, with {}", self.replaced) }
+    }
+
+    fn graph(&self) -> &TaskGraph {
+        self.checked.graph()
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}::{}", self.graph().kernel, self.graph().taskflow)
+    }
+}
+
+/// The taskflows of a file.
+pub(crate) fn plans(file: &Path, settings: &[String], target: &Target, tuning: Tuning) -> Result<Vec<Plan>, String> {
+    let input = Input::read(file, settings)?;
+    let tuned = if tuning == Tuning::Taken { read_tuned(&tuned_file(file))? } else { None };
+    let mut plans = Vec::new();
+    for kernel in &input.kernels {
+        let flows = input.front(kernel)?.flows;
+        let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(kernel, tuned, target));
+        plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(Plan::default).collect()));
+    }
+    Ok(plans)
+}
+
+/// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
+fn tuned_plans(kernel: &Kernel, tuned: &Tuned, target: &Target) -> Option<Vec<Plan>> {
+    let Kept::Fits(build) = kept_for(tuned, &kernel.module, &kernel.set, target)? else { return None };
+    let sized = front(&kernel.module, &overrides(&kernel.set, &build.candidate.sizes)).ok()?;
+    let plan = |checked: CheckedGraph| Plan {
+        choices: build.candidate.of(&checked.graph().taskflow),
+        checked,
+        origin: Origin::Tuned,
+        replaced: build.replaced_text(),
+    };
+    Some(sized.flows.into_iter().map(plan).collect())
+}
+
+/// The taskflow of a name, NAME or KERNEL::NAME; without a name, the only one.
+pub(crate) fn chosen(plans: Vec<Plan>, name: Option<&str>) -> Result<Plan, String> {
+    let matches = |plan: &Plan| name.is_none_or(|name| plan.graph().taskflow == name || plan.full_name() == name);
+    let names = plans.iter().map(Plan::full_name).collect::<Vec<_>>().join(", ");
+    let mut matching = plans.into_iter().filter(matches);
+    match (matching.next(), matching.next(), name) {
+        (Some(plan), None, _) => Ok(plan),
+        (Some(_), Some(_), Some(name)) => {
+            Err(format!("several taskflows are called `{name}`: choose --taskflow among {names}"))
+        }
+        (Some(_), Some(_), None) => Err(format!("there are several taskflows: choose --taskflow among {names}")),
+        (None, _, Some(name)) => Err(format!("there is no taskflow `{name}`: choose --taskflow among {names}")),
+        (None, _, None) => Err("the file has no taskflow".to_owned()),
+    }
+}
+
+/// A validated schedule with the default choices.
+pub(crate) fn scheduled(checked: &CheckedGraph, target: &Target) -> Result<ValidSchedule, String> {
+    scheduled_with(checked, target, &Choices::default())
+}
+
+fn scheduled_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Result<ValidSchedule, String> {
+    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| {
+        let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
+        format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
+    })
 }

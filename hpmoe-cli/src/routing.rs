@@ -1,32 +1,40 @@
 //! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, or a file.
 
-use hpmoe_simulator::simulate::{Routing, RoutingError};
+use hpmoe_language::graph::Sizes;
+use hpmoe_simulator::simulate::{Routing, RoutingError, RoutingSizes};
 use serde_json::Value;
 
-/// What a routing is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) ranks: u32,
-    pub(crate) experts: u32,
-    pub(crate) top_k: u32,
-    pub(crate) tokens: u32,
+/// The sizes of a kernel's routing on a number of ranks.
+pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, String> {
+    let small = |name: &str, size: usize| {
+        u32::try_from(size).map_err(|_| format!("{name} is {size}: a routing has at most {}", u32::MAX))
+    };
+    Ok(RoutingSizes {
+        ranks,
+        experts: small("EXPERTS", kernel.experts)?,
+        top_k: small("TOP_K", kernel.top_k)?,
+        tokens: small("TOKENS", kernel.tokens)?,
+    })
 }
 
-/// The routing of a command line.
-pub(crate) fn routing(text: &str, sizes: Sizes) -> Result<Routing, String> {
-    let Sizes { ranks, experts, top_k, tokens } = sizes;
+/// The routing that a command line names.
+pub(crate) fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
+    let RoutingSizes { ranks, experts, top_k, .. } = sizes;
     if !experts.is_multiple_of(ranks) {
         return Err(format!("{ranks} ranks don't share {experts} experts: choose --ranks among the divisors"));
     }
     if text == "balanced" {
-        return Ok(Routing::balanced(ranks, experts, top_k, tokens));
+        return Ok(Routing::balanced(sizes));
     }
     if let Some(zipf) = text.strip_prefix("zipf:") {
         let (exponent, seed) = zipf.split_once(':').unwrap_or((zipf, "0"));
-        let of = |exponent: f64, seed| Routing::zipf(ranks, experts, top_k, tokens, exponent, seed);
         return match (exponent.parse::<f64>(), seed.parse()) {
-            (Ok(exponent), Ok(seed)) if exponent.is_finite() && exponent >= 0.0 => Ok(of(exponent, seed)),
-            _ => Err(format!("--routing {text}: after `zipf:` comes an exponent, zero or above, and maybe `:SEED`")),
+            (Ok(exponent), Ok(seed)) if exponent.is_finite() && exponent >= 0.0 => {
+                Ok(Routing::zipf(sizes, exponent, seed))
+            }
+            _ => {
+                Err(format!("--routing {text}: after `zipf:` comes an exponent, zero or above, and optionally `:SEED`"))
+            }
         };
     }
     let words = |problem: String| format!("--routing {text}: {problem}");
@@ -35,40 +43,41 @@ pub(crate) fn routing(text: &str, sizes: Sizes) -> Result<Routing, String> {
     let routing = from_json(&content, sizes).map_err(words)?;
     let own = (routing.ranks(), routing.experts(), routing.top_k());
     if own != (ranks, experts, top_k) {
-        let of = |(ranks, experts, top_k)| format!("{ranks} ranks and {experts} experts, {top_k} for a token");
-        return Err(words(format!("has {}; asked for are {}", of(own), of((ranks, experts, top_k)))));
+        let sizes = |(ranks, experts, top_k)| format!("{ranks} ranks and {experts} experts, {top_k} for a token");
+        return Err(words(format!("has {}; asked for are {}", sizes(own), sizes((ranks, experts, top_k)))));
     }
     Ok(routing)
 }
 
-/// Counts, by rank and expert, as a bare matrix or under `counts`; or the experts of each token, by rank, under `topk_ids`.
-fn from_json(content: &str, sizes: Sizes) -> Result<Routing, String> {
+/// A routing from JSON: row counts by rank and expert, as a bare matrix or under `counts`; or the experts of each token, by
+/// rank, under `topk_ids`.
+fn from_json(content: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let value: Value = serde_json::from_str(content).map_err(|error| error.to_string())?;
-    let no = |error: RoutingError| error.to_string();
-    let typed = |error: serde_json::Error| error.to_string();
+    let refused = |error: RoutingError| error.to_string();
+    let mistyped = |error: serde_json::Error| error.to_string();
     if let Some(ids) = value.get("topk_ids") {
-        let ids: Vec<Vec<Vec<u32>>> = serde_json::from_value(ids.clone()).map_err(typed)?;
-        return Routing::of_tokens(&ids, sizes.experts).map_err(no);
+        let ids: Vec<Vec<Vec<u32>>> = serde_json::from_value(ids.clone()).map_err(mistyped)?;
+        return Routing::from_top_k(&ids, sizes.experts).map_err(refused);
     }
     let counts = value.get("counts").unwrap_or(&value);
     if !counts.is_array() {
-        return Err("has neither `topk_ids` nor `counts`, and is no matrix".to_owned());
+        return Err("has neither `topk_ids` nor `counts`, and is not a matrix".to_owned());
     }
-    let counts: Vec<Vec<u32>> = serde_json::from_value(counts.clone()).map_err(typed)?;
-    Routing::new(&counts, sizes.top_k).map_err(no)
+    let counts: Vec<Vec<u32>> = serde_json::from_value(counts.clone()).map_err(mistyped)?;
+    Routing::new(&counts, sizes.top_k).map_err(refused)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SIZES: Sizes = Sizes { ranks: 2, experts: 4, top_k: 2, tokens: 6 };
+    const SIZES: RoutingSizes = RoutingSizes { ranks: 2, experts: 4, top_k: 2, tokens: 6 };
 
     #[test]
     fn names_and_files_make_routings() {
-        assert_eq!(routing("balanced", SIZES), Ok(Routing::balanced(2, 4, 2, 6)));
-        assert_eq!(routing("zipf:1.2", SIZES), Ok(Routing::zipf(2, 4, 2, 6, 1.2, 0)));
-        assert_eq!(routing("zipf:1.2:7", SIZES), Ok(Routing::zipf(2, 4, 2, 6, 1.2, 7)));
+        assert_eq!(routing("balanced", SIZES), Ok(Routing::balanced(SIZES)));
+        assert_eq!(routing("zipf:1.2", SIZES), Ok(Routing::zipf(SIZES, 1.2, 0)));
+        assert_eq!(routing("zipf:1.2:7", SIZES), Ok(Routing::zipf(SIZES, 1.2, 7)));
         let counts = Routing::new(&[vec![2, 1, 1, 0], vec![0, 1, 1, 0]], 2).unwrap();
         for text in ["[[2,1,1,0],[0,1,1,0]]", "{\"counts\":[[2,1,1,0],[0,1,1,0]]}"] {
             assert_eq!(from_json(text, SIZES), Ok(counts.clone()));
@@ -78,12 +87,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told() {
+    fn what_is_not_a_routing_is_refused() {
         let words = |text| routing(text, SIZES).unwrap_err();
         assert!(words("zipf:x").contains("an exponent"));
         assert!(words("zipf:-1").contains("zero or above"));
         assert!(words("even").contains("neither `balanced` nor"));
         assert!(from_json("{}", SIZES).unwrap_err().contains("neither `topk_ids` nor `counts`"));
-        assert!(routing("balanced", Sizes { ranks: 3, ..SIZES }).unwrap_err().contains("3 ranks don't share 4"));
+        assert!(routing("balanced", RoutingSizes { ranks: 3, ..SIZES }).unwrap_err().contains("3 ranks don't share 4"));
     }
 }

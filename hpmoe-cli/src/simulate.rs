@@ -1,4 +1,4 @@
-//! `hpmoe simulate`: the kernel, the original and the serial execution on a described target.
+//! `hpmoe simulate`: the kernel, the original system and the serial execution on a described target.
 
 mod json;
 mod runs;
@@ -6,37 +6,35 @@ mod scenario;
 mod text;
 mod trace;
 
-use crate::options::{Policy, Simulate};
-use crate::output::{say, say_line};
+use crate::options::Simulate;
+use crate::output;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::Constant;
 use hpmoe_simulator::gantt;
-use hpmoe_simulator::simulate::depends;
+use hpmoe_simulator::simulate::{Policy, depends_on};
 use runs::Extras;
 use scenario::Scenario;
 use std::path::Path;
 use std::process::ExitCode;
 
-const ALL: [Policy; 3] = [Policy::Ours, Policy::Hyperparallel, Policy::Serial];
-
 pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
-    let policies = options.policy.map_or_else(|| ALL.to_vec(), |policy| vec![policy]);
+    let policies = options.policy.map_or_else(|| Policy::ALL.to_vec(), |name| vec![name.into()]);
     let scenario = Scenario::read(options, &policies)?;
-    // A script that asks for one policy wants its time soon.
-    let extras = Extras { count: options.count_extras, tell: !options.json || options.policy.is_none() };
+    // A script that asks for one policy does not wait for a second simulation.
+    let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
     let runs = runs::runs(&scenario, &policies, extras, Reader::of(options.json))?;
     pictures(options, &scenario, policies[0])?;
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
         let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
-        say_line!("{value}");
+        output::line(value)?;
     } else {
-        say!("{}", text::text(options, &scenario, &runs));
+        output::text(&text::text(options, &scenario, &runs))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What --gantt and --trace ask for.
+/// Writes the files that --gantt and --trace name.
 fn pictures(options: &Simulate, scenario: &Scenario, policy: Policy) -> Result<(), String> {
     if options.gantt.is_none() && options.trace.is_none() {
         return Ok(());
@@ -59,17 +57,17 @@ fn pictures(options: &Simulate, scenario: &Scenario, policy: Policy) -> Result<(
     progress.ended();
     drop(progress);
     if let Some(path) = &options.gantt {
-        eprintln!("simulated run (SVG): {}", path.display());
+        output::note(format!("simulated run (SVG): {}", path.display()));
     }
     if let Some(path) = &options.trace {
-        eprintln!("simulated run (trace events): {}", path.display());
+        output::note(format!("simulated run (trace events): {}", path.display()));
     }
     Ok(())
 }
 
-/// The estimates that figures of these policies rest on.
+/// The estimates that the figures of these policies depend on.
 fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
     let target = &scenario.target;
-    let used = |of: &&Constant| policies.iter().any(|policy| depends(policy.name(), of));
-    target.assumed().filter(used).map(|of| target.words(of)).collect()
+    let is_used = |constant: &&Constant| policies.iter().any(|&policy| depends_on(policy, constant));
+    target.assumed().filter(is_used).map(|constant| target.words(constant)).collect()
 }

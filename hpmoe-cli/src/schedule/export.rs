@@ -1,32 +1,23 @@
-//! `--export`: every core's queue, task by task, for another program to replay. The schema is in `docs/export.md`.
+//! `--export`: the queue of every core, task by task, for another program to replay. The schema is in `docs/export.md`.
 
-use crate::input::{Input, chosen, scheduled};
 use crate::options::Schedule;
-use crate::routing::{Sizes, routing};
-use hpmoe_language::analyze::CheckedGraph;
+use crate::plan::{Plan, chosen};
+use crate::routing::{routing, sizes_of};
+use hpmoe_codegen::target::Target;
 use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, Program as _, QueuedTask};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the queues of all ranks with the extents of a routing.
-pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
-    let flows = Input::read(&options.source()?)?.flows()?;
-    let checked = chosen(flows, CheckedGraph::graph, options.taskflow.as_deref())?;
-    let target = options.die.read()?;
-    let valid = scheduled(&checked, &target)?;
-    let sizes = &checked.graph().sizes;
-    let small = |size: usize| u32::try_from(size).map_err(|_| format!("{size} is too much to export"));
-    let sizes = Sizes {
-        ranks: options.ranks,
-        experts: small(sizes.experts)?,
-        top_k: small(sizes.top_k)?,
-        tokens: small(sizes.tokens)?,
-    };
+/// Writes the queues of all ranks with the extents of a routing; returns what the schedule was made with.
+pub(super) fn export(options: &Schedule, target: &Target, plans: Vec<Plan>, path: &Path) -> Result<String, String> {
+    let plan = chosen(plans, options.taskflow.as_deref())?;
+    let valid = plan.schedule(target)?;
+    let graph = plan.checked.graph();
+    let sizes = sizes_of(&graph.sizes, options.ranks)?;
     let routing = routing(&options.routing, sizes)?;
-    let ours = Ours::new(&target, &checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
-    let graph = checked.graph();
+    let ours = Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
     let head = json!({
         "format": "hpmoe-schedule",
         "version": 1,
@@ -37,12 +28,14 @@ pub(super) fn export(options: &Schedule, path: &Path) -> Result<(), String> {
         "top_k": sizes.top_k,
         "tokens": (0..sizes.ranks).map(|rank| routing.tokens(rank)).collect::<Vec<_>>(),
         "routing": options.routing,
+        "schedule": plan.origin.name(),
         "counters": (0..sizes.ranks).map(|rank| ours.counters(rank)).collect::<Vec<_>>(),
     });
-    write(&ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))
+    write(&ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))?;
+    Ok(plan.about())
 }
 
-/// Queue by queue, so that millions of tasks need no memory.
+/// Writes queue by queue, so that millions of tasks need no memory.
 fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let head = head.to_string();

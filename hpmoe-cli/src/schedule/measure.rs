@@ -1,29 +1,30 @@
-//! `--tile-tasks`: how long scheduling and validating takes for a kernel of about so many tiles.
+//! `--tile-tasks`: the time that scheduling and validating takes for a kernel of about that many tiles.
 
-use crate::input::{Input, scheduled};
+use crate::input::Input;
 use crate::options::Schedule;
-use crate::output::say_line;
+use crate::output;
+use crate::plan::scheduled;
 use hpmoe_codegen::report::totals;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The forward layer, whose size is set.
+/// The forward layer, whose constants are set.
 const SYNTHETIC: &str = include_str!("synthetic.rs");
 /// Tiles of a rank for each expert of the group, with [`SIZES`] and [`TOKENS`].
 const TILES: u64 = 300;
 /// Tokens of a rank for each expert of the group.
 const TOKENS: u64 = 64;
-/// As many tiles of each kind as the DeepSeek-V3 layer has, of fewer columns: a million of those need more than 64 GiB.
+/// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, of fewer columns.
 const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_M=128,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
 /// Bytes of an entry in the tables that the kernel reads.
 const ENTRY: usize = 64;
 
 /// Schedules and validates, and prints one JSON object.
 ///
-/// `tasks` are the tiles of one rank at balanced routing, `seconds` those of scheduling and validating for every number of
-/// ranks, and `bytes_per_task` counts the entries for all of these: an entry stands for the tiles of a phase in a group.
+/// `tasks` are the tiles of one rank with balanced routing, `seconds` the time of scheduling and validating for every number
+/// of ranks, and `bytes_per_task` the bytes of all these schedules: an entry stands for all tiles of a phase in one group.
 pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let checked = match &options.file {
@@ -36,42 +37,40 @@ pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, Strin
     let tasks = totals(&checked, valid.schedule(), options.ranks).tiles;
     let queues = valid.schedule().orders.iter().flat_map(|order| order.queues.iter());
     let entries: usize = queues.map(|(_, queue)| queue.len()).sum();
-    say_line!(
-        "{}",
-        serde_json::json!({
-            "tasks": tasks,
-            "seconds": seconds,
-            "tasks_per_second": tasks as f64 / seconds,
-            "bytes_per_task": (entries * ENTRY) as f64 / tasks.max(1) as f64,
-            "entries": entries,
-            "orders": valid.schedule().orders.len(),
-        })
-    );
+    output::line(serde_json::json!({
+        "tasks": tasks,
+        "seconds": seconds,
+        "tasks_per_second": tasks as f64 / seconds,
+        "bytes_per_task": (entries * ENTRY) as f64 / tasks.max(1) as f64,
+        "entries": entries,
+        "orders": valid.schedule().orders.len(),
+    }))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// More experts for more tiles, so that entries grow as tiles do; a power of two, so that about as many numbers of ranks
-/// divide them.
+/// The synthetic layer. More tiles come from more experts, so that entries grow with tiles; a power of two, so that about as
+/// many numbers of ranks divide them.
 fn synthetic(options: &Schedule, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.ranks.max(1));
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
     let tokens = (TOKENS * wanted / TILES).max(1);
     let sizes = format!("{SIZES},EXPERTS={experts},TOKENS={tokens}");
-    first(Input::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
+    first(&Input::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
 }
 
-/// The user's kernel with as many tokens as it takes.
+/// The user's kernel with the TOKENS that give about as many tiles.
 fn with_tokens(options: &Schedule, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
-    let of = |tokens: u64| {
-        let source = options.source()?;
-        first(Input::of(&source.file, &[source.settings, vec![format!("TOKENS={tokens}")]].concat())?)
+    let file = options.file.as_deref().ok_or("which FILE.rs?")?;
+    let sized = |tokens: u64| {
+        let settings = [options.settings.clone(), vec![format!("TOKENS={tokens}")]].concat();
+        first(&Input::read(file, &settings)?)
     };
     let base = 1 << 10;
-    let checked = of(base)?;
+    let checked = sized(base)?;
     let tiles = totals(&checked, scheduled(&checked, target)?.schedule(), options.ranks).tiles;
-    of((wanted * base / tiles.max(1)).max(1))
+    sized((wanted * base / tiles.max(1)).max(1))
 }
 
-fn first(input: Input) -> Result<CheckedGraph, String> {
+fn first(input: &Input) -> Result<CheckedGraph, String> {
     input.flows()?.into_iter().next().ok_or_else(|| "the file has no taskflow".to_owned())
 }

@@ -1,12 +1,11 @@
-//! `--json`.
+//! Runs as JSON.
 
 use super::runs::Run;
 use super::scenario::Scenario;
-use crate::options::Policy;
-use hpmoe_simulator::simulate::{CoreKind, Spent, Time};
+use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time};
 use serde_json::{Value, json};
 
-/// One object of a run. Times are µs; those of cores are means over all cores of a kind.
+/// The JSON object of a run. Times are µs; those of cores are means over all cores of a kind.
 pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
     let simulated = &run.simulated;
     let by_kind = |part: fn(&Spent) -> Time| {
@@ -41,7 +40,7 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
         "assumed": super::assumed(scenario, &[run.policy]),
     });
     if run.policy == Policy::Ours {
-        value["schedule"] = json!(scenario.schedule);
+        value["schedule"] = json!(scenario.origin.name());
     }
     if let Some(extras) = run.extras {
         value["extras_us"] = json!(extras.us());
@@ -52,7 +51,7 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
     value
 }
 
-/// Of the time of all cores of a kind, the share of one: µs.
+/// The mean over the cores of a kind of a time that counts all of them, in µs.
 pub(crate) fn mean(scenario: &Scenario, run: &Run, kind: CoreKind, time: Time) -> f64 {
     time.us() / (f64::from(scenario.ranks) * f64::from(run.cores(kind)))
 }

@@ -1,42 +1,30 @@
-//! Running policies.
+//! The simulated runs of policies.
 
 use super::scenario::Scenario;
-use crate::options::Policy;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::Target;
 use hpmoe_simulator::baseline::extras;
-use hpmoe_simulator::simulate::{CoreKind, Program, Simulated, Time, bound, simulate};
+use hpmoe_simulator::simulate::{CoreKind, Policy, Program, Simulated, Time, bound, simulate};
 
-/// What was simulated of a policy.
+/// A policy's simulated run and what it is compared with.
 pub(crate) struct Run {
     pub(crate) policy: Policy,
-    /// The whole: with what the original leaves to other kernels, where that is counted.
+    /// The latency, with the work that the original leaves to other kernels where that is counted.
     pub(crate) time: Time,
-    /// What no order of the same tasks can beat.
+    /// The latency that no order of the same tasks can beat.
     pub(crate) bound: Time,
     pub(crate) simulated: Simulated,
-    /// Matrix and vector cores of a rank that take tasks.
+    /// Cores of a rank that take tasks: matrix, then vector.
     cores: [u32; 2],
-    /// What the original leaves to other kernels takes that much more: as kernels of their own, or within `ours`, where that
-    /// was asked for: it takes a second simulation.
+    /// The additional time of the work that the original leaves to other kernels: as separate kernels, or within `ours`. The
+    /// latter takes a second simulation, and is there only where it was asked for.
     pub(crate) extras: Option<Time>,
-    /// What the original would refuse.
+    /// The reasons why the original would refuse the layer.
     pub(crate) limits: Vec<String>,
 }
 
-impl Policy {
-    /// As on the command line.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ours => "ours",
-            Self::Hyperparallel => "hyperparallel",
-            Self::Serial => "serial",
-        }
-    }
-}
-
 impl Run {
-    /// FLOPs over what matrix cores could do at fused efficiency in the whole time.
+    /// FLOPs divided by what the matrix cores could do at fused efficiency in the whole latency.
     pub(crate) fn aic_useful(&self, target: &Target) -> f64 {
         let whole = self.time.seconds().max(f64::MIN_POSITIVE);
         self.simulated.aic_useful(target) * self.simulated.time.seconds() / whole
@@ -50,18 +38,19 @@ impl Run {
         }
     }
 
-    pub(crate) fn ratio(&self) -> f64 {
+    /// The latency divided by its bound.
+    pub(crate) fn over_bound(&self) -> f64 {
         self.time.seconds() / self.bound.seconds().max(f64::MIN_POSITIVE)
     }
 }
 
-/// What to do about the work that the original leaves to other kernels.
+/// How to treat the work that the original leaves to other kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Extras {
-    /// It is part of the latency.
+    /// Whether it is part of the latency.
     pub(crate) count: bool,
-    /// It is told apart, for `ours` too.
-    pub(crate) tell: bool,
+    /// Whether its time is reported for `ours`, too.
+    pub(crate) report: bool,
 }
 
 /// Simulates the policies one after another.
@@ -81,16 +70,16 @@ pub(crate) fn runs(
     Ok(all)
 }
 
-fn run(scenario: &Scenario, policy: Policy, Extras { count, tell }: Extras) -> Result<Run, String> {
+fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) -> Result<Run, String> {
     let program = scenario.program(policy, count)?;
     let timed = |program: &dyn Program| {
         simulate(&scenario.target, program, false).map_err(|stuck| format!("{}: {stuck}", policy.name()))
     };
     let simulated = timed(&*program)?;
     let (extras, counted) = if policy == Policy::Ours {
-        // Ours overlaps them with the rest: what they cost is the difference.
+        // `ours` overlaps them with the rest: their time is the difference.
         let other = || timed(&*scenario.program(policy, !count)?).map(|other| other.time);
-        let other = if tell { Some(other()?) } else { None };
+        let other = if report { Some(other()?) } else { None };
         (other.map(|other| simulated.time.since(other) + other.since(simulated.time)), Time::ZERO)
     } else {
         let extras = extras(&scenario.shape()?, scenario.direction, &scenario.target);
@@ -108,7 +97,7 @@ fn run(scenario: &Scenario, policy: Policy, Extras { count, tell }: Extras) -> R
     })
 }
 
-/// However slow operators of their own are: the bound is that of fused products.
+/// The target of the bound: separate operators count at the efficiency of fused ones, so that all policies have one bound.
 fn fused(target: &Target) -> Target {
     let mut target = target.clone();
     target.fitted.gemm_operator_efficiency = target.fitted.gemm_fused_efficiency;

@@ -1,31 +1,29 @@
-//! What is simulated: a layer, a routing and a target.
+//! A layer, a routing and a target to simulate.
 
-use crate::input::{chosen, scheduled_with};
-use crate::options::{Direction, Policy, Simulate, Switch};
-use crate::plan::plans;
-use crate::routing::{Sizes, routing};
+use crate::options::{Simulate, Switch};
+use crate::plan::{Origin, Plan, Tuning, chosen, plans};
+use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
-use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
-use hpmoe_simulator::baseline::{self, LayerShape, Original, Replay, Serial};
-use hpmoe_simulator::simulate::{Ours, Program, Routing};
+use hpmoe_simulator::baseline::{Direction, LayerShape, Original, Replay, Serial};
+use hpmoe_simulator::simulate::{Ours, Policy, Program, Routing};
 
 /// One layer on one target, for all policies.
 pub(crate) struct Scenario {
     pub(crate) target: Target,
-    pub(crate) direction: baseline::Direction,
+    pub(crate) direction: Direction,
     pub(crate) routing: Routing,
     pub(crate) ranks: u32,
-    /// Most tokens that a rank brings.
+    /// The most tokens that a rank brings.
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
-    /// The schedule of `ours`: `default`, `tuned` for this shape and target, or with `given` choices.
-    pub(crate) schedule: &'static str,
+    /// Where the choices of `ours` come from.
+    pub(crate) origin: Origin,
     kernel: TaskGraph,
-    ours: Option<(CheckedGraph, ValidSchedule)>,
+    ours: Option<(Plan, ValidSchedule)>,
 }
 
 impl Scenario {
@@ -36,52 +34,46 @@ impl Scenario {
                 target.set(&format!("original.{key}=0")).map_err(|fault| fault.to_string())?;
             }
         }
-        let direction = match options.direction {
-            Direction::Forward => baseline::Direction::Forward,
-            Direction::Backward => baseline::Direction::Backward,
-        };
+        let direction = Direction::from(options.direction);
         let given = options.choices.as_deref().map(Choices::read).transpose();
         let given = given.map_err(|problem| format!("--choices: {problem}"))?;
-        let plans = plans(&options.file, &options.settings, &target, !options.untuned && given.is_none())?;
+        let tuning = Tuning::unless(options.untuned || given.is_some());
+        let plans = plans(&options.file, &options.settings, &target, tuning)?;
         let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
-        let mut schedule = "default";
         let ours = if policies.contains(&Policy::Ours) {
             let name = options.taskflow.as_deref().unwrap_or(direction.name());
             let others = "or --policy hyperparallel or serial";
-            let plan = chosen(plans, |plan| plan.checked.graph(), Some(name))
-                .map_err(|problem| format!("{problem}, {others}"))?;
-            schedule = match (&given, plan.tuned) {
-                (Some(_), _) => "given",
-                (None, true) => "tuned",
-                (None, false) => "default",
-            };
-            let valid = scheduled_with(&plan.checked, &target, given.as_ref().unwrap_or(&plan.choices))?;
-            Some((plan.checked, valid))
+            let mut plan = chosen(plans, Some(name)).map_err(|problem| format!("{problem}, {others}"))?;
+            if let Some(choices) = given {
+                (plan.choices, plan.origin) = (choices, Origin::Given);
+            }
+            let valid = plan.schedule(&target)?;
+            Some((plan, valid))
         } else {
             None
         };
-        let kernel = ours.as_ref().map_or(first, |(checked, _)| checked.graph().clone());
-        let small = |size: usize| u32::try_from(size).map_err(|_| format!("{size} is too much to simulate"));
-        let sizes = Sizes {
-            ranks: options.ranks,
-            experts: small(kernel.sizes.experts)?,
-            top_k: small(kernel.sizes.top_k)?,
-            tokens: small(kernel.sizes.tokens)?,
-        };
+        let kernel = ours.as_ref().map_or(first, |(plan, _)| plan.checked.graph().clone());
+        let origin = ours.as_ref().map_or(Origin::Default, |(plan, _)| plan.origin);
+        let sizes = sizes_of(&kernel.sizes, options.ranks)?;
         let routing = routing(&options.routing, sizes)?;
         let tokens = (0..sizes.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default();
         let name = match &ours {
             Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
             None => kernel.kernel.clone(),
         };
-        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, schedule, kernel, ours })
+        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, origin, kernel, ours })
     }
 
-    /// The layer as the baselines know it, from the constants `HIDDEN` and `INTER`.
+    /// What the schedule of `ours` is made with, where it is simulated.
+    pub(crate) fn about_ours(&self) -> Option<String> {
+        self.ours.as_ref().map(|(plan, _)| plan.about())
+    }
+
+    /// The layer that the baselines run, with the kernel's constants `HIDDEN` and `INTER`.
     pub(crate) fn shape(&self) -> Result<LayerShape, String> {
         let constant = |name: &str| {
-            let found = self.kernel.constants.iter().find(|(constant, _)| constant == name);
-            let value = found.and_then(|(_, value)| u32::try_from(value.size()?).ok());
+            let declared = self.kernel.constants.iter().find(|(constant, _)| constant == name);
+            let value = declared.and_then(|(_, value)| u32::try_from(value.size()?).ok());
             value.ok_or_else(|| {
                 format!(
                     "kernel `{}` has no constant {name}: hyperparallel and serial run the layer of HIDDEN and INTER; \
@@ -100,18 +92,18 @@ impl Scenario {
         })
     }
 
-    /// What the original would refuse of this layer.
+    /// The reasons why the original would refuse this layer.
     pub(crate) fn limits(&self) -> Result<Vec<String>, String> {
         let limits = Original::new(self.shape()?, self.direction).limits();
         Ok(limits.iter().map(ToString::to_string).collect())
     }
 
-    /// What a policy runs; `ours` with what the original leaves out or without.
+    /// The program of a policy; `ours` with or without the work that the original leaves to other kernels.
     pub(crate) fn program(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Program + '_>, String> {
         let routing = || self.routing.clone();
         Ok(match (policy, &self.ours) {
-            (Policy::Ours, Some((checked, valid))) => {
-                let ours = Ours::new(&self.target, checked, valid.schedule(), &self.routing);
+            (Policy::Ours, Some((plan, valid))) => {
+                let ours = Ours::new(&self.target, &plan.checked, valid.schedule(), &self.routing);
                 let ours = ours.map_err(|unfit| unfit.to_string())?;
                 Box::new(if with_extras { ours } else { ours.without_extras() })
             }

@@ -1,33 +1,28 @@
-//! Tables.
+//! Runs as tables for people.
 
 use super::runs::Run;
 use super::scenario::Scenario;
-use crate::options::{Policy, Simulate};
+use crate::options::Simulate;
 use hpmoe_codegen::target::Source;
-use hpmoe_simulator::simulate::{CoreKind, Spent, Time, depends};
+use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time, depends_on};
 use std::fmt::Write as _;
 
-/// Everything about the runs, and what it rests on.
+/// Everything about the runs, and the constants that it depends on.
 pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
-    let schedule = match (options.policy, scenario.schedule) {
-        (Some(Policy::Hyperparallel | Policy::Serial), _) => "",
-        (_, "tuned") => "ours with its tuned schedule\n",
-        (_, "given") => "ours with the given choices\n",
-        _ => "ours with the default schedule\n",
-    };
+    let schedule = scenario.about_ours().map_or_else(String::new, |about| format!("ours: {about}\n"));
     let mut text = format!("{}\n{schedule}\n", about(options, scenario));
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
     text.push_str(&spent(scenario, runs));
-    text.push_str(&apart(options, runs));
+    text.push_str(&extras(options, runs));
     if options.traffic {
         runs.iter().for_each(|run| text.push_str(&traffic(run)));
     }
-    text.push_str(&rests_on(scenario, runs));
+    text.push_str(&constants(scenario, runs));
     text
 }
 
-/// What is simulated.
+/// A heading that says what is simulated.
 pub(super) fn about(options: &Simulate, scenario: &Scenario) -> String {
     let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
     let plural = if *ranks == 1 { "" } else { "s" };
@@ -53,7 +48,7 @@ fn latencies(scenario: &Scenario, runs: &[Run]) -> String {
             run.policy.name(),
             run.time.us(),
             run.bound.us(),
-            run.ratio(),
+            run.over_bound(),
             100.0 * run.aic_useful(&scenario.target),
             run.simulated.tasks,
             run.simulated.empty_tasks
@@ -70,11 +65,11 @@ fn ratios(runs: &[Run]) -> String {
     if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n", ratios.join(", ")) }
 }
 
-/// A part of the time of cores, with its name.
+/// The name of a part of the cores' time, and the part.
 type Part = (&'static str, fn(&Spent) -> Time);
 
 fn spent(scenario: &Scenario, runs: &[Run]) -> String {
-    let mut text = "\nwhere the time of cores goes, simulated, in % of the latency".to_owned();
+    let mut text = "\nhow cores spend their time, simulated, in % of the latency".to_owned();
     let _ = write!(text, "\n{:<14} {:<7}", "", "");
     const PARTS: [Part; 7] = [
         ("work", |spent| spent.work),
@@ -101,13 +96,13 @@ fn spent(scenario: &Scenario, runs: &[Run]) -> String {
     text
 }
 
-fn apart(options: &Simulate, runs: &[Run]) -> String {
+fn extras(options: &Simulate, runs: &[Run]) -> String {
     let counted = if options.count_extras { "counted above" } else { "not counted above" };
     let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
     for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
         let what = match run.policy {
             Policy::Ours => "permutation within the puts, top-k sum overlapped",
-            _ => "routing tables, permutation, top-k sum as kernels of their own",
+            _ => "routing tables, permutation, top-k sum as separate kernels",
         };
         let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), extras.us());
     }
@@ -123,7 +118,7 @@ fn traffic(run: &Run) -> String {
     if run.policy == Policy::Serial {
         return format!("\n{name} puts nothing: its collectives are simulated as a whole\n");
     }
-    let mut text = format!("\nMB put by {name}, simulated: from the rank of the line to that of the column\n     ");
+    let mut text = format!("\nMB put by {name}, simulated: from the rank of the row to the rank of the column\n     ");
     (0..ranks).for_each(|to| text.push_str(&format!(" {to:>8}")));
     for (from, row) in run.simulated.traffic.iter().enumerate() {
         let _ = write!(text, "\n{from:>5}");
@@ -133,19 +128,19 @@ fn traffic(run: &Run) -> String {
     text
 }
 
-/// Estimates and what the user set.
-fn rests_on(scenario: &Scenario, runs: &[Run]) -> String {
+/// The estimates and the constants set on the command line that the figures depend on.
+fn constants(scenario: &Scenario, runs: &[Run]) -> String {
     let policies: Vec<Policy> = runs.iter().map(|run| run.policy).collect();
-    let mut text = "\nsimulated figures rest on these estimates (`assumed` in the target):\n".to_owned();
+    let mut text = "\nsimulated figures depend on these estimates (`assumed` in the target):\n".to_owned();
     for line in super::assumed(scenario, &policies) {
         let _ = writeln!(text, "  {line}");
     }
     let given = scenario.target.constants().iter().filter(|constant| {
-        constant.source == Source::Given && policies.iter().any(|policy| depends(policy.name(), constant))
+        constant.source == Source::Given && policies.iter().any(|&policy| depends_on(policy, constant))
     });
     let given: Vec<String> = given.map(|constant| scenario.target.words(constant)).collect();
     if !given.is_empty() {
-        let _ = writeln!(text, "and on what was set for this run:\n  {}", given.join("\n  "));
+        let _ = writeln!(text, "and on these constants set for this run:\n  {}", given.join("\n  "));
     }
     text
 }

@@ -1,11 +1,11 @@
 //! `--trace`: events for chrome://tracing and Perfetto.
 //!
-//! What readers need beside the format itself:
-//! - slices of a thread may not overlap. Perfetto turns times into whole nanoseconds and cuts off digits, so that what touches
-//!   here could overlap there: times are whole nanoseconds, and a slice ends one of them early;
-//! - an arrow belongs to the slice that encloses its end, so that ends lie inside;
-//! - process 0 and thread 0 are the idle ones, and some readers know a thread by its number alone: numbers start at 1, and no
-//!   two threads have the same.
+//! Readers need more than the format itself demands:
+//! - slices of a thread must not overlap. Perfetto truncates times to whole nanoseconds, after which slices that touch here
+//!   could overlap there: times are whole nanoseconds, and a slice ends one nanosecond early;
+//! - an arrow belongs to the slice that encloses its end, so its ends lie inside slices;
+//! - process 0 and thread 0 are the idle ones, and some readers identify a thread by its number alone: numbers start at 1 and
+//!   are unique over all processes.
 
 use hpmoe_simulator::simulate::{CoreKind, Program, Simulated, TaskTimes, TracedTask, traced_tasks};
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// A process for each rank, a thread for each core; an arrow from the last signal of what a task waited for to the task.
+/// Writes a process for each rank, a thread for each core, and an arrow from the last signal of each wait to the task that
+/// waited.
 pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simulated, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let about = json!({"about": title, "note": "simulated, not measured"});
@@ -31,7 +32,7 @@ pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simu
         slices(source, program, record).try_for_each(&mut event)?;
         for &by in record.signalled_by.iter().flatten() {
             let (from, to) = (&records[by].slice, &record.slice);
-            // What takes no time holds no arrow.
+            // A slice without length can't hold an arrow.
             let (Some(tail), Some(head)) = (Shown::of(from).end(), Shown::of(to).begin()) else { continue };
             arrow += 1;
             event(end(program, arrow, "s", from, tail))?;
@@ -54,7 +55,7 @@ const fn process(rank: u32) -> u32 {
     rank + 1
 }
 
-/// Vector cores follow matrix cores.
+/// The thread of a core. Vector cores follow matrix cores.
 fn thread(program: &dyn Program, rank: u32, kind: CoreKind, core: u32) -> u32 {
     let [aic, aiv] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| program.cores(kind));
     1 + rank * (aic + aiv) + core + if kind == CoreKind::Aic { 0 } else { aic }
@@ -68,7 +69,7 @@ fn names(program: &dyn Program) -> impl Iterator<Item = Value> + '_ {
     let about = |what: &str, pid: u32, tid: u32, key: &str, value: Value| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {key: value}});
     (0..program.ranks()).flat_map(move |rank| {
         let pid = process(rank);
-        let name = format!("rank {rank}, {}, simulated", program.policy().name);
+        let name = format!("rank {rank}, {}, simulated", program.costs().policy.name());
         let cores = [(CoreKind::Aic, "AIC"), (CoreKind::Aiv, "AIV")].into_iter().flat_map(move |(kind, word)| {
             let named = move |core| (thread(program, rank, kind, core), format!("{word} {core:02}"));
             (0..program.cores(kind)).map(named)
@@ -89,7 +90,7 @@ fn names(program: &dyn Program) -> impl Iterator<Item = Value> + '_ {
     })
 }
 
-/// When a task waits and works, ns.
+/// The times at which a task waits and works, in ns, as the trace shows them.
 struct Shown {
     wait: (u64, u64),
     work: (u64, u64),
@@ -97,7 +98,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// A task without work is shown as the overhead that it costs, behind its wait.
+    /// The times of a task. One without work is shown as the overhead that it costs, after its wait.
     fn of(slice: &TaskTimes) -> Self {
         let [came, looked, begun, end] = [slice.came, slice.looked, slice.begun, slice.end].map(|time| time.0 / 1000);
         if slice.begun == slice.end {
@@ -108,18 +109,18 @@ impl Shown {
         }
     }
 
-    /// Where an arrow to the task ends: the moment at which it has waited.
+    /// The head of an arrow to the task: the end of its wait.
     fn begin(&self) -> Option<u64> {
         self.end().map(|end| if self.empty { end } else { self.work.0 })
     }
 
-    /// Where an arrow from the task begins: the last moment that lies inside for all readers.
+    /// The tail of an arrow from the task: the last moment inside its slice for all readers.
     fn end(&self) -> Option<u64> {
         (self.work.1 > self.work.0 + 1).then(|| self.work.1 - 2)
     }
 }
 
-/// The wait, where there was one, and the work. Between them lies overhead.
+/// The slice of the wait, where there was one, and that of the work. Overhead lies between them.
 fn slices(
     source: &str,
     program: &dyn Program,
@@ -127,7 +128,8 @@ fn slices(
 ) -> impl Iterator<Item = Value> {
     let op = &program.ops()[task.op as usize];
     let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
-    let of = |name: &str, category: &str, (from, to): (u64, u64), mut arguments: Value| {
+    let shown = Shown::of(slice);
+    let slice = |name: &str, category: &str, (from, to): (u64, u64), mut arguments: Value| {
         if op.line > 0 {
             arguments["source"] = format!("{source}:{}", op.line).into();
         }
@@ -135,8 +137,8 @@ fn slices(
         json!({"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, "ts": us(from), "dur": us(lasts),
             "args": arguments})
     };
-    let Shown { wait, work, empty } = Shown::of(slice);
-    let waited = (wait.1 > wait.0 + 1).then(|| of("wait", "wait", wait, json!({"for": op.name})));
+    let Shown { wait, work, empty } = shown;
+    let waited = (wait.1 > wait.0 + 1).then(|| slice("wait", "wait", wait, json!({"for": op.name})));
     let arguments = json!({
         "group": task.group,
         "item": task.item,
@@ -145,5 +147,5 @@ fn slices(
         "flops": task.work.flops() as u64,
         "empty": empty,
     });
-    waited.into_iter().chain([of(&op.name, "task", work, arguments)])
+    waited.into_iter().chain([slice(&op.name, "task", work, arguments)])
 }

@@ -1,6 +1,9 @@
 //! `hpmoe schedule`.
 
 use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_synthetic_layer_has_about_as_many_tiles_as_asked_for() {
@@ -25,14 +28,69 @@ fn bad_input_is_told_in_a_line() {
     assert!(refused.contains("3 ranks don't share 16 experts"), "{refused}");
 }
 
+/// A copy of the layer with a tuned schedule next to it.
+fn tuned_layer(folder: &Path) -> String {
+    let layer = folder.join("layer.rs");
+    std::fs::copy(LAYER, &layer).unwrap();
+    let text = "[[tuned]]\nkernel = \"moe_ffn\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\n\
+        shape = { EXPERTS = 16, HIDDEN = 1024, INTER = 256, TOKENS = 256, TOP_K = 4 }\nsizes = { PUT = 32 }\n\
+        choices.forward = { put_cores = 3 }\n";
+    std::fs::write(folder.join("layer.tuned.toml"), text).unwrap();
+    layer.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_tuned_schedule_is_shown_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = tuned_layer(folder.path());
+    // PUT is left to the file.
+    let size = SIZE.replace("PUT=16,", "");
+    let shown = |more: &[&str]| prints(&[&["schedule", &layer, "--set", &size], more].concat());
+    let (tuned, untuned) = (shown(&[]), shown(&["--untuned"]));
+    let heading = |text: &str| text.lines().next().unwrap().to_owned();
+    assert_eq!(heading(&tuned), "moe_ffn::forward, tuned schedule, with PUT = 32 (in the source: 8)");
+    assert_eq!(heading(&untuned), "moe_ffn::forward, default schedule");
+    assert_ne!(tuned.lines().nth(2), untuned.lines().nth(2), "three cores put");
+    assert_eq!(json(&["schedule", &layer, "--set", &size, "--json"])["schedule"], "tuned");
+    // What is set wins.
+    assert_eq!(heading(&prints(&["schedule", &layer, "--set", SIZE])), "moe_ffn::forward, tuned schedule");
+    // An export says which it is, too.
+    let path = folder.path().join("schedule.json");
+    let path = path.to_str().unwrap();
+    for (more, origin) in [(&[][..], "tuned"), (&["--untuned"], "default")] {
+        let output = hpmoe(&[&["schedule", &layer, "--set", &size, "--ranks", "2", "--export", path], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("{origin} schedule")));
+        let export: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(export["schedule"], origin);
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_not_an_error() {
+    for command in [["schedule", LAYER], ["graph", LAYER], ["simulate", LAYER]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hpmoe"))
+            .args(command)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        // Closed before anything is written.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{command:?}: {said}");
+    }
+}
+
 #[test]
 fn a_file_says_how_many_cores_there_are() {
     let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui-tests/targets/twenty-cores.toml");
-    let of = |more: &[&str]| prints(&[&["schedule", LAYER, "--set", SIZE], more].concat());
-    let described = of(&["--target", target]);
+    let shown = |more: &[&str]| prints(&[&["schedule", LAYER, "--set", SIZE], more].concat());
+    let described = shown(&["--target", target]);
     assert!(described.contains("for 20 matrix and 40 vector cores"), "{described}");
-    assert_eq!(of(&["--target", target, "--matrix-cores", "20"]), described);
-    let numbered = of(&["--matrix-cores", "20"]);
+    assert_eq!(shown(&["--target", target, "--matrix-cores", "20"]), described);
+    let numbered = shown(&["--matrix-cores", "20"]);
     assert!(numbered.contains("for 20 matrix and 40 vector cores"), "{numbered}");
     let refused = hpmoe(&["check", LAYER, "--target", target, "--matrix-cores", "24"]);
     let said = String::from_utf8_lossy(&refused.stderr);

@@ -64,7 +64,7 @@ fn constants_and_polling_change_what_is_simulated() {
     assert!(of(&["--polling", "off"]) < of(&[]));
     assert!(of(&["--constant", "sync.tile_overhead_ns=9000"]) > of(&[]));
     let table = prints(&with(&["--constant", "sync.tile_overhead_ns=900"]));
-    assert!(table.contains("set for this run:\n  sync.tile_overhead_ns = 900"), "{table}");
+    assert!(table.contains("constants set for this run:\n  sync.tile_overhead_ns = 900"), "{table}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::product::{Tiles, product};
 use super::task::Builder;
 use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
 use crate::simulate::{
-    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, Routing, Time,
+    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program,
+    Routing, Time,
 };
 use hpmoe_codegen::target::Target;
 
@@ -16,7 +17,7 @@ pub struct Replay {
     listed: Vec<Listed>,
     queues: Vec<Queues>,
     ops: Vec<Op>,
-    policy: Policy,
+    costs: PolicyCosts,
     target: Target,
 }
 
@@ -34,7 +35,7 @@ impl Replay {
             queues: (0..original.shape().ranks).map(|rank| original.queues(rank)).collect(),
             ops: listed.iter().map(op).collect(),
             listed,
-            policy: policy(target),
+            costs: costs(target),
             target: target.clone(),
         }
     }
@@ -82,27 +83,27 @@ impl Replay {
 }
 
 /// A task, even an empty one, reads its descriptor word by word; waiting cores look rarely.
-fn policy(target: &Target) -> Policy {
+fn costs(target: &Target) -> PolicyCosts {
     let original = &target.original;
     let every_task = Time::from_ns(target.sync.task_pickup_ns) + Time::from_ns(target.sync.tile_overhead_ns);
-    let costs = |descriptor_us: f64, poll_us: f64| CoreCosts {
+    let core_costs = |descriptor_us: f64, poll_us: f64| CoreCosts {
         task: every_task + Time::from_us(descriptor_us),
         empty: every_task + Time::from_us(descriptor_us) + Time::from_us(original.empty_task_us),
         poll: (poll_us > 0.0).then(|| Time::from_us(poll_us)),
     };
     // The vector cores meet, then the ranks: a counter each.
     let handshake = Time::from_ns(2.0 * target.sync.counter_visible_ns + target.link.other_package_ns);
-    Policy {
-        name: "hyperparallel",
+    PolicyCosts {
+        policy: Policy::Hyperparallel,
         launch: Time::from_us(target.launch.kernel_us) + handshake,
-        aic: costs(original.descriptor_aic_us, original.poll_aic_us),
-        aiv: costs(original.descriptor_aiv_us, original.poll_aiv_us),
+        aic: core_costs(original.descriptor_aic_us, original.poll_aic_us),
+        aiv: core_costs(original.descriptor_aiv_us, original.poll_aiv_us),
     }
 }
 
 impl Program for Replay {
-    fn policy(&self) -> &Policy {
-        &self.policy
+    fn costs(&self) -> &PolicyCosts {
+        &self.costs
     }
     fn ranks(&self) -> u32 {
         self.original.shape().ranks
@@ -192,8 +193,8 @@ mod tests {
     #[test]
     fn polling_can_be_off() {
         let mut target = Target::ascend_a3();
-        assert_eq!(super::policy(&target).aiv.poll, Some(Time::from_us(150.0)));
+        assert_eq!(super::costs(&target).aiv.poll, Some(Time::from_us(150.0)));
         (target.original.poll_aic_us, target.original.poll_aiv_us) = (0.0, 0.0);
-        assert_eq!((super::policy(&target).aic.poll, super::policy(&target).aiv.poll), (None, None));
+        assert_eq!((super::costs(&target).aic.poll, super::costs(&target).aiv.poll), (None, None));
     }
 }

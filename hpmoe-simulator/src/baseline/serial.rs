@@ -4,8 +4,8 @@ use super::collective::collective;
 use super::product::{Tiles, product};
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, QueuedTask, Routing,
-    Time, Work,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program, QueuedTask,
+    Routing, Time, Work,
 };
 use hpmoe_codegen::target::Target;
 
@@ -19,7 +19,7 @@ pub struct Serial {
     routing: Routing,
     steps: Vec<Operator>,
     ops: Vec<Op>,
-    policy: Policy,
+    costs: PolicyCosts,
     target: Target,
 }
 
@@ -36,7 +36,7 @@ impl Serial {
             routing,
             ops: steps.iter().map(|step| Op { name: name(step), line: 0, extra: false }).collect(),
             steps,
-            policy: Policy { name: "serial", launch: Time::ZERO, aic: none, aiv: none },
+            costs: PolicyCosts { policy: Policy::Serial, launch: Time::ZERO, aic: none, aiv: none },
             target: target.clone(),
         }
     }
@@ -128,8 +128,8 @@ impl Serial {
 }
 
 impl Program for Serial {
-    fn policy(&self) -> &Policy {
-        &self.policy
+    fn costs(&self) -> &PolicyCosts {
+        &self.costs
     }
     fn ranks(&self) -> u32 {
         self.shape.ranks

@@ -1,6 +1,6 @@
 //! The layer that is compared: sizes and direction.
 
-use crate::simulate::Routing;
+use crate::simulate::{Routing, RoutingSizes};
 
 /// Sizes of one expert layer over a group of ranks. Every rank holds `experts / ranks` consecutive experts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -42,7 +42,8 @@ impl LayerShape {
     /// The routing of the published latencies, as even as numbers allow.
     #[must_use]
     pub fn balanced(&self) -> Routing {
-        Routing::balanced(self.ranks, self.experts, self.top_k, self.tokens)
+        let Self { ranks, experts, top_k, tokens, .. } = *self;
+        Routing::balanced(RoutingSizes { ranks, experts, top_k, tokens })
     }
     /// Rows a rank sends to one expert when routing is balanced. What doesn't divide is left out, as in the original.
     #[must_use]

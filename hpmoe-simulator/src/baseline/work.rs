@@ -23,7 +23,7 @@ impl Covered {
     pub fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();
         let experts = rank * own..(rank + 1) * own;
-        let received = routing.received(rank);
+        let received = routing.received_rows(rank);
         let mut covered = Self::default();
         for &operator in Operator::all(direction) {
             let row = u64::from(operator.row_bytes(shape));

@@ -1,6 +1,6 @@
 //! The fit.
 
-use super::{Latency, PUBLISHED, Policy};
+use super::{Latency, PUBLISHED, PublishedPolicy};
 use hpmoe_codegen::target::{Fitted, Target};
 
 /// Fits the three constants to the latencies on 8 ranks; other constants stay as they are.
@@ -9,18 +9,18 @@ use hpmoe_codegen::target::{Fitted, Target};
 #[must_use]
 pub fn fit(target: &Target, latency: &Latency<'_>) -> Fitted {
     let mut fitted = target.fitted.clone();
-    let errors = |policy: Policy, fitted: &Fitted| {
+    let errors = |policy: PublishedPolicy, fitted: &Fitted| {
         let target = with(target, fitted.clone());
         errors(policy, &target, latency)
     };
     let [fused] = least([fitted.gemm_fused_efficiency], |[fused]| {
-        errors(Policy::Original, &Fitted { gemm_fused_efficiency: fused, ..target.fitted.clone() })
+        errors(PublishedPolicy::Original, &Fitted { gemm_fused_efficiency: fused, ..target.fitted.clone() })
     });
     fitted.gemm_fused_efficiency = fused;
     let start = [fitted.gemm_operator_efficiency, fitted.collective_efficiency];
     let [operator, collective] = least(start, |[operator, collective]| {
         let shares = Fitted { gemm_operator_efficiency: operator, collective_efficiency: collective, ..fitted.clone() };
-        errors(Policy::Serial, &shares)
+        errors(PublishedPolicy::Serial, &shares)
     });
     Fitted { gemm_operator_efficiency: operator, collective_efficiency: collective, ..fitted }
 }
@@ -33,7 +33,7 @@ pub(super) fn with(target: &Target, fitted: Fitted) -> Target {
 }
 
 /// Relative errors of a policy on 8 ranks, forward and backward.
-fn errors(policy: Policy, target: &Target, latency: &Latency<'_>) -> [f64; 2] {
+fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f64; 2] {
     let mut errors = PUBLISHED
         .iter()
         .filter(|published| published.policy == policy && published.fitted_on())
@@ -104,15 +104,15 @@ fn newton<const N: usize>(slopes: &[[f64; 2]; N], errors: [f64; 2]) -> Option<[f
 mod tests {
     use super::{fit, with};
     use crate::baseline::Direction;
-    use crate::calibrate::{PUBLISHED, Policy, Published};
+    use crate::calibrate::{PUBLISHED, Published, PublishedPolicy};
     use hpmoe_codegen::target::Target;
 
     /// Latencies as a simple formula has them: what the fit has to find is known.
     fn formula(published: &Published, target: &Target) -> f64 {
         let passes = if published.direction == Direction::Forward { 1.0 } else { 2.0 };
         match published.policy {
-            Policy::Original => 0.7 + passes * 8.0 / target.fitted.gemm_fused_efficiency,
-            Policy::Serial => {
+            PublishedPolicy::Original => 0.7 + passes * 8.0 / target.fitted.gemm_fused_efficiency,
+            PublishedPolicy::Serial => {
                 let fitted = &target.fitted;
                 passes * 8.0 / fitted.gemm_operator_efficiency + 3.6 / fitted.collective_efficiency
             }
@@ -128,7 +128,7 @@ mod tests {
         // One constant for two latencies: between 8 / 9.6 and 16 / 18.9, their relative errors of opposite sign.
         assert!((0.8333..0.8466).contains(&fitted.gemm_fused_efficiency), "{fitted:?}");
         let target = with(&Target::ascend_a3(), fitted);
-        let errors = PUBLISHED.iter().filter(|p| p.ranks == 8 && p.policy == Policy::Original);
+        let errors = PUBLISHED.iter().filter(|p| p.ranks == 8 && p.policy == PublishedPolicy::Original);
         let errors: Vec<f64> = errors.map(|p| formula(p, &target) / p.ms - 1.0).collect();
         assert!(errors[0] * errors[1] < 0.0, "{errors:?}");
     }

@@ -10,5 +10,5 @@ mod runs;
 
 pub use comparison::{Calibration, Comparison, calibrate, reproduce};
 pub use fit::fit;
-pub use published::{PUBLISHED, Policy, Published};
+pub use published::{PUBLISHED, Published, PublishedPolicy};
 pub use runs::Latency;

@@ -4,7 +4,7 @@ use crate::baseline::Direction;
 
 /// Whose latency it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Policy {
+pub enum PublishedPolicy {
     /// One operator after another.
     Serial,
     /// HyperParallel-MoE.
@@ -19,7 +19,7 @@ pub struct Published {
     /// The pass.
     pub direction: Direction,
     /// Whose it is.
-    pub policy: Policy,
+    pub policy: PublishedPolicy,
     /// Milliseconds.
     pub ms: f64,
 }
@@ -41,14 +41,14 @@ pub const PUBLISHED: [Published; 12] = [
 ];
 
 const fn serial(ranks: u32, direction: Direction, ms: f64) -> Published {
-    Published { ranks, direction, policy: Policy::Serial, ms }
+    Published { ranks, direction, policy: PublishedPolicy::Serial, ms }
 }
 
 const fn original(ranks: u32, direction: Direction, ms: f64) -> Published {
-    Published { ranks, direction, policy: Policy::Original, ms }
+    Published { ranks, direction, policy: PublishedPolicy::Original, ms }
 }
 
-impl Policy {
+impl PublishedPolicy {
     /// As on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,6 +1,6 @@
 //! From a published latency to the program that stands for it.
 
-use super::{Policy, Published};
+use super::{Published, PublishedPolicy};
 use crate::baseline::{LayerShape, Original, Replay, Serial};
 use crate::simulate::{Program, simulate};
 use hpmoe_codegen::target::Target;
@@ -15,8 +15,8 @@ impl Published {
         let shape = LayerShape::deepseek_v3(self.ranks);
         let routing = shape.balanced();
         match self.policy {
-            Policy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),
-            Policy::Original => Box::new(Replay::new(Original::new(shape, self.direction), routing, target)),
+            PublishedPolicy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),
+            PublishedPolicy::Original => Box::new(Replay::new(Original::new(shape, self.direction), routing, target)),
         }
     }
 

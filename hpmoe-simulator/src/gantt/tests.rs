@@ -1,5 +1,5 @@
 use super::gantt;
-use crate::simulate::{Ours, Routing, simulate, traced_tasks};
+use crate::simulate::{Ours, Routing, RoutingSizes, simulate, traced_tasks};
 use hpmoe_codegen::schedule::{Cores, schedule};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::fixture::{Layer, moe_ffn};
@@ -9,7 +9,13 @@ fn every_core_and_link_has_a_lane_and_all_is_called_simulated() {
     let target = Target::ascend_a3();
     let checked = moe_ffn(&Layer::SMALL);
     let plan = schedule(&checked, Cores::ASCEND_A3);
-    let program = Ours::new(&target, &checked, &plan, &Routing::balanced(4, 16, 4, 384)).unwrap();
+    let program = Ours::new(
+        &target,
+        &checked,
+        &plan,
+        &Routing::balanced(RoutingSizes { ranks: 4, experts: 16, top_k: 4, tokens: 384 }),
+    )
+    .unwrap();
     let run = simulate(&target, &program, true).unwrap();
     let picture = gantt(&target, &program, &run, "a layer, simulated");
     assert!(picture.contains("Simulated latency") && picture.contains("24 lanes") && picture.contains("48 lanes"));

@@ -43,7 +43,7 @@ impl Bound {
 #[must_use]
 pub fn bound(target: &Target, program: &dyn Program) -> Bound {
     let costs = Costs::new(target);
-    let mut bound = Bound { launch: program.policy().launch, ..Bound::default() };
+    let mut bound = Bound { launch: program.costs().launch, ..Bound::default() };
     let mut links = Links::new(target, program.ranks());
     let mut ends = Ends::new(target, program);
     let mut task = QueuedTask::default();

@@ -1,14 +1,15 @@
 //! Which constants of a target a simulated figure rests on.
 
+use super::Policy;
 use hpmoe_codegen::target::Constant;
 
-/// Whether what is simulated for a policy (its name as in [`Policy`](super::Policy)), its bound, or the kernels for what
-/// the original leaves out, can depend on a constant.
+/// Whether a constant can change what is simulated for a policy: its latency, its bound, or the separate kernels for the work
+/// that the original leaves out.
 #[must_use]
-pub fn depends(policy: &str, constant: &Constant) -> bool {
-    let fused = policy != "serial";
+pub fn depends_on(policy: Policy, constant: &Constant) -> bool {
+    let fused = policy != Policy::Serial;
     match (constant.section, constant.key) {
-        ("original", _) => policy == "hyperparallel",
+        ("original", _) => policy == Policy::Hyperparallel,
         ("fitted", "gemm_fused_efficiency") => true,
         ("fitted", _) | ("launch", "rank_sync_us") => !fused,
         ("link", "put_gb_per_s_per_aiv") => fused,
@@ -31,16 +32,16 @@ mod tests {
 
     const LAYER: Layer = Layer { hidden: 2048, inter: 512, experts: 8, top_k: 4, tokens: 256, ..Layer::DEEPSEEK };
 
-    /// Everything that a table may hold of a policy.
-    fn figures(policy: &str, target: &Target) -> (Simulated, u64, String) {
+    /// Everything that a table can hold of a policy.
+    fn figures(policy: Policy, target: &Target) -> (Simulated, u64, String) {
         let shape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 4, hidden: 2048, intermediate: 512 };
         let routing = shape.balanced();
         let checked = moe_ffn(&LAYER);
         let plan = schedule(&checked, Cores { aic: target.cores.aic, aiv: target.cores.aiv });
         let program: Box<dyn Program> = match policy {
-            "ours" => Box::new(Ours::new(target, &checked, &plan, &routing).unwrap()),
-            "serial" => Box::new(Serial::new(shape, Direction::Forward, routing, target)),
-            _ => Box::new(Replay::new(Original::new(shape, Direction::Forward), routing, target)),
+            Policy::Ours => Box::new(Ours::new(target, &checked, &plan, &routing).unwrap()),
+            Policy::Serial => Box::new(Serial::new(shape, Direction::Forward, routing, target)),
+            Policy::Hyperparallel => Box::new(Replay::new(Original::new(shape, Direction::Forward), routing, target)),
         };
         let run = simulate(target, &*program, false).unwrap();
         let rest = format!("{} {:?}", run.aic_useful(target), extras(&shape, Direction::Forward, target));
@@ -48,9 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_a_figure_is_told() {
+    fn a_constant_that_changes_a_figure_is_listed() {
         let target = Target::ascend_a3();
-        for policy in ["ours", "hyperparallel", "serial"] {
+        for policy in Policy::ALL {
             let before = figures(policy, &target);
             for constant in target.constants() {
                 let name = format!("{}.{}", constant.section, constant.key);
@@ -60,7 +61,7 @@ mod tests {
                 let mut changed = target.clone();
                 changed.set(&format!("{name}={other}")).unwrap();
                 if figures(policy, &changed) != before {
-                    assert!(depends(policy, constant), "{policy} depends on {name}");
+                    assert!(depends_on(policy, constant), "{policy:?} depends on {name}");
                 }
             }
         }
@@ -69,12 +70,12 @@ mod tests {
     #[test]
     fn estimates_that_a_policy_does_not_use_are_not_its_own() {
         let target = Target::ascend_a3();
-        let of = |policy| -> Vec<&str> {
-            target.assumed().filter(|constant| depends(policy, constant)).map(|constant| constant.key).collect()
+        let estimates = |policy| -> Vec<&str> {
+            target.assumed().filter(|constant| depends_on(policy, constant)).map(|constant| constant.key).collect()
         };
-        assert_eq!(of("serial"), ["elementwise_gb_per_s"]);
+        assert_eq!(estimates(Policy::Serial), ["elementwise_gb_per_s"]);
         let ours = ["elementwise_gb_per_s", "put_gb_per_s_per_aiv", "fence_remote_ns", "tile_overhead_ns"];
-        assert_eq!(of("ours"), ours);
-        assert_eq!(of("hyperparallel").len(), 7);
+        assert_eq!(estimates(Policy::Ours), ours);
+        assert_eq!(estimates(Policy::Hyperparallel).len(), 7);
     }
 }

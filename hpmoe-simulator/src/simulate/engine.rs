@@ -99,7 +99,7 @@ impl<'a> Engine<'a> {
     }
 
     fn begin(&mut self) {
-        let launch = self.program.policy().launch;
+        let launch = self.program.costs().launch;
         self.now = launch;
         for core in 0..self.cores.len() as u32 {
             self.tally.spent(self.cores[core as usize].kind).launch += launch;
@@ -152,7 +152,7 @@ impl<'a> Engine<'a> {
             self.tally.left(number, core.rank, self.now);
             return;
         }
-        let costs = self.program.policy().of(core.kind);
+        let costs = self.program.costs().of_core(core.kind);
         let fixed = if core.task.work == Work::Empty { costs.empty } else { costs.task };
         self.tally.spent(core.kind).overhead += fixed;
         core.came = self.now;
@@ -165,7 +165,7 @@ impl<'a> Engine<'a> {
     /// Goes through the waits of a task as far as they hold.
     fn look(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
-        let poll = self.program.policy().of(core.kind).poll;
+        let poll = self.program.costs().of_core(core.kind).poll;
         while let Some(&wait) = core.task.waits.get(core.held) {
             let Some((seen, cause)) = self.counters.look(core.rank, wait, number) else { return };
             let until = look_at(core.looks, seen, poll);

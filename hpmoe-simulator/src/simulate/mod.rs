@@ -26,12 +26,12 @@ pub use hpmoe_codegen::cost::{Efficiency, Time, Work};
 pub use hpmoe_codegen::schedule::CoreKind;
 
 pub use bound::{Bound, bound};
-pub use depends::depends;
+pub use depends::depends_on;
 pub use engine::simulate;
 pub use idle::Spent;
 pub use result::{OpTotal, Simulated, Stuck, TaskTimes};
 pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};
-pub use program::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, Program, QueuedTask};
-pub use routing::{Routing, RoutingError};
+pub use program::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, Program, QueuedTask};
+pub use routing::{Routing, RoutingError, RoutingSizes};

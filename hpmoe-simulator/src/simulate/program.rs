@@ -7,8 +7,8 @@ use super::{CoreKind, Time, Work};
 
 /// Queues of all cores of all ranks.
 pub trait Program {
-    /// What the policy costs apart from the work.
-    fn policy(&self) -> &Policy;
+    /// The policy, and what it costs in addition to the work.
+    fn costs(&self) -> &PolicyCosts;
 
     /// Ranks of the group.
     fn ranks(&self) -> u32;
@@ -48,23 +48,49 @@ pub struct Op {
     pub extra: bool,
 }
 
-/// Costs of a way of planning and running, in addition to those of the work.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Policy {
-    /// `ours`, `hyperparallel`, `serial`.
-    pub name: &'static str,
-    /// From the launch to the first core's first task.
-    pub launch: Time,
-    /// Matrix cores.
-    pub aic: CoreCosts,
-    /// Vector cores.
-    pub aiv: CoreCosts,
+/// Who plans and runs a layer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Policy {
+    /// The schedule that hpmoe builds.
+    Ours,
+    /// HyperParallel-MoE: its tasks, queues, counters and polling.
+    Hyperparallel,
+    /// One operator after another over the whole device.
+    Serial,
 }
 
 impl Policy {
-    /// Costs of one kind of core.
+    /// All policies, in the order in which tables list them.
+    pub const ALL: [Self; 3] = [Self::Ours, Self::Hyperparallel, Self::Serial];
+
+    /// The name on the command line, in tables and in JSON.
     #[must_use]
-    pub const fn of(&self, kind: CoreKind) -> &CoreCosts {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Hyperparallel => "hyperparallel",
+            Self::Serial => "serial",
+        }
+    }
+}
+
+/// What a policy costs in addition to the work itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PolicyCosts {
+    /// The policy.
+    pub policy: Policy,
+    /// The time from the launch until cores come to their first tasks.
+    pub launch: Time,
+    /// Costs of each task on a matrix core.
+    pub aic: CoreCosts,
+    /// Costs of each task on a vector core.
+    pub aiv: CoreCosts,
+}
+
+impl PolicyCosts {
+    /// Costs of each task on one kind of core.
+    #[must_use]
+    pub const fn of_core(&self, kind: CoreKind) -> &CoreCosts {
         match kind {
             CoreKind::Aic => &self.aic,
             CoreKind::Aiv => &self.aiv,

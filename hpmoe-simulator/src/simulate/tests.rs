@@ -1,8 +1,8 @@
 //! Small programs with times worked out by hand, and what holds for any program.
 
 use super::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, Program, QueuedTask, Simulated,
-    Time, Work, bound, simulate,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program, QueuedTask,
+    Simulated, Time, Work, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 struct Listed {
     aic: u32,
     aiv: u32,
-    policy: Policy,
+    costs: PolicyCosts,
     ops: Vec<Op>,
     queues: Vec<Vec<Vec<QueuedTask>>>,
 }
@@ -23,7 +23,7 @@ impl Listed {
         Self {
             aic,
             aiv,
-            policy: Policy { name: "test", launch: Time::ZERO, aic: free, aiv: free },
+            costs: PolicyCosts { policy: Policy::Ours, launch: Time::ZERO, aic: free, aiv: free },
             ops: vec![Op { name: "op".to_owned(), line: 0, extra: false }],
             queues: vec![vec![Vec::new(); (aic + aiv) as usize]; ranks],
         }
@@ -40,8 +40,8 @@ impl Listed {
 }
 
 impl Program for Listed {
-    fn policy(&self) -> &Policy {
-        &self.policy
+    fn costs(&self) -> &PolicyCosts {
+        &self.costs
     }
     fn ranks(&self) -> u32 {
         self.queues.len() as u32
@@ -144,8 +144,8 @@ fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
 fn polling_sees_a_counter_at_its_next_look() {
     let target = Target::ascend_a3();
     let mut program = Listed::new(1, 1, 1);
-    program.policy.aic.poll = Some(Time::from_us(50.0));
-    program.policy.aic.task = Time::from_us(2.0);
+    program.costs.aic.poll = Some(Time::from_us(50.0));
+    program.costs.aic.task = Time::from_us(2.0);
     program.push((0, AIV, 0), signalling(fixed(60.0), 0, 3));
     program.push((0, AIC, 0), waiting(fixed(1.0), 3, 1));
     // It looks at 2, 52 and 102.
@@ -156,8 +156,8 @@ fn polling_sees_a_counter_at_its_next_look() {
 fn an_empty_task_waits_signals_and_costs_its_own() {
     let target = Target::ascend_a3();
     let mut program = Listed::new(1, 1, 1);
-    program.policy.aiv.empty = Time::from_us(1.5);
-    program.policy.launch = Time::from_us(5.0);
+    program.costs.aiv.empty = Time::from_us(1.5);
+    program.costs.launch = Time::from_us(5.0);
     program.push((0, AIV, 0), signalling(task(Work::Empty), 0, 0));
     program.push((0, AIC, 0), waiting(fixed(1.0), 0, 1));
     let run = program.run(&target);

@@ -1,7 +1,7 @@
 //! Searches on a small kernel, and files.
 
 use super::{Trial, search};
-use crate::simulate::Routing;
+use crate::simulate::{Routing, RoutingSizes};
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{Candidate, Shape, Tuned, TunedKernel, overrides, shape, sizes};
@@ -65,10 +65,10 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     let (shape, sizes) = (shape(&module, &kernel), sizes(&module, &kernel));
     assert!(!shape.contains_key("PUT") && sizes.contains_key("PUT"), "{shape:?} {sizes:?}");
     let target = Target::ascend_a3();
-    let of = |name: &str| shape[name] as u32;
-    let (experts, top_k, tokens) = (of("EXPERTS"), of("TOP_K"), of("TOKENS"));
-    let zipf = Routing::zipf(4, experts, top_k, tokens, 1.2, 3);
-    let routings = [Routing::balanced(4, experts, top_k, tokens), zipf];
+    let constant = |name: &str| shape[name] as u32;
+    let drawn_for =
+        RoutingSizes { ranks: 4, experts: constant("EXPERTS"), top_k: constant("TOP_K"), tokens: constant("TOKENS") };
+    let routings = [Routing::balanced(drawn_for), Routing::zipf(drawn_for, 1.2, 3)];
     let kernels = |sizes: &Shape| Some(front(&module, &overrides(&Overrides::new(), sizes)).ok()?.flows);
     let trial = Trial { target: &target, routings: &routings, kernels: &kernels };
     let flows = ["forward".to_owned()];

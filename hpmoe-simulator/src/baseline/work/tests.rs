@@ -65,7 +65,7 @@ fn every_wait_is_met_by_its_signals() {
         for program in [&replay as &dyn Program, &serial] {
             let (needs, given) = counters(program);
             for (counter, need) in needs {
-                assert_eq!(given.get(&counter), Some(&need), "{}: {counter:?}", program.policy().name);
+                assert_eq!(given.get(&counter), Some(&need), "{}: {counter:?}", program.costs().policy.name());
             }
         }
     }

@@ -6,5 +6,7 @@ mod counters;
 mod layout;
 mod once;
 mod program;
+mod unfit;
 
-pub use program::{Ours, TileExtents, Unfit};
+pub use program::{Ours, TileExtents};
+pub use unfit::Unfit;

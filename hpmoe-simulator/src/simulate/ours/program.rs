@@ -2,8 +2,10 @@
 
 use super::counters::CounterLayout;
 use super::layout::{Item, Layout};
+use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
-    CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, Program, QueuedTask, Routing, Time, Work, Works,
+    CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, Program, QueuedTask, Routing, Time, Work,
+    Works,
 };
 use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
@@ -12,7 +14,6 @@ use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
 use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// A schedule with the extents of a routing.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Ours<'a> {
     /// By rank: where the count of a phase's tiles begins.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
-    policy: Policy,
+    costs: PolicyCosts,
     /// Leaves out what the original leaves to kernels of its own.
     core_only: bool,
     /// Counters that nobody adds to then.
@@ -45,10 +46,6 @@ pub struct TileExtents {
     pub depth: u32,
 }
 
-/// A routing that the schedule is not for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unfit(String);
-
 impl<'a> Ours<'a> {
     /// The schedule on all ranks of the routing.
     ///
@@ -62,7 +59,7 @@ impl<'a> Ours<'a> {
         routing: &Routing,
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
-        let order = fitting(checked, schedule, routing)?;
+        let order = fitting_order(checked, schedule, routing)?;
         let walked = schedule.coming.iter().filter(|(_, coming)| order.alike && **coming);
         let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
         let layout = Layout::new(graph, routing, schedule.by_load, &coming);
@@ -88,7 +85,7 @@ impl<'a> Ours<'a> {
             layout,
             counters,
             starts,
-            policy: policy(target),
+            costs: costs(target),
             core_only: false,
             left_out: BTreeSet::new(),
         })
@@ -179,8 +176,8 @@ impl Ours<'_> {
 }
 
 impl Program for Ours<'_> {
-    fn policy(&self) -> &Policy {
-        &self.policy
+    fn costs(&self) -> &PolicyCosts {
+        &self.costs
     }
 
     fn ranks(&self) -> u32 {
@@ -243,32 +240,8 @@ impl Program for Ours<'_> {
     }
 }
 
-fn policy(target: &Target) -> Policy {
+fn costs(target: &Target) -> PolicyCosts {
     let task = Time::from_ns(target.sync.task_pickup_ns + target.sync.tile_overhead_ns);
-    let costs = CoreCosts { task, empty: task, poll: None };
-    Policy { name: "ours", launch: Time::from_us(target.launch.kernel_us), aic: costs, aiv: costs }
+    let core = CoreCosts { task, empty: task, poll: None };
+    PolicyCosts { policy: Policy::Ours, launch: Time::from_us(target.launch.kernel_us), aic: core, aiv: core }
 }
-
-fn fitting<'a>(checked: &CheckedGraph, schedule: &'a Schedule, routing: &Routing) -> Result<&'a Order, Unfit> {
-    let sizes = &checked.graph().sizes;
-    let (ranks, experts) = (routing.ranks(), routing.experts() as usize);
-    if (sizes.experts, sizes.top_k) != (experts, routing.top_k() as usize) {
-        let of = |experts: usize, top_k: usize| format!("{experts} experts, {top_k} for a token");
-        let [kernel, routing] = [of(sizes.experts, sizes.top_k), of(experts, routing.top_k() as usize)];
-        return Err(Unfit(format!("the kernel has {kernel}; the routing has {routing}")));
-    }
-    if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {
-        let tokens = routing.tokens(rank);
-        return Err(Unfit(format!("rank {rank} brings {tokens} tokens, the kernel takes {}", sizes.tokens)));
-    }
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
-    order.ok_or_else(|| Unfit(format!("there is no schedule for {ranks} ranks")))
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unfit {}

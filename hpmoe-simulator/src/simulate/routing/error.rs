@@ -1,0 +1,104 @@
+//! Why counts or tokens are not a routing.
+
+use std::fmt;
+
+/// The reason why counts or top-k experts are not a routing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RoutingError {
+    /// The number of experts is not a multiple of the number of ranks, or one of them is zero.
+    UnevenExperts {
+        /// Ranks of the group.
+        ranks: usize,
+        /// Experts of the group.
+        experts: usize,
+    },
+    /// A rank has counts for another number of experts than rank 0.
+    ExpertCount {
+        /// The rank.
+        rank: usize,
+        /// Experts that it has counts for.
+        found: usize,
+        /// Experts that rank 0 has counts for.
+        expected: usize,
+    },
+    /// The rows of a rank are not a multiple of the experts of a token.
+    PartOfToken {
+        /// The rank.
+        rank: usize,
+        /// All rows that it sends.
+        rows: u64,
+        /// Experts of a token.
+        top_k: u32,
+    },
+    /// A rank sends more rows to one expert than it has tokens.
+    RowsOfExpert {
+        /// The rank.
+        rank: usize,
+        /// The expert, among those of the group.
+        expert: usize,
+        /// Rows that the rank sends to it.
+        rows: u32,
+        /// Tokens of the rank.
+        tokens: u64,
+    },
+    /// A token has another number of experts than the first one.
+    TopK {
+        /// The rank.
+        rank: usize,
+        /// The token, among those of the rank.
+        token: usize,
+        /// Its experts.
+        found: usize,
+        /// Experts of the first token.
+        expected: usize,
+    },
+    /// A token goes to an expert that the group does not have.
+    UnknownExpert {
+        /// The rank.
+        rank: usize,
+        /// The token, among those of the rank.
+        token: usize,
+        /// The expert that was named.
+        expert: u32,
+        /// Experts of the group.
+        experts: u32,
+    },
+    /// A token goes to the same expert twice.
+    ExpertTwice {
+        /// The rank.
+        rank: usize,
+        /// The token, among those of the rank.
+        token: usize,
+        /// The expert.
+        expert: u32,
+    },
+}
+
+impl fmt::Display for RoutingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::UnevenExperts { ranks, experts } => write!(f, "{ranks} ranks do not share {experts} experts evenly"),
+            Self::ExpertCount { rank, found, expected } => {
+                write!(f, "rank {rank} has rows for {found} experts, rank 0 for {expected}")
+            }
+            Self::PartOfToken { rank, rows, top_k } => {
+                write!(f, "the {rows} rows of rank {rank} are not a multiple of {top_k} experts per token")
+            }
+            Self::RowsOfExpert { rank, expert, rows, tokens } => {
+                write!(f, "rank {rank} sends {rows} rows of {tokens} tokens to expert {expert}")
+            }
+            Self::TopK { rank, token, found, expected } => {
+                write!(f, "token {token} of rank {rank} has {found} experts, the first token {expected}")
+            }
+            Self::UnknownExpert { rank, token, expert, experts } => {
+                let last = experts.saturating_sub(1);
+                write!(f, "token {token} of rank {rank} goes to expert {expert}; the last is {last}")
+            }
+            Self::ExpertTwice { rank, token, expert } => {
+                write!(f, "token {token} of rank {rank} goes to expert {expert} twice")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RoutingError {}

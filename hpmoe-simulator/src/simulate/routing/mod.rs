@@ -1,0 +1,116 @@
+//! How many rows each rank sends to each expert, and which tokens they are.
+
+mod drawn;
+mod error;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use error::RoutingError;
+
+/// The number of rows from each source rank to each expert of the group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Routing {
+    experts: u32,
+    top_k: u32,
+    /// By source, then expert.
+    rows: Vec<u32>,
+    /// The token of each row, by source and expert; empty where only counts are known.
+    tokens: Vec<Vec<Vec<u32>>>,
+}
+
+/// The sizes that a routing is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoutingSizes {
+    /// Ranks of the group; they share the experts evenly.
+    pub ranks: u32,
+    /// Experts of the group.
+    pub experts: u32,
+    /// Experts that each token goes to.
+    pub top_k: u32,
+    /// Tokens of each rank.
+    pub tokens: u32,
+}
+
+impl Routing {
+    /// A routing from row counts, by source and then expert of the group.
+    ///
+    /// # Errors
+    ///
+    /// When sources differ in their number of experts, when the ranks can't share the experts evenly, or when the rows of a
+    /// source can't be those of whole tokens with `top_k` different experts each.
+    pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, RoutingError> {
+        let (ranks, experts) = (rows.len(), rows.first().map_or(0, Vec::len));
+        if experts == 0 || top_k == 0 || !experts.is_multiple_of(ranks) {
+            return Err(RoutingError::UnevenExperts { ranks, experts });
+        }
+        for (rank, counts) in rows.iter().enumerate() {
+            let sum: u64 = counts.iter().map(|&rows| u64::from(rows)).sum();
+            if counts.len() != experts {
+                return Err(RoutingError::ExpertCount { rank, found: counts.len(), expected: experts });
+            }
+            if !sum.is_multiple_of(u64::from(top_k)) {
+                return Err(RoutingError::PartOfToken { rank, rows: sum, top_k });
+            }
+            let tokens = sum / u64::from(top_k);
+            if let Some(expert) = counts.iter().position(|&rows| u64::from(rows) > tokens) {
+                return Err(RoutingError::RowsOfExpert { rank, expert, rows: counts[expert], tokens });
+            }
+        }
+        Ok(Self { experts: experts as u32, top_k, rows: rows.concat(), tokens: Vec::new() })
+    }
+
+    /// Ranks of the group.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.rows.len() as u32 / self.experts
+    }
+
+    /// Experts of the group.
+    #[must_use]
+    pub const fn experts(&self) -> u32 {
+        self.experts
+    }
+
+    /// Local experts of each rank.
+    #[must_use]
+    pub fn local_experts(&self) -> u32 {
+        self.experts / self.ranks()
+    }
+
+    /// Experts that each token goes to.
+    #[must_use]
+    pub const fn top_k(&self) -> u32 {
+        self.top_k
+    }
+
+    /// Tokens of a source rank.
+    #[must_use]
+    pub fn tokens(&self, source: u32) -> u32 {
+        self.counts(source).iter().sum::<u32>() / self.top_k
+    }
+
+    /// Rows from a source rank to an expert of the group.
+    #[must_use]
+    pub fn rows(&self, source: u32, expert: u32) -> u32 {
+        self.rows[(source * self.experts + expert) as usize]
+    }
+
+    /// Rows that an expert of the group receives from all ranks.
+    #[must_use]
+    pub fn expert_rows(&self, expert: u32) -> u32 {
+        (0..self.ranks()).map(|source| self.rows(source, expert)).sum()
+    }
+
+    /// Rows that all local experts of a rank receive together.
+    #[must_use]
+    pub fn received_rows(&self, rank: u32) -> u32 {
+        let local = self.local_experts();
+        (rank * local..(rank + 1) * local).map(|expert| self.expert_rows(expert)).sum()
+    }
+
+    /// Rows of a source rank, by expert of the group.
+    fn counts(&self, source: u32) -> &[u32] {
+        &self.rows[(source * self.experts) as usize..][..self.experts as usize]
+    }
+}

@@ -1,0 +1,79 @@
+//! Routings that are drawn, given by tokens or by counts.
+
+use super::*;
+
+const fn sizes(ranks: u32, experts: u32, top_k: u32, tokens: u32) -> RoutingSizes {
+    RoutingSizes { ranks, experts, top_k, tokens }
+}
+
+#[test]
+fn balanced_is_even_where_numbers_allow() {
+    let routing = Routing::balanced(sizes(8, 64, 8, 4096));
+    assert!((0..8).all(|source| (0..64).all(|expert| routing.rows(source, expert) == 512)));
+    assert_eq!((routing.tokens(3), routing.received_rows(5)), (4096, 32_768));
+    let odd = Routing::balanced(sizes(4, 8, 3, 5));
+    assert!((0..4).all(|rank| odd.tokens(rank) == 5));
+    let most = (0..8).map(|expert| odd.expert_rows(expert)).max().unwrap();
+    assert!(most <= 8, "{most} of 60 rows for one of 8 experts");
+}
+
+#[test]
+fn zipf_depends_on_the_seed_alone() {
+    let seeded = |seed| Routing::zipf(sizes(4, 32, 4, 500), 1.2, seed);
+    assert_eq!(seeded(1), seeded(1));
+    assert_ne!(seeded(1), seeded(2));
+    assert!((0..4).all(|rank| seeded(1).tokens(rank) == 500));
+    let hottest = (0..32).map(|expert| seeded(1).expert_rows(expert)).max().unwrap();
+    assert!(hottest > 1500, "{hottest}");
+}
+
+#[test]
+fn rows_are_those_of_whole_tokens() {
+    let (uneven, even) = (Routing::zipf(sizes(2, 16, 3, 100), 1.0, 7), Routing::balanced(sizes(2, 16, 3, 96)));
+    for (routing, source) in [(&uneven, 0), (&uneven, 1), (&even, 0), (&even, 1)] {
+        let tokens = routing.tokens_of_rows(source);
+        let mut rows = vec![0; routing.tokens(source) as usize];
+        for (expert, tokens) in tokens.iter().enumerate() {
+            assert_eq!(tokens.len() as u32, routing.rows(source, expert as u32));
+            let twice = !tokens.is_sorted_by(|a, b| a < b);
+            assert!(tokens.is_sorted() && !(routing == &even && twice), "a token has an expert once");
+            tokens.iter().for_each(|&token| rows[token as usize] += 1);
+        }
+        assert!(rows.iter().all(|&rows| rows == 3));
+    }
+}
+
+#[test]
+fn a_token_is_sent_once_to_each_rank_of_its_experts() {
+    let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![2, 0]]];
+    let known = Routing::from_top_k(&ids, 4).unwrap();
+    assert_eq!((known.once_sent_rows(0), known.once_sent_rows(1)), (vec![1, 1, 1, 1], vec![1, 0, 1, 0]));
+    // Evenly routed, as many rows as when experts are drawn evenly: 5.43 for a token.
+    let even = Routing::balanced(sizes(8, 64, 8, 4096));
+    let rows = (0..8).map(|source| even.once_sent_rows(source).iter().sum::<u32>()).sum::<u32>();
+    let each = f64::from(rows) / 8.0 / 4096.0;
+    assert!((5.38..5.48).contains(&each), "{each}");
+}
+
+#[test]
+fn known_tokens_are_kept() {
+    let ids = [vec![vec![0, 3], vec![1, 0]], vec![vec![2, 3], vec![3, 0]]];
+    let routing = Routing::from_top_k(&ids, 4).unwrap();
+    assert_eq!((routing.ranks(), routing.top_k(), routing.tokens(1)), (2, 2, 2));
+    assert_eq!((routing.expert_rows(3), routing.rows(0, 0)), (3, 2));
+    assert_eq!(routing.tokens_of_rows(0), [vec![0, 1], vec![1], vec![], vec![0]]);
+    let words = |ids: Vec<Vec<u32>>| Routing::from_top_k(&[ids], 4).unwrap_err().to_string();
+    assert_eq!(words(vec![vec![0, 4]]), "token 0 of rank 0 goes to expert 4; the last is 3");
+    assert_eq!(words(vec![vec![0, 1], vec![2, 2]]), "token 1 of rank 0 goes to expert 2 twice");
+    assert_eq!(words(vec![vec![0, 1], vec![2]]), "token 1 of rank 0 has 1 experts, the first token 2");
+}
+
+#[test]
+fn counts_that_no_tokens_can_have_are_refused() {
+    let words = |rows: &[Vec<u32>], top_k| Routing::new(rows, top_k).unwrap_err().to_string();
+    assert!(words(&[vec![1, 2, 3], vec![1, 2, 3]], 1).contains("share 3 experts"));
+    assert!(words(&[vec![1, 2], vec![1, 1, 1]], 1).contains("rank 1"));
+    assert!(words(&[vec![1, 2]], 2).contains("not a multiple"));
+    assert!(words(&[vec![3, 1]], 2).contains("3 rows of 2 tokens"));
+    assert!(Routing::new(&[vec![1, 2, 1]], 2).is_ok());
+}
