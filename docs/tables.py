@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the tables of docs/time.md again, from `hpmoe simulate --json`: run it after a change of schedules or constants.
+"""Renews the tables of docs/time.md from `hpmoe simulate --json`: run it after a change of schedules or constants.
 
     cargo build --release -p hpmoe-cli
     python3 docs/tables.py            # rewrites the page
@@ -23,11 +23,11 @@ HPMOE = TARGET / "release" / "hpmoe"
 FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
-# Backward, tiles are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
+# Tiles of the backward pass are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"
 DEEPSEEK = "HIDDEN=7168,INTER=2048,TOP_K=8"
 QWEN = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8"
-# Other seeds than those that schedules are tuned on.
+# Not the seeds that schedules are tuned on.
 SEEDS = range(101, 121)
 # Tile overheads, and whether the original polls.
 CASES = [(overhead, polling) for overhead in (200, 900) for polling in ("on", "off")]
@@ -56,7 +56,7 @@ def run(line, policy, overhead, polling):
 
 
 def policies(line, overhead, polling):
-    """What was simulated of each policy; only the original polls."""
+    """The runs of all policies; only the original polls."""
     return {
         "ours": run(line, "ours", overhead, "on"),
         "original": run(line, "hyperparallel", overhead, polling),
@@ -77,12 +77,12 @@ HEADER = ["tile overhead", "polling", "ours, simulated", "original", "serial", "
           "ours/bound", "AIC useful"]
 
 
-# Lines of the list of what ours does not win, or hardly.
+# Comparisons in which ours is slower, or hardly faster.
 CLOSE = []
 
 
 def close(name, overhead, polling, ratios, share=""):
-    """Notes a comparison that ours wins by less than 3 %, or loses."""
+    """Notes a comparison in which ours is slower, or faster by less than 3 %."""
     for other, ratio in ratios.items():
         if ratio < 1.03:
             said = f"takes {1 / ratio:.3f} of the time of {other}" if ratio < 1 else f"is {ratio:.3f} times as fast as {other}"
@@ -110,7 +110,7 @@ def layer(name, sizes, ranks, direction="forward"):
 
 
 def both(forward, backward):
-    """Sums of the passes."""
+    """The table of both passes together."""
     rows = []
     for case in CASES:
         time = {
@@ -124,7 +124,7 @@ def both(forward, backward):
     return "### DeepSeek-V3, EP8, 4,096 tokens, both passes\n\nSums of the two tables above.\n\n" + table(HEADER[:7], rows) + "\n"
 
 
-# Layers and choices of which is told what they are worth.
+# The layers for which choices are turned off one at a time, and those choices.
 WORTH = [("4,096 tokens, forward", 4096, "forward"), ("4,096 tokens, backward", 4096, "backward"),
          ("512 tokens, forward", 512, "forward")]
 OFF = ["", "spread=0", "coming=0", "by_load=0"]
@@ -160,8 +160,8 @@ def skewed(direction):
         original = ratios(lambda one: one["original"]["simulated_us"], ours)
         serial = ratios(lambda one: one["serial"]["simulated_us"], ours)
         bound = ratios(ours, lambda one: one["ours"]["bound_us"])
-        behind = sum(ratio < 1 for ratio in original)
-        share = f"; it is behind for {behind} of {len(SEEDS)} seeds"
+        slower = sum(ratio < 1 for ratio in original)
+        share = f"; it is slower for {slower} of {len(SEEDS)} seeds"
         close(f"Zipf 1.2, {direction}, worst seed", *case, {"the original": min(original)}, share)
         rows.append([
             f"{case[0]} ns", case[1], f"{mean([ours(one) for one in found]):,.1f} µs",
@@ -170,7 +170,7 @@ def skewed(direction):
         ])
     header = ["tile overhead", "polling", "ours, simulated", "original/ours", "serial/ours", "ours/bound"]
     return (f"### DeepSeek-V3, EP8, 4,096 tokens, Zipf 1.2, {direction}\n\n"
-            f"Means of the seeds {SEEDS[0]} to {SEEDS[-1]}; in brackets the worst of them.\n\n"
+            f"Means of the seeds {SEEDS[0]} to {SEEDS[-1]}, with the worst of them in brackets.\n\n"
             + command(arguments(sizes, 8, direction, "zipf:1.2:SEED")) + "\n\n" + table(header, rows) + "\n")
 
 
@@ -188,11 +188,11 @@ def scheduling():
     rows = []
     for tiles in (10_000, 100_000, 1_000_000):
         line = [HPMOE, "schedule", "--tile-tasks", str(tiles), "--json"]
-        # The best of a few: the machine does other things as well.
+        # The fastest of a few: the machine is busy with other things as well.
         found = min((json.loads(subprocess.check_output(line, cwd=ROOT)) for _ in range(5)), key=lambda one: one["seconds"])
         rows.append([f"{found['tasks']:,}", f"{found['entries']:,}", f"{1e3 * found['seconds']:.1f} ms",
                      f"{found['tasks'] / found['seconds'] / 1e6:.1f} million", f"{found['bytes_per_task']:.1f}"])
-    return table(["tile tasks of a rank", "entries", "time", "tasks a second", "bytes a task"], rows) + "\n"
+    return table(["tile tasks of a rank", "entries", "time", "tasks per second", "bytes per task"], rows) + "\n"
 
 
 def tables():
@@ -211,8 +211,8 @@ def tables():
         layers.append(skewed("backward"))
     for tokens in (4096, 512, 64):
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8)[1])
-    behind = "\n".join(CLOSE) if CLOSE else "Nowhere in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": behind + "\n", "choices": choices(),
+    comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
+    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(),
             "scheduling": scheduling()}
 
 
@@ -226,7 +226,7 @@ def filled(page, name, text):
 def main():
     before = page = PAGE.read_text()
     for name, text in tables().items():
-        # How long scheduling takes is another each time.
+        # The time of scheduling differs from run to run.
         if name != "scheduling" or "--check" not in sys.argv:
             page = filled(page, name, text)
     if "--check" in sys.argv:

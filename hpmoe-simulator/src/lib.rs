@@ -1,7 +1,7 @@
 //! Simulated time: our schedule and the original's on a described target, the bound that no schedule beats, the fit of the
-//! target's constants, and the search for better schedules.
+//! target's constants, and the search for faster schedules.
 //!
-//! Above the compiler: nothing that a macro or a build script runs needs it.
+//! This package lies above the compiler: neither macros nor build scripts need it.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The construction of the original's program against the output of the original's own scheduler.
 //!
-//! One of its files is here in full. Of the seven others there is a checksum for each section: FNV-1a over the
-//! section as JSON without spaces.
+//! One of its files is here in full. For the seven others there is a checksum of each section: FNV-1a over the section as JSON
+//! without spaces.
 
 #[path = "baseline/render.rs"]
 mod render;
@@ -134,5 +134,5 @@ fn what_the_original_refuses_is_told() {
     assert_eq!(limits(LayerShape { tokens: 64, ..NARROW }), [Limit::Tokens { tokens: 64 }]);
     assert_eq!(limits(LayerShape::deepseek_v3(64)), [Limit::Tasks { tasks: 49_537 }]);
     assert_eq!(limits(LayerShape { ranks: 2, ..NARROW })[0], Limit::Experts { experts: 24 });
-    assert_eq!(Limit::Tasks { tasks: 49_537 }.to_string(), "49537 tasks a rank exceed 25600");
+    assert_eq!(Limit::Tasks { tasks: 49_537 }.to_string(), "49537 tasks per rank exceed 25600");
 }

@@ -1,28 +1,28 @@
-//! What is real of a task when routing is balanced.
+//! The real part of each task when routing is balanced.
 
 use super::original::{CUBE_CORES, ROWS};
 use super::product::Tiles;
 use super::{OperatorKind, Original, OriginalTask, OriginalWork};
 
-/// A core's share of a product.
+/// The share of a core in a product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
     /// Base tiles of the core.
     pub tiles: u32,
     /// Base tiles of the expert's product.
     pub total: u32,
-    /// Multiplications and additions of the core, the product's by tiles.
+    /// FLOPs of the core: those of the product, in proportion to the tiles.
     pub flops: f64,
 }
 
-/// How many of the 128 rows of a tile are below `count`.
+/// Rows of a 128-row tile that are real when there are `count` rows.
 #[must_use]
 pub fn rows_of(tile: u32, count: u32) -> u32 {
     count.saturating_sub(tile * ROWS).min(ROWS)
 }
 
 impl Original {
-    /// Rows of a task that are real under balanced routing; none for the last task.
+    /// Real rows of a task under balanced routing; `None` for the last task.
     #[must_use]
     pub fn balanced_rows(&self, task: &OriginalTask) -> Option<u32> {
         let from_each = self.shape().balanced_rows();
@@ -33,7 +33,7 @@ impl Original {
             OriginalWork::Terminate => None,
         }
     }
-    /// What a core does of an expert's product, when the expert received `rows`; none for other tasks.
+    /// The share of a task in its expert's product when the expert received `rows`; `None` for tasks that are not products.
     #[must_use]
     pub fn share(&self, task: &OriginalTask, rows: u32) -> Option<Share> {
         let (OriginalWork::Product { core, .. }, OperatorKind::Product(product)) =
@@ -42,7 +42,7 @@ impl Original {
             return None;
         };
         let total = product.base_tiles(rows);
-        let tiles = Tiles { before: 0, cores: CUBE_CORES, core }.of(total);
+        let tiles = Tiles { before: 0, cores: CUBE_CORES, core }.among(total);
         let flops = product.flops(rows) as f64 * f64::from(tiles) / f64::from(total.max(1));
         Some(Share { tiles, total, flops })
     }

@@ -1,10 +1,10 @@
-//! How long an all-to-all of its own takes.
+//! The time of an all-to-all that is a kernel of its own.
 
 use super::{LayerShape, Operator};
 use crate::simulate::{Routing, Time};
 use hpmoe_codegen::target::Target;
 
-/// Bytes through each link of one rank.
+/// Bytes through the links of one rank, out and in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Traffic {
     local: u64,
@@ -12,8 +12,8 @@ struct Traffic {
     other_package: [u64; 2],
 }
 
-/// Until all rows of one rank have left and all its own have come. The busiest of its links tells, at the share of its
-/// bandwidth that a collective reaches; rows that stay are copied meanwhile.
+/// The time until all rows of a rank have left and all rows for it have arrived: that of its busiest link, at the share of the
+/// bandwidth that a collective reaches. Rows that stay on the rank are copied meanwhile.
 pub(super) fn collective(
     operator: Operator,
     rank: u32,
@@ -37,8 +37,8 @@ pub(super) fn collective(
 
 /// Rows from a rank to all experts of another.
 pub(super) fn between(routing: &Routing, source: u32, owner: u32) -> u32 {
-    let own = routing.local_experts();
-    (owner * own..(owner + 1) * own).map(|expert| routing.rows(source, expert)).sum()
+    let local = routing.local_experts();
+    (owner * local..(owner + 1) * local).map(|expert| routing.rows(source, expert)).sum()
 }
 
 fn traffic(operator: Operator, rank: u32, shape: &LayerShape, routing: &Routing, target: &Target) -> Traffic {
@@ -67,7 +67,7 @@ mod tests {
     use hpmoe_codegen::target::Target;
 
     #[test]
-    fn the_busiest_link_tells() {
+    fn the_busiest_link_decides() {
         let (target, shape) = (Target::ascend_a3(), LayerShape::deepseek_v3(8));
         // Six of eight ranks lie in other packages: 24,576 rows of 14,336 bytes at 0.7649 of 196 GB/s.
         let time = collective(Operator::Dispatch, 3, &shape, &shape.balanced(), &target);
@@ -82,10 +82,10 @@ mod tests {
         let mut rows = vec![vec![0; 32]; 4];
         rows[0][17] = 1000;
         let rows = Routing::new(&rows, 1).unwrap();
-        let on = |operator, rank| collective(operator, rank, &shape, &rows, &target);
+        let time = |operator, rank| collective(operator, rank, &shape, &rows, &target);
         for operator in [Operator::Dispatch, Operator::Combine] {
-            assert_eq!(on(operator, 0), on(operator, 2));
-            assert!(on(operator, 0).us() > 90.0 && on(operator, 1).us() < 1.0);
+            assert_eq!(time(operator, 0), time(operator, 2));
+            assert!(time(operator, 0).us() > 90.0 && time(operator, 1).us() < 1.0);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The original's counters ("events"): which numbers they have and what they must reach.
+//! The original's counters ("events"): their numbers and thresholds.
 
 use super::original::{AIV_CORES, CUBE_CORES, ROWS};
 use super::{Direction, LayerShape};
 
-/// A counter of the original: on every rank one word of an array. Number 0 is always ready.
+/// The number of a counter of the original; every rank has an array of them. Number 0 is always ready.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OriginalCounter(pub u32);
 
@@ -15,7 +15,7 @@ pub struct OriginalCounters {
 }
 
 impl OriginalCounter {
-    /// Never waited for.
+    /// The counter of tasks that wait for nothing.
     pub const READY: Self = Self(0);
 }
 
@@ -26,61 +26,61 @@ impl OriginalCounters {
     pub(super) const fn shape(&self) -> &LayerShape {
         &self.shape
     }
-    /// Rows of a global expert have arrived at its owner.
+    /// The counter of rows that have arrived for an expert of the group, at its owner.
     #[must_use]
     pub const fn arrived(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + expert)
     }
-    /// The first product of a rank's own expert is complete.
+    /// The counter of the first product of a local expert.
     #[must_use]
     pub const fn first_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + self.shape.experts + expert)
     }
-    /// The vector operator between the products is complete for a rank's own expert.
+    /// The counter of the vector operator between the products of a local expert.
     #[must_use]
     pub const fn vector(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.first_product(expert).0 + self.shape.experts_per_rank())
     }
-    /// The product before the combine is complete for a rank's own expert.
+    /// The counter of a local expert's product before the combine.
     #[must_use]
     pub const fn last_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.vector(expert).0 + self.shape.experts_per_rank())
     }
-    /// Everything that ends at this rank.
+    /// The counter of everything that ends at this rank.
     #[must_use]
     pub const fn last(&self) -> OriginalCounter {
         OriginalCounter(self.last_product(0).0 + self.shape.experts_per_rank())
     }
-    /// The last task has run.
+    /// The counter of the last task.
     #[must_use]
     pub const fn terminated(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 1)
     }
-    /// All ranks have begun.
+    /// The counter by which ranks meet at the start.
     #[must_use]
     pub const fn handshake(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 3)
     }
-    /// All AIVs of the rank have met.
+    /// The counter by which the AIVs of the rank meet.
     #[must_use]
     pub const fn met(&self) -> OriginalCounter {
         OriginalCounter(self.handshake().0 + 8)
     }
-    /// Tiles one rank may send to one expert: its buffer holds every token of every rank.
+    /// The most tiles that one rank can send to one expert, whose buffer holds every token of every rank.
     pub(super) const fn tiles_per_source(&self) -> u32 {
         self.shape.tokens.div_ceil(ROWS)
     }
-    /// Signals that complete [`Self::arrived`] and [`Self::vector`]: a tile each.
+    /// The threshold of [`Self::arrived`] and [`Self::vector`]: one signal per tile.
     #[must_use]
     pub const fn tiles(&self) -> u32 {
         self.shape.ranks * self.tiles_per_source()
     }
-    /// Signals that complete a product: one a core.
+    /// The threshold of products: one signal per matrix core.
     #[must_use]
     pub const fn cores(&self) -> u32 {
         CUBE_CORES
     }
-    /// Signals that complete [`Self::last`]: all results, and in the backward direction both weight gradients.
+    /// The threshold of [`Self::last`]: all results, and in the backward direction both weight gradients.
     #[must_use]
     pub const fn last_signals(&self) -> u32 {
         let gradients = match self.direction {
@@ -89,7 +89,7 @@ impl OriginalCounters {
         };
         self.shape.experts * self.tiles_per_source() + gradients
     }
-    /// All counters with the value that completes them, ascending.
+    /// All counters with their thresholds, in ascending order.
     #[must_use]
     pub fn all(&self) -> Vec<(OriginalCounter, u32)> {
         let own = 0..self.shape.experts_per_rank();

@@ -1,25 +1,26 @@
-//! What a fused kernel that gathers and scatters does more than the original, as kernels of their own.
+//! The work that the original leaves to other kernels and a kernel that gathers and scatters does itself.
 
 use super::{Direction, LayerShape};
 use crate::simulate::Time;
 use hpmoe_codegen::target::Target;
 
-/// Work that the original leaves to kernels before and after its own.
+/// A kernel that the original needs before or after its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extra {
-    /// What it does.
+    /// The work of the kernel, in a few words.
     pub name: &'static str,
-    /// Bytes a rank reads.
+    /// Bytes that a rank reads.
     pub read: u64,
-    /// Bytes a rank writes.
+    /// Bytes that a rank writes.
     pub written: u64,
-    /// How long the kernel takes with its launch, on all vector cores.
+    /// The time of the kernel on all vector cores, its launch included.
     pub time: Time,
 }
 
-/// Routing tables and permutation before, unpermutation with the top-k sum after. Neither overlaps with anything.
+/// The kernels for routing tables and permutation before the original, and for unpermutation with the top-k sum after it. None
+/// overlaps with anything.
 ///
-/// In the backward direction the first permutes gradients of outputs, and the last sums gradients of rows: as many bytes.
+/// In the backward direction the first permutes gradients of outputs, and the last sums gradients of rows: the same bytes.
 #[must_use]
 pub fn extras(shape: &LayerShape, direction: Direction, target: &Target) -> Vec<Extra> {
     let [tokens, rows] = [u64::from(shape.tokens), u64::from(shape.tokens) * u64::from(shape.top_k)];
@@ -35,7 +36,7 @@ pub fn extras(shape: &LayerShape, direction: Direction, target: &Target) -> Vec<
     kernels.into_iter().map(extra).collect()
 }
 
-/// A launch, then all vector cores or HBM, whichever is slower.
+/// The time of a launch, and of the bytes through all vector cores or HBM, whichever is slower.
 fn time(bytes: u64, target: &Target) -> Time {
     let cores = f64::from(target.cores.aiv) * target.vector.elementwise_gb_per_s;
     let ns = bytes as f64 / cores.min(target.memory.hbm_gb_per_s);

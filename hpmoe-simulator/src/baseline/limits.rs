@@ -1,4 +1,4 @@
-//! What the original refuses to run.
+//! The limits beyond which the original refuses a layer.
 
 use super::original::ROWS;
 use super::{LayerShape, Original};
@@ -7,24 +7,24 @@ use std::fmt;
 /// A limit of the original that a program exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// Tokens of a rank come in tiles of 128.
+    /// The tokens of a rank must be a multiple of 128.
     Tokens {
-        /// Tokens per rank that were asked for.
+        /// Tokens per rank of the layer.
         tokens: u32,
     },
-    /// At most 25,600 tasks a rank.
+    /// A rank has at most 25,600 tasks.
     Tasks {
-        /// Tasks the program has.
+        /// Tasks per rank of the program.
         tasks: u32,
     },
-    /// At most 1,024 counters.
+    /// A rank has at most 1,024 counters.
     OriginalCounters {
-        /// Counters the program has.
+        /// Counters per rank of the program.
         counters: u32,
     },
-    /// At most 16 experts a rank.
+    /// A rank has at most 16 local experts.
     Experts {
-        /// Experts a rank would own.
+        /// Local experts of each rank.
         experts: u32,
     },
 }
@@ -39,30 +39,30 @@ impl Limit {
         let tasks = original.tasks_per_rank();
         let counters = original.counters().met().0;
         let experts = original.shape().experts_per_rank();
-        let mut found = Vec::new();
+        let mut limits = Vec::new();
         if !tokens.is_multiple_of(ROWS) {
-            found.push(Self::Tokens { tokens });
+            limits.push(Self::Tokens { tokens });
         }
         if tasks > Self::TASKS {
-            found.push(Self::Tasks { tasks });
+            limits.push(Self::Tasks { tasks });
         }
         if counters > Self::COUNTERS {
-            found.push(Self::OriginalCounters { counters });
+            limits.push(Self::OriginalCounters { counters });
         }
         if experts > Self::EXPERTS {
-            found.push(Self::Experts { experts });
+            limits.push(Self::Experts { experts });
         }
-        found
+        limits
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tokens { tokens } => write!(f, "{tokens} tokens a rank are not a multiple of {ROWS}"),
-            Self::Tasks { tasks } => write!(f, "{tasks} tasks a rank exceed {}", Self::TASKS),
+            Self::Tokens { tokens } => write!(f, "{tokens} tokens per rank are not a multiple of {ROWS}"),
+            Self::Tasks { tasks } => write!(f, "{tasks} tasks per rank exceed {}", Self::TASKS),
             Self::OriginalCounters { counters } => write!(f, "{counters} counters exceed {}", Self::COUNTERS),
-            Self::Experts { experts } => write!(f, "{experts} experts a rank exceed {}", Self::EXPERTS),
+            Self::Experts { experts } => write!(f, "{experts} experts per rank exceed {}", Self::EXPERTS),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a kernel is compared with: the original system's program, and one operator after another.
+//! The programs that a kernel is compared with: that of the original system, and one operator after another.
 //!
 //! [`Original`] builds the tasks, counters and queues of HyperParallel-MoE (arXiv 2605.23764) from its published
 //! rules. Under balanced routing they equal the output of its own scheduler, task by task.
@@ -16,6 +16,7 @@ mod replay;
 mod serial;
 mod shape;
 mod task;
+#[cfg(test)]
 mod work;
 
 pub use balanced::{Share, rows_of};
@@ -29,4 +30,3 @@ pub use replay::Replay;
 pub use serial::Serial;
 pub use shape::{Direction, LayerShape};
 pub use task::{OriginalTask, OriginalWork};
-pub use work::Covered;

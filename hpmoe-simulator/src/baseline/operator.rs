@@ -3,7 +3,7 @@
 use super::{Direction, LayerShape};
 use hpmoe_codegen::schedule::CoreKind;
 
-/// Rows and columns of the output tile and depth of the step in which the original's products run.
+/// Rows, columns and depth of the base tiles of the original's products.
 pub const BASE_TILE: [u32; 3] = [128, 256, 64];
 
 /// An operator of the original's forward or backward graph, in the order in which it numbers their tasks.
@@ -33,20 +33,20 @@ pub enum Operator {
     Terminate,
 }
 
-/// How an operator works.
+/// The kind of an operator's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperatorKind {
-    /// Rows from rank to rank.
+    /// Puts rows from rank to rank.
     Put,
-    /// A product for each expert.
+    /// A product for each local expert.
     Product(Product),
-    /// Row by row on one core.
+    /// Works row by row on vector cores.
     Vector,
-    /// The last task of a rank.
+    /// Waits for everything else.
     Terminate,
 }
 
-/// `[m, k] x [k, n]` for the rows of one expert.
+/// The extents of a product `[m, k] x [k, n]` for the rows of one expert.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Product {
     /// Rows of the output.
@@ -60,9 +60,9 @@ pub struct Product {
 /// An extent of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProductExtent {
-    /// As many as the expert received rows.
+    /// The number of rows that the expert received.
     Rows,
-    /// Known when the program is built.
+    /// A constant of the layer.
     Fixed(u32),
 }
 
@@ -83,7 +83,7 @@ impl Operator {
             ],
         }
     }
-    /// The original's name.
+    /// The name that the original gives it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Operator {
             Self::Terminate => "terminate",
         }
     }
-    /// How it works, with the extents of its product.
+    /// The kind of its work, with the extents of a product.
     #[must_use]
     pub const fn kind(self, shape: &LayerShape) -> OperatorKind {
         use ProductExtent::{Fixed, Rows};
@@ -127,7 +127,7 @@ impl Operator {
             _ => CoreKind::Aiv,
         }
     }
-    /// Bytes of a row that an AIV reads and writes, in bf16. Zero for products.
+    /// Bytes that an AIV reads and writes for each row, in bf16; zero for products.
     #[must_use]
     pub const fn read_and_written(self, shape: &LayerShape) -> [u32; 2] {
         let (row, columns) = (2 * shape.hidden, 2 * shape.intermediate);
@@ -138,7 +138,7 @@ impl Operator {
             _ => [0, 0],
         }
     }
-    /// Bytes of a row as the original counts them: what a put sends, what a vector operator reads and writes.
+    /// Bytes of a row as the original counts them: sent by a put, or read and written by a vector operator.
     #[must_use]
     pub const fn row_bytes(self, shape: &LayerShape) -> u32 {
         let [read, written] = self.read_and_written(shape);
@@ -150,7 +150,7 @@ impl Operator {
 }
 
 impl ProductExtent {
-    /// Its value when the expert received `rows`.
+    /// The value when the expert received `rows`.
     #[must_use]
     pub const fn at(self, rows: u32) -> u32 {
         match self {
@@ -166,7 +166,7 @@ impl Product {
     pub const fn base_tiles(&self, rows: u32) -> u32 {
         self.m.at(rows).div_ceil(BASE_TILE[0]) * self.n.at(rows).div_ceil(BASE_TILE[1])
     }
-    /// Multiplications and additions when the expert received `rows`.
+    /// FLOPs when the expert received `rows`.
     #[must_use]
     pub const fn flops(&self, rows: u32) -> u64 {
         2 * self.m.at(rows) as u64 * self.n.at(rows) as u64 * self.k.at(rows) as u64

@@ -6,48 +6,48 @@ use hpmoe_codegen::schedule::CoreKind;
 
 /// Rows of a put or a vector task.
 pub(super) const ROWS: u32 = 128;
-/// Matrix cores a product is shared out to.
+/// Matrix cores that share a product.
 pub(super) const CUBE_CORES: u32 = 24;
 /// Vector cores that take tasks.
 pub(super) const AIV_WORKERS: u32 = 24;
 /// Vector cores of a die.
 pub(super) const AIV_CORES: u32 = 48;
 
-/// The program that HyperParallel-MoE runs. Its task list is that of the worst routing: on a balanced one most are empty.
+/// The program of HyperParallel-MoE. Its tasks are those of the worst routing; with a balanced one most are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Original {
     shape: LayerShape,
     direction: Direction,
 }
 
-/// An operator with its place in the task list.
+/// An operator and its range in the list of tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// The operator.
+    /// The operator itself.
     pub operator: Operator,
-    /// Number of its first task.
+    /// The number of its first task.
     pub first: u32,
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub tasks: u32,
 }
 
 impl Original {
-    /// The program for a shape. What the original would refuse is built too: see [`Self::limits`].
+    /// The program for a layer, even for one that the original would refuse: see [`Self::limits`].
     #[must_use]
     pub const fn new(shape: LayerShape, direction: Direction) -> Self {
         Self { shape, direction }
     }
-    /// The sizes it was built for.
+    /// The layer that it was built for.
     #[must_use]
     pub const fn shape(&self) -> &LayerShape {
         &self.shape
     }
-    /// The pass it runs.
+    /// The pass that it runs.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         self.direction
     }
-    /// Cores of a rank that take tasks; of the vector cores, half.
+    /// Cores of a rank that take tasks: all matrix cores and half of the vector cores.
     #[must_use]
     pub const fn workers(&self, core: CoreKind) -> u32 {
         match core {
@@ -55,7 +55,7 @@ impl Original {
             CoreKind::Aiv => AIV_WORKERS,
         }
     }
-    /// Numbers and thresholds of its counters.
+    /// The numbers and thresholds of its counters.
     #[must_use]
     pub const fn counters(&self) -> OriginalCounters {
         OriginalCounters::new(self.shape, self.direction)
@@ -71,22 +71,22 @@ impl Original {
         };
         Operator::all(self.direction).iter().map(listed).collect()
     }
-    /// Tasks of a rank, with the last one.
+    /// The number of tasks of a rank, the last one included.
     #[must_use]
     pub fn tasks_per_rank(&self) -> u32 {
         self.operators().iter().map(|listed| listed.tasks).sum::<u32>() + 1
     }
-    /// The tasks of one rank; a task's number is its place.
+    /// The tasks of a rank, in the order of their numbers.
     #[must_use]
     pub fn tasks(&self, rank: u32) -> Vec<OriginalTask> {
         Builder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()
     }
-    /// The queues of one rank.
+    /// The queues of a rank.
     #[must_use]
     pub fn queues(&self, rank: u32) -> Queues {
-        Queues::of(self, rank)
+        Queues::new(self, rank)
     }
-    /// What the original would refuse in this program.
+    /// The limits of the original that this program exceeds.
     #[must_use]
     pub fn limits(&self) -> Vec<Limit> {
         Limit::exceeded(self)

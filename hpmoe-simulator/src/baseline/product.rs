@@ -1,10 +1,10 @@
-//! A core's share of one expert's product, as the simulator takes it.
+//! The share of a core in one expert's product, as work of the simulator.
 
 use super::{BASE_TILE, Product};
 use crate::simulate::{self, Efficiency, Work};
 use hpmoe_codegen::target::Target;
 
-/// Which base tiles are a core's: tile `t` belongs to core `(before + t) mod cores`.
+/// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tiles {
     pub(super) before: u32,
@@ -13,18 +13,18 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// How many of the first `total` tiles.
-    pub(super) const fn of(self, total: u32) -> u32 {
+    /// The number of its tiles among the first `total`.
+    pub(super) const fn among(self, total: u32) -> u32 {
         let first = (self.core + self.cores - self.before % self.cores) % self.cores;
         (total + self.cores - 1 - first) / self.cores
     }
 }
 
-/// The share of a core, in base tiles. A side of the product that is shorter than a base tile makes its tiles shorter;
-/// of a longer one, tiles at the edge count by their part of a whole one. Panels are read whole all the same.
+/// The work of a core in base tiles. If a side of the product is shorter than a base tile, its tiles are shorter, too; if it is
+/// longer, tiles at the edge count as a fraction of a tile. Panels are read whole in either case.
 pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Target, efficiency: Efficiency) -> Work {
     let total = product.base_tiles(rows);
-    let (own, k) = (tiles.of(total), product.k.at(rows));
+    let (own, k) = (tiles.among(total), product.k.at(rows));
     if own == 0 || k == 0 {
         return Work::Empty;
     }
@@ -40,10 +40,10 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Targe
     Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
 }
 
-/// For how many base tiles one read of a left and a right panel serves, through L2.
+/// The number of base tiles that one read of a left panel, and of a right panel, serves through L2.
 ///
-/// In which order the cores of the original, or of a product of its own, walk tiles is not known: they get the height of
-/// bands that reads least.
+/// The order in which the cores of the original, or of a separate product, walk tiles is not known: they get the band height
+/// that reads least.
 fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
     let [m, n, _] = BASE_TILE;
     let k = product.k.at(rows);
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn tiles_go_on_where_those_before_ended() {
-        let of = |before, core| Tiles { before, cores: 24, core }.of(30);
-        assert_eq!((of(0, 0), of(0, 5), of(0, 6)), (2, 2, 1));
-        assert_eq!((of(20, 20), of(20, 23), of(20, 0), of(20, 2)), (2, 2, 2, 1));
-        assert_eq!((0..24).map(|core| of(20, core)).sum::<u32>(), 30);
+        let count = |before, core| Tiles { before, cores: 24, core }.among(30);
+        assert_eq!((count(0, 0), count(0, 5), count(0, 6)), (2, 2, 1));
+        assert_eq!((count(20, 20), count(20, 23), count(20, 0), count(20, 2)), (2, 2, 2, 1));
+        assert_eq!((0..24).map(|core| count(20, core)).sum::<u32>(), 30);
     }
 }

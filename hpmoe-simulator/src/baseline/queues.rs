@@ -1,4 +1,4 @@
-//! The order in which the original's workers take tasks.
+//! The queues of the original's workers.
 
 use super::original::CUBE_CORES;
 use super::{Direction, Listed, Operator, Original};
@@ -6,14 +6,14 @@ use super::{Direction, Listed, Operator, Original};
 /// Task numbers in order. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never one of another's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queues {
-    /// Of the matrix cores; the same on all ranks.
+    /// The queue of the matrix cores; the same on all ranks.
     pub aic: Vec<u32>,
-    /// Of the vector cores that take tasks.
+    /// The queue of the vector cores that take tasks.
     pub aiv: Vec<u32>,
 }
 
 impl Queues {
-    pub(super) fn of(original: &Original, rank: u32) -> Self {
+    pub(super) fn new(original: &Original, rank: u32) -> Self {
         let listed = original.operators();
         let find = |operator| *listed.iter().find(|l| l.operator == operator).expect("an operator of this direction");
         let vector = match original.direction() {
@@ -41,8 +41,8 @@ fn all(listed: &Listed) -> std::ops::Range<u32> {
     listed.first..listed.first + listed.tasks
 }
 
-/// Tile after tile goes to all peers in turn, every rank beginning with itself, so that no two ranks send to the same
-/// one at a time (RATR).
+/// The puts of an operator: each tile to all peers in turn. Every rank begins with itself, so that no two ranks send to the same
+/// peer at a time (RATR).
 fn puts(original: &Original, listed: &Listed, rank: u32) -> Vec<u32> {
     let (ranks, experts) = (original.shape().ranks, original.shape().experts_per_rank());
     let tiles = original.counters().tiles_per_source();

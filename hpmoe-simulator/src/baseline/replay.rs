@@ -1,4 +1,4 @@
-//! The original's program in the form that the simulator runs.
+//! The original's program as the simulator runs it.
 
 use super::product::{Tiles, product};
 use super::task::Builder;
@@ -9,7 +9,7 @@ use crate::simulate::{
 };
 use hpmoe_codegen::target::Target;
 
-/// The original's tasks with the rows of one routing. A task beyond them runs empty and signals all the same.
+/// The original's tasks with the rows of a routing. A task beyond these rows is empty and signals all the same.
 #[derive(Clone, Debug)]
 pub struct Replay {
     original: Original,
@@ -22,7 +22,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The original's program on a routing, with what its runtime costs on a target.
+    /// The original's program with the rows of a routing and the costs of its runtime on a target.
     #[must_use]
     pub fn new(original: Original, routing: Routing, target: &Target) -> Self {
         let mut listed = original.operators();
@@ -40,7 +40,7 @@ impl Replay {
         }
     }
 
-    /// The operation's number and the task, by the task's number.
+    /// The operation and the task of a task number.
     fn task(&self, rank: u32, number: u32) -> (u32, OriginalTask) {
         let op = self.listed.partition_point(|listed| listed.first <= number) - 1;
         let Listed { operator, first, .. } = self.listed[op];
@@ -82,7 +82,7 @@ impl Replay {
     }
 }
 
-/// A task, even an empty one, reads its descriptor word by word; waiting cores look rarely.
+/// The costs of the original's runtime: every task, even an empty one, reads its descriptor word by word, and waiting cores poll.
 fn costs(target: &Target) -> PolicyCosts {
     let original = &target.original;
     let every_task = Time::from_ns(target.sync.task_pickup_ns) + Time::from_ns(target.sync.tile_overhead_ns);
@@ -126,21 +126,21 @@ impl Program for Replay {
         let place = core + cursor.entry * self.cores(kind);
         let Some(&number) = queue.get(place as usize) else { return false };
         cursor.entry += 1;
-        let (op, found) = self.task(rank, number);
-        let (group, item, column) = match found.work {
+        let (op, original) = self.task(rank, number);
+        let (group, item, column) = match original.work {
             OriginalWork::Put { expert, tile, peer, .. } => (expert, tile, peer),
             OriginalWork::Vector { expert, tile } => (expert, tile, 0),
             OriginalWork::Product { expert, core } => (expert, core, 0),
             OriginalWork::Terminate => (0, 0, 0),
         };
         (task.op, task.group, task.item, task.column) = (op, group, item, column);
-        task.work = self.work(rank, &found);
+        task.work = self.work(rank, &original);
         task.waits.clear();
-        if found.threshold > 0 {
-            task.waits.push(CounterWait { counter: found.waits.0, need: found.threshold });
+        if original.threshold > 0 {
+            task.waits.push(CounterWait { counter: original.waits.0, need: original.threshold });
         }
         task.signals.clear();
-        task.signals.push(CounterSignal { rank: found.signals_at, counter: found.signals.0, amount: 1 });
+        task.signals.push(CounterSignal { rank: original.signals_at, counter: original.signals.0, amount: 1 });
         true
     }
 }

@@ -9,10 +9,10 @@ use crate::simulate::{
 };
 use hpmoe_codegen::target::Target;
 
-/// The plain execution: a kernel for each operator, a collective all-to-all for dispatch and combine.
+/// The plain execution: a kernel for each operator, and a collective all-to-all for dispatch and combine.
 ///
-/// A kernel begins when the one before has ended everywhere on the rank; a collective when it has on all ranks. Products
-/// run at the efficiency of grouped products of their own, which contains what their tiles cost beside the work.
+/// A kernel begins when the one before it has ended on all cores of the rank, a collective when it has ended on all ranks.
+/// Products run at the efficiency of grouped products in kernels of their own, which includes the overhead of their tiles.
 #[derive(Clone, Debug)]
 pub struct Serial {
     shape: LayerShape,
@@ -41,15 +41,16 @@ impl Serial {
         }
     }
 
-    /// Counter of what lets a step begin, and of what ends it.
+    /// The counter that lets a step begin.
     const fn begins(step: u32) -> u32 {
         2 * step
     }
+    /// The counter that is full when a step has ended.
     const fn ended(step: u32) -> u32 {
         2 * step + 1
     }
 
-    /// Signals that end a step.
+    /// The signals that a step ends with.
     fn parts(&self, step: u32) -> u32 {
         match self.steps[step as usize].kind(&self.shape) {
             OperatorKind::Product(_) => self.shape.experts_per_rank() * self.target.cores.aic,
@@ -58,12 +59,12 @@ impl Serial {
         }
     }
 
-    /// A length as it was measured, less what passes in the `seen` counters that stand for it in a program.
+    /// A measured time less the latency of the `seen` counters that a program needs for it.
     fn less_counters(&self, us: f64, seen: f64) -> Time {
         Time::from_us(us).since(Time::from_ns(self.target.sync.counter_visible_ns * seen))
     }
 
-    /// The launch of a step: it begins when the step before has ended.
+    /// Makes `task` the launch of a step, which begins when the step before it has ended.
     fn launch(&self, step: u32, seen: f64, task: &mut QueuedTask) {
         task.work = Work::Fixed { time: self.less_counters(self.target.launch.kernel_us, seen) };
         if let Some(before) = step.checked_sub(1) {
@@ -71,7 +72,7 @@ impl Serial {
         }
     }
 
-    /// Part `part` of a core in a collective, which is the first vector core's.
+    /// Makes `task` part `part` of a collective, which runs on the first vector core; false after the last part.
     fn exchange(&self, step: u32, rank: u32, part: u64, task: &mut QueuedTask) -> bool {
         let all = |counter| (0..self.shape.ranks).map(move |rank| CounterSignal { rank, counter, amount: 1 });
         match part {
@@ -92,7 +93,7 @@ impl Serial {
         true
     }
 
-    /// Part `part` of a core in a kernel. The first core has the launch too.
+    /// Makes `task` part `part` of a core in a kernel, which begins with the launch on the first core; false after the last part.
     fn kernel(&self, step: u32, rank: u32, core: u32, part: u64, task: &mut QueuedTask) -> bool {
         let Some(part) = part.checked_sub(u64::from(core == 0)) else {
             self.launch(step, 2.0, task);
@@ -107,7 +108,7 @@ impl Serial {
         true
     }
 
-    /// The share of a core: of a product, expert by expert; of a vector operator, all at once.
+    /// The share of a core in a step: products expert by expert, vector operators at once.
     fn work(&self, step: u32, rank: u32, core: u32, part: u64) -> Option<Work> {
         let operator = self.steps[step as usize];
         let own = self.shape.experts_per_rank();
@@ -151,12 +152,12 @@ impl Program for Serial {
             let step = cursor.entry;
             let on = operator.core(&self.shape);
             *task = QueuedTask { op: step, ..QueuedTask::default() };
-            let found = match operator.kind(&self.shape) {
+            let has_part = match operator.kind(&self.shape) {
                 _ if kind != on => false,
                 OperatorKind::Put => core == 0 && self.exchange(step, rank, cursor.tile, task),
                 _ => self.kernel(step, rank, core, cursor.tile, task),
             };
-            if found {
+            if has_part {
                 cursor.tile += 1;
                 return true;
             }

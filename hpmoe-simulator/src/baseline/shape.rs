@@ -1,4 +1,4 @@
-//! The layer that is compared: sizes and direction.
+//! The layer on which policies are compared: sizes and direction.
 
 use crate::simulate::{Routing, RoutingSizes};
 
@@ -11,7 +11,7 @@ pub struct LayerShape {
     pub tokens: u32,
     /// Experts of the layer, over all ranks.
     pub experts: u32,
-    /// Experts a token is sent to.
+    /// Experts that each token goes to.
     pub top_k: u32,
     /// Columns of a token.
     pub hidden: u32,
@@ -19,7 +19,7 @@ pub struct LayerShape {
     pub intermediate: u32,
 }
 
-/// Which pass of the layer runs.
+/// A pass of the layer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
     /// Tokens to outputs.
@@ -29,23 +29,23 @@ pub enum Direction {
 }
 
 impl LayerShape {
-    /// The DeepSeek-V3 layer of the published latencies: always 8 experts a rank.
+    /// The DeepSeek-V3 layer of the published latencies, which has 8 experts per rank.
     #[must_use]
     pub const fn deepseek_v3(ranks: u32) -> Self {
         Self { ranks, tokens: 4096, experts: 8 * ranks, top_k: 8, hidden: 7168, intermediate: 2048 }
     }
-    /// Experts a rank owns.
+    /// Local experts of each rank.
     #[must_use]
     pub const fn experts_per_rank(&self) -> u32 {
         self.experts / self.ranks
     }
-    /// The routing of the published latencies, as even as numbers allow.
+    /// The most even routing, that of the published latencies.
     #[must_use]
     pub fn balanced(&self) -> Routing {
         let Self { ranks, experts, top_k, tokens, .. } = *self;
         Routing::balanced(RoutingSizes { ranks, experts, top_k, tokens })
     }
-    /// Rows a rank sends to one expert when routing is balanced. What doesn't divide is left out, as in the original.
+    /// Rows that a rank sends to one expert when routing is balanced, rounded down as in the original.
     #[must_use]
     pub const fn balanced_rows(&self) -> u32 {
         self.tokens * self.top_k / self.experts
@@ -53,7 +53,7 @@ impl LayerShape {
 }
 
 impl Direction {
-    /// Lower-case name, as on the command line.
+    /// The name on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,59 +3,59 @@
 use super::original::{CUBE_CORES, ROWS};
 use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, OriginalCounters};
 
-/// One task: waits for one counter, works, adds 1 to one counter.
+/// A task of the original: waits for one counter, works, and adds 1 to one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OriginalTask {
-    /// The operator it is a part of.
+    /// The operator that it is a part of.
     pub operator: Operator,
-    /// Its place among the tasks of its operator.
+    /// Its number among the tasks of its operator.
     pub index: u32,
-    /// The counter it waits for, on its own rank.
+    /// The counter that it waits for, on its own rank.
     pub waits: OriginalCounter,
     /// The value at which the wait ends.
     pub threshold: u32,
-    /// The counter it adds 1 to.
+    /// The counter that it adds 1 to.
     pub signals: OriginalCounter,
-    /// The rank whose counter that is.
+    /// The rank of that counter.
     pub signals_at: u32,
-    /// What it works on.
+    /// The work, at its largest extents.
     pub work: OriginalWork,
 }
 
-/// What a task works on. Row ranges are static: of [`Self::rows`] those below the count at run time are real.
+/// The work of a task of the original. Its rows are a static range; those below the count of a launch are real.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginalWork {
     /// 128 rows of one expert to or from one peer.
     Put {
-        /// The rank at the other end.
+        /// The peer.
         peer: u32,
-        /// The expert, among those of its owner.
+        /// The local expert of its owner.
         expert: u32,
-        /// The expert, among all.
+        /// The same expert among those of the group.
         global: u32,
         /// The tile, among those of this peer and expert.
         tile: u32,
     },
-    /// 128 rows of one of this rank's experts.
+    /// 128 rows of a local expert.
     Vector {
-        /// The expert, among those of this rank.
+        /// The local expert.
         expert: u32,
         /// The tile, among those of this expert.
         tile: u32,
     },
-    /// A core's share of the product of one of this rank's experts: every 24th base tile.
+    /// A core's share in the product of a local expert: every 24th base tile.
     Product {
-        /// The expert, among those of this rank.
+        /// The local expert.
         expert: u32,
         /// The core, which is also the first base tile of the share.
         core: u32,
     },
-    /// Nothing but the wait.
+    /// Nothing: the task only waits.
     Terminate,
 }
 
 impl OriginalWork {
-    /// First row and the row after the last; the whole expert for a product.
+    /// The first row, and the row after the last one unless all rows of the expert are meant.
     #[must_use]
     pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
         match *self {
@@ -66,7 +66,7 @@ impl OriginalWork {
     }
 }
 
-/// Builds tasks of one rank.
+/// Builds the tasks of one rank.
 pub(super) struct Builder {
     pub(super) shape: LayerShape,
     pub(super) direction: Direction,
@@ -136,7 +136,7 @@ impl Builder {
 }
 
 impl OriginalCounters {
-    /// Tasks an operator has on one rank, real or empty.
+    /// The number of an operator's tasks on one rank, empty ones included.
     pub(super) fn count(&self, operator: Operator) -> u32 {
         let shape = self.shape();
         match operator.kind(shape) {

@@ -1,13 +1,13 @@
-//! What policies cover, so that they can be held to the same.
+//! The work that every policy must do, for comparing policies with it.
 
 use super::collective::between;
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::Routing;
 
-/// Work of one rank without what goes with a policy.
+/// The work of one rank, without the costs of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Covered {
-    /// Multiplications and additions of products.
+    /// FLOPs of products.
     pub flops: u64,
     /// Bytes read and written by vector operators.
     pub vector_bytes: u64,
@@ -18,7 +18,7 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// What any policy has to do on one rank for a routing.
+    /// The work of any policy on one rank for a routing.
     #[must_use]
     pub fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();
@@ -48,5 +48,4 @@ impl Covered {
     }
 }
 
-#[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! A latency that no order of tasks can beat.
+//! A latency that no order of the tasks can beat.
 
 mod ends;
 mod links;
@@ -9,29 +9,29 @@ use ends::Ends;
 use hpmoe_codegen::target::Target;
 use links::Links;
 
-/// What keeps a program from being faster, each by itself: the same work takes no less than the largest.
+/// Lower bounds of a program's latency, each for one resource or one path alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
-    /// The launch, before everything else.
+    /// The time of the launch, before everything else.
     pub launch: Time,
-    /// The rank with most work on its matrix cores, shared evenly, at full speed and without what tasks cost beside it.
+    /// The work of the rank with the most work on matrix cores, shared evenly, at full speed and without costs per task.
     pub cube: Time,
-    /// Before the first task of a matrix core: what the rows that it waits for take at least.
+    /// The least time before the first task of a matrix core, in which the rows arrive that it waits for.
     pub head: Time,
-    /// After the last task of a matrix core: what becomes of its results, at least.
+    /// The least time after the last task of a matrix core, in which its results go on.
     pub tail: Time,
-    /// The rank with most elementwise work, and copies on the own die, on its vector cores.
+    /// The work of the rank with the most elementwise work and copies within the rank, shared evenly by its vector cores.
     pub vector: Time,
-    /// The rank whose cores move most bytes to and from HBM; puts to other ranks apart.
+    /// The time of the rank that moves the most bytes to and from HBM, without puts to other ranks.
     pub hbm: Time,
-    /// The end of a link with most bytes to let through.
+    /// The time of the end of a link that carries the most bytes.
     pub link: Time,
-    /// The longest task with what it waits for and what waits for it: the longest path of three.
+    /// The longest path of three tasks: the longest task, one that it waits for and one that waits for it.
     pub path: Time,
 }
 
 impl Bound {
-    /// The bound.
+    /// The bound of the latency: the largest of its parts after the launch.
     #[must_use]
     pub fn time(&self) -> Time {
         let cube = self.head + self.cube + self.tail;
@@ -39,7 +39,7 @@ impl Bound {
     }
 }
 
-/// The lower bound of a program's latency: every resource by itself, as if all else were free.
+/// The lower bounds of a program's latency: those of every resource, as if all others were free.
 #[must_use]
 pub fn bound(target: &Target, program: &dyn Program) -> Bound {
     let costs = Costs::new(target);
@@ -53,7 +53,7 @@ pub fn bound(target: &Target, program: &dyn Program) -> Bound {
             let mut work = Time::ZERO;
             for core in 0..program.cores(kind) {
                 let mut cursor = Cursor::default();
-                ends.core();
+                ends.next_core();
                 while program.next(rank, kind, core, &mut cursor, &mut task) {
                     match costs.of(rank, &task.work) {
                         Cost::Shared(shared) => {
@@ -64,7 +64,7 @@ pub fn bound(target: &Target, program: &dyn Program) -> Bound {
                         Cost::Alone(time) => work += time,
                         Cost::Nothing => {}
                     }
-                    ends.task(rank, kind, &task, costs.alone(rank, &task.work));
+                    ends.add_task(rank, kind, &task, costs.alone(rank, &task.work));
                 }
             }
             let share = Time(work.0 / u64::from(program.cores(kind).max(1)));

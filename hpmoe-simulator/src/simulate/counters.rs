@@ -1,16 +1,16 @@
-//! Counters of all ranks and the cores that wait for them.
+//! The counters of all ranks and the cores that wait for them.
 
 use super::{CounterSignal, CounterWait, Program, Time};
 
 const NOBODY: u32 = u32::MAX;
 
-/// What a wait was for.
+/// The reason for a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum WaitCause {
-    /// Another core's work.
+    /// Waiting for another core's work.
     #[default]
     Work,
-    /// Rows on their way.
+    /// Waiting for rows on their way.
     Put,
 }
 
@@ -18,19 +18,20 @@ pub(super) enum WaitCause {
 struct Counter {
     value: u32,
     waiting: u32,
-    /// When the last signal so far is seen.
+    /// When cores see the latest signal so far.
     seen: Time,
     cause: WaitCause,
 }
 
-/// All counters. A counter that has reached what a core waits for is seen when the latest of its signals is: exact where,
-/// as in every program here, a core waits for all that a counter ever gets.
+/// The counters of all ranks. A core sees that a counter has reached its threshold when it sees the latest of its signals. That
+/// is exact where, as in every program here, thresholds are all that a counter ever receives.
 #[derive(Debug)]
 pub(super) struct Counters {
     first: Vec<u32>,
     counters: Vec<Counter>,
-    /// By core: what it waits for, and who else waits for the same.
+    /// By core: the threshold that it waits for.
     needs: Vec<u32>,
+    /// By core: the next core that waits for the same counter.
     next: Vec<u32>,
 }
 
@@ -49,38 +50,39 @@ impl Counters {
         }
     }
 
-    /// When and why a counter that has reached `need` is seen; otherwise the core is noted, and [`Self::signal`] wakes it.
+    /// When a core sees that a counter has reached `need`, and the reason for its wait. Where it has not, the core is noted and
+    /// [`Self::signal`] wakes it.
     pub(super) fn look(
         &mut self,
         rank: u32,
         CounterWait { counter, need }: CounterWait,
         core: u32,
     ) -> Option<(Time, WaitCause)> {
-        let of = &mut self.counters[(self.first[rank as usize] + counter) as usize];
-        if of.value >= need {
-            return Some((of.seen, of.cause));
+        let counter = &mut self.counters[(self.first[rank as usize] + counter) as usize];
+        if counter.value >= need {
+            return Some((counter.seen, counter.cause));
         }
         self.needs[core as usize] = need;
-        self.next[core as usize] = std::mem::replace(&mut of.waiting, core);
+        self.next[core as usize] = std::mem::replace(&mut counter.waiting, core);
         None
     }
 
-    /// Adds to a counter; cores that need not wait any longer are added to `woken`.
+    /// Adds to a counter, and adds the cores whose threshold is reached to `woken`.
     pub(super) fn signal(&mut self, signal: &CounterSignal, seen: Time, cause: WaitCause, woken: &mut Vec<u32>) {
         let &CounterSignal { rank, counter, amount } = signal;
-        let of = &mut self.counters[(self.first[rank as usize] + counter) as usize];
-        of.value += amount;
-        if seen >= of.seen {
-            of.seen = seen;
-            of.cause = cause;
+        let counter = &mut self.counters[(self.first[rank as usize] + counter) as usize];
+        counter.value += amount;
+        if seen >= counter.seen {
+            counter.seen = seen;
+            counter.cause = cause;
         }
-        let mut core = std::mem::replace(&mut of.waiting, NOBODY);
+        let mut core = std::mem::replace(&mut counter.waiting, NOBODY);
         while core != NOBODY {
             let next = self.next[core as usize];
-            if of.value >= self.needs[core as usize] {
+            if counter.value >= self.needs[core as usize] {
                 woken.push(core);
             } else {
-                self.next[core as usize] = std::mem::replace(&mut of.waiting, core);
+                self.next[core as usize] = std::mem::replace(&mut counter.waiting, core);
             }
             core = next;
         }

@@ -1,4 +1,4 @@
-//! Which constants of a target a simulated figure rests on.
+//! Which constants of a target can change a simulated figure.
 
 use super::Policy;
 use hpmoe_codegen::target::Constant;

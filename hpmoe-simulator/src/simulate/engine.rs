@@ -11,11 +11,11 @@ use hpmoe_codegen::target::Target;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Runs a program on a target. With `slices`, the result holds every task.
+/// Runs a program on a target. With `timeline`, the result holds the times of every task.
 ///
 /// # Errors
 ///
-/// When cores wait for what nobody will signal.
+/// When cores wait for counters that no task will signal.
 pub fn simulate(target: &Target, program: &dyn Program, slices: bool) -> Result<Simulated, Stuck> {
     let mut engine = Engine::new(target, program, slices);
     engine.begin();
@@ -23,16 +23,16 @@ pub fn simulate(target: &Target, program: &dyn Program, slices: bool) -> Result<
     engine.end()
 }
 
-/// What happens to whom; the order is that of events at one time.
+/// An event of a lane or a core. The order of variants is that of events at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
-    /// The first member of a lane of a die's memories ends, unless the version is an old one.
+    /// The first member of a lane of a die's memories ends, unless the lane has changed since that version.
     Memory { lane: u32, version: u32 },
-    /// The same for a lane of the links.
+    /// The first member of a lane of the links ends, unless the lane has changed since that version.
     Link { lane: u32, version: u32 },
-    /// A core is done with its task.
+    /// The task of a core ends.
     End { core: u32 },
-    /// All waits of a core's task hold.
+    /// All waits of a core's task are over.
     Begin { core: u32 },
 }
 
@@ -43,9 +43,9 @@ struct CoreState {
     number: u32,
     cursor: Cursor,
     task: QueuedTask,
-    /// Waits that hold.
+    /// The number of the task's waits that are over.
     held: usize,
-    /// When it looks at the next one.
+    /// When the core looks at the next wait's counter.
     looks: Time,
     came: Time,
     looked: Time,
@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Takes up the next task of the queue, if there is one.
+    /// Takes the next task of a core's queue, if there is one.
     fn next_task(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         if !self.program.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
@@ -162,7 +162,7 @@ impl<'a> Engine<'a> {
         self.look(number);
     }
 
-    /// Goes through the waits of a task as far as they hold.
+    /// Goes through the waits of a core's task up to the first that is not over.
     fn look(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let poll = self.program.costs().of_core(core.kind).poll;
@@ -196,7 +196,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The rows of a put have left; a fence tells when they have arrived.
+    /// Ends a put's use of the link; the fence that follows ends when its rows have arrived.
     fn landed(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if let Work::Put { to, .. } = core.task.work {
@@ -262,7 +262,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// When a core that looks from `looks` on sees what is there to be seen from `seen` on.
+/// When a core that looks at a counter from `looks` on sees a signal that is visible from `seen` on.
 fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
     match poll {
         _ if seen <= looks => looks,

@@ -1,35 +1,35 @@
-//! Where the time of cores goes.
+//! How cores spend their time.
 
 use super::Time;
 use std::ops::AddAssign;
 
-/// Time of all cores of one kind, by what it is spent on; the parts add up to cores × latency.
+/// The time of all cores of one kind, by what they spend it on. The sum is cores × latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Work at the speed that it has when nothing else runs.
+    /// Work, at the speed that it has when nothing else runs.
     pub work: Time,
-    /// What every task pays beside its work: pickup, checks, signals; fences after puts to other ranks.
+    /// The costs of every task in addition to its work: pickup, checks, signals; fences after puts to other ranks.
     pub overhead: Time,
-    /// The launch.
+    /// The launch of the kernel.
     pub launch: Time,
-    /// Waiting for what another core computes.
+    /// Waits for another core's work.
     pub dependency: Time,
-    /// Waiting for rows that are on their way.
+    /// Waits for rows on their way.
     pub communication: Time,
-    /// Work that took longer because memories or links were shared.
+    /// The additional time of work because memories and links are shared.
     pub contention: Time,
-    /// After the core's last task, until the last core of all is done.
+    /// The time from the core's last task to the end of the run.
     pub tail: Time,
 }
 
 impl Spent {
-    /// Cores × latency.
+    /// The sum of all parts: cores × latency.
     #[must_use]
     pub fn total(&self) -> Time {
         self.work + self.overhead + self.launch + self.idle()
     }
 
-    /// Neither work nor what a task must pay.
+    /// The sum of waits, contention and tail.
     #[must_use]
     pub fn idle(&self) -> Time {
         self.dependency + self.communication + self.contention + self.tail

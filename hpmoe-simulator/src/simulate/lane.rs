@@ -1,22 +1,22 @@
-//! Work that goes on at one common speed.
+//! Work that proceeds at one common rate.
 
 use super::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Members all get on at the same rate, so who ends first is known when they join, and a change of the rate costs the same
-/// for any number of them.
+/// Work of several cores that always proceeds at the same rate. The order in which members end is known when they join, and a
+/// change of the rate costs the same for any number of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// What each member has got since the lane was last empty.
+    /// The amount that each member was served since the lane was last empty.
     served: f64,
-    /// When that was true.
+    /// The time of that amount.
     at: Time,
-    /// What each member gets in a picosecond.
+    /// The amount that each member is served per picosecond.
     rate: f64,
-    /// The value of `served` at which a member ends (the bits of a non-negative number sort like it), and its core.
+    /// The value of `served` at which a member ends, as the bits of a non-negative number, which sort like it; and its core.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Counts changes, so that an end foretold before one is known to be stale.
+    /// The number of changes, by which an end that was predicted before the last one is known to be stale.
     pub(super) version: u32,
 }
 
@@ -25,7 +25,7 @@ impl Lane {
         self.ends.len() as u32
     }
 
-    /// A core joins with an amount to be served.
+    /// Adds a core with an amount to be served.
     pub(super) fn join(&mut self, now: Time, amount: f64, core: u32) {
         if self.ends.is_empty() {
             self.served = 0.0;
@@ -36,7 +36,7 @@ impl Lane {
         self.version += 1;
     }
 
-    /// Another rate from now on; false where it is the same.
+    /// Sets the rate from now on; false where it does not change.
     pub(super) fn set_rate(&mut self, now: Time, rate: f64) -> bool {
         if rate == self.rate {
             return false;
@@ -47,7 +47,7 @@ impl Lane {
         true
     }
 
-    /// When the first member ends, at this rate.
+    /// When the first member ends at this rate.
     pub(super) fn next_end(&self) -> Option<Time> {
         let &Reverse((end, _)) = self.ends.peek()?;
         let left = (f64::from_bits(end) - self.served).max(0.0);
@@ -55,7 +55,7 @@ impl Lane {
         Some(self.at + Time((left / self.rate - 1e-3).ceil().max(0.0) as u64))
     }
 
-    /// Takes out a member that ends now, if there is one.
+    /// Removes a member that ends now, if there is one.
     pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
         if self.next_end()? > now {
             return None;

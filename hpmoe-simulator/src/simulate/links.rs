@@ -1,23 +1,23 @@
-//! Puts under way between dies.
+//! Puts in flight between dies.
 
 use super::Time;
 use super::lane::Lane;
 use super::shares::{Filling, Flows, flow_rates};
 use hpmoe_codegen::target::Target;
 
-/// Ends of links of each rank: out and in, to the own package and to others.
+/// The ends of each rank's links: out and in, to its own package and to others.
 const ENDS: u32 = 4;
 const NONE: u32 = u32::MAX;
 
-/// The links of all ranks. Puts from one rank to another are alike and share a lane; lanes get max-min shares of what the
-/// ranks' ends let through, and no put more than one vector core can give.
+/// The links of all ranks. All puts from one rank to another share a lane. Lanes get max-min fair shares of the bandwidth of the
+/// links' ends, and no put gets more than one vector core can send.
 #[derive(Debug)]
 pub(super) struct Links {
     ranks: u32,
     per_package: u32,
     capacity: Vec<f64>,
     put_per_ps: f64,
-    /// By source and destination.
+    /// The lane of each pair of source and destination.
     lane_of: Vec<u32>,
     lanes: Vec<Lane>,
     flows: Vec<Flows>,
@@ -49,7 +49,7 @@ impl Links {
         }
     }
 
-    /// A core of `from` begins to put.
+    /// Begins the put of a core of `from`.
     pub(super) fn join(&mut self, now: Time, (from, to): (u32, u32), bytes: u64, core: u32) {
         let pair = (from * self.ranks + to) as usize;
         if self.lane_of[pair] == NONE {
@@ -67,7 +67,7 @@ impl Links {
         self.changed.push(lane);
     }
 
-    /// A core whose put ends now.
+    /// Removes a core whose put ends now, if there is one.
     pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
         let core = self.lanes[lane as usize].pop(now)?;
         self.changed.push(lane);
@@ -78,9 +78,8 @@ impl Links {
         self.lanes[lane as usize].version
     }
 
-    /// Shares the links anew after puts have begun or ended; tells `foretell` the next end of each lane for which it is
-    /// another than before.
-    pub(super) fn settle(&mut self, now: Time, mut foretell: impl FnMut(Time, u32, u32)) {
+    /// Shares the links again after puts have begun or ended, and passes the next end of each lane that has changed to `predict`.
+    pub(super) fn settle(&mut self, now: Time, mut predict: impl FnMut(Time, u32, u32)) {
         if self.changed.is_empty() {
             return;
         }
@@ -99,9 +98,9 @@ impl Links {
         self.changed.sort_unstable();
         self.changed.dedup();
         for lane in self.changed.drain(..) {
-            let of = &self.lanes[lane as usize];
-            if let Some(end) = of.next_end() {
-                foretell(end.max(now), lane, of.version);
+            let changed = &self.lanes[lane as usize];
+            if let Some(end) = changed.next_end() {
+                predict(end.max(now), lane, changed.version);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The memories of each die, shared by all that its cores do.
+//! The memories of each die, shared by the work of its cores.
 
 use super::Shared;
 use super::Time;
@@ -7,27 +7,27 @@ use super::shares::{Users, level};
 use hpmoe_codegen::target::Target;
 use std::collections::HashMap;
 
-/// Demands are counted in started steps of a quarter GB/s, so that tasks alike fall into one lane and sums are exact.
+/// The unit of demands is a quarter GB/s, rounded up, so that equal tasks share a lane and sums are exact.
 const STEPS_PER_GB: f64 = 4.0;
 
-/// What a task draws at full speed, in steps.
+/// The bandwidth that a task needs at full speed, in steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Demand {
     hbm: u64,
     l2: u64,
 }
 
-/// HBM and L2 of all dies. Tasks of a die with the same demand share a lane. Where a memory is short, those who want least
-/// get it and the others share the rest evenly; a task is as slow as the shorter of the two makes it. (What a task leaves
-/// of one memory because the other holds it back is not shared out again: speeds are a little low then.)
+/// HBM and L2 of all dies. Tasks of a die with the same demand share a lane. A memory that can't serve all gives max-min fair
+/// shares, and the slower of the two memories determines the speed of a task. (Bandwidth of one memory that a task can't use because
+/// the other slows it down is not shared out again, so speeds are then a little low.)
 ///
-/// Puts draw at most what the links let through and are not slowed down here: they leave less to the others.
+/// Puts take at most the bandwidth of the links. They are not slowed down here; they leave less to other work.
 #[derive(Debug)]
 pub(super) struct Memories {
     hbm: u64,
     l2: u64,
     put: u64,
-    /// At most, all puts of a die one way.
+    /// The most that all puts of a die can take in one direction.
     link: u64,
     dies: Vec<Die>,
     lanes: Vec<(u32, Demand, Lane)>,
@@ -37,7 +37,7 @@ pub(super) struct Memories {
 
 #[derive(Clone, Debug, Default)]
 struct Die {
-    /// Of all tasks under way.
+    /// The demand of all tasks that run.
     hbm: u64,
     l2: u64,
     puts_out: u64,
@@ -65,7 +65,7 @@ impl Memories {
         }
     }
 
-    /// A core of a rank begins its work.
+    /// Begins the work of a core of a rank.
     pub(super) fn join(&mut self, now: Time, rank: u32, work: &Shared, core: u32) {
         let time = work.time.0.max(1) as f64;
         // Bytes in a picosecond are TB/s.
@@ -94,7 +94,7 @@ impl Memories {
         self.touch(rank);
     }
 
-    /// A core whose work ends now.
+    /// Removes a core whose work ends now, if there is one.
     pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
         let (rank, demand, of) = &mut self.lanes[lane as usize];
         let core = of.pop(now)?;
@@ -107,7 +107,7 @@ impl Memories {
         Some(core)
     }
 
-    /// A put from one rank to another begins.
+    /// Begins a put from one rank to another.
     pub(super) fn put_begins(&mut self, (from, to): (u32, u32)) {
         self.dies[from as usize].puts_out += 1;
         self.dies[to as usize].puts_in += 1;
@@ -115,7 +115,7 @@ impl Memories {
         self.touch(to);
     }
 
-    /// A put ends.
+    /// Ends a put from one rank to another.
     pub(super) fn put_ends(&mut self, (from, to): (u32, u32)) {
         self.dies[from as usize].puts_out -= 1;
         self.dies[to as usize].puts_in -= 1;
@@ -127,9 +127,9 @@ impl Memories {
         self.lanes[lane as usize].2.version
     }
 
-    /// Shares the memories anew on dies where something has changed; tells `foretell` the next end of each lane
-    /// for which it is another than before.
-    pub(super) fn settle(&mut self, now: Time, mut foretell: impl FnMut(Time, u32, u32)) {
+    /// Shares the memories again on dies where something has changed, and passes the next end of each lane that has changed to
+    /// `predict`.
+    pub(super) fn settle(&mut self, now: Time, mut predict: impl FnMut(Time, u32, u32)) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for &rank in &dirty {
             self.settle_die(now, rank);
@@ -140,7 +140,7 @@ impl Memories {
             for lane in die.changed.drain(..) {
                 let of = &self.lanes[lane as usize].2;
                 if let Some(end) = of.next_end() {
-                    foretell(end.max(now), lane, of.version);
+                    predict(end.max(now), lane, of.version);
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Memories {
         let lanes = &mut self.lanes;
         die.active.retain(|&lane| lanes[lane as usize].2.len() > 0);
         let puts = (die.puts_out * self.put).min(self.link) + (die.puts_in * self.put).min(self.link);
-        // Puts never take all of it.
+        // Puts leave at least a quarter to other work.
         let hbm = self.hbm.saturating_sub(puts).max(self.hbm / 4);
         let short = die.hbm > hbm || die.l2 > self.l2;
         if !short && !die.short {
@@ -161,8 +161,11 @@ impl Memories {
         }
         die.short = short;
         let users = |wants: fn(&Demand) -> u64| -> Vec<Users> {
-            let of = |&lane: &u32| (lanes[lane as usize].2.len(), wants(&lanes[lane as usize].1) as f64);
-            die.active.iter().map(of).map(|(count, wants)| Users { count, wants }).collect()
+            let users_of = |&lane: &u32| {
+                let (_, demand, lane) = &lanes[lane as usize];
+                Users { count: lane.len(), wants: wants(demand) as f64 }
+            };
+            die.active.iter().map(users_of).collect()
         };
         let hbm = level(hbm as f64, &users(|demand| demand.hbm));
         let l2 = level(self.l2 as f64, &users(|demand| demand.l2));

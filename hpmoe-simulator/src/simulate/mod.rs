@@ -1,6 +1,6 @@
-//! Simulated time on a described target: every rank, every core, task by task.
+//! Simulated time of every core of every rank on a described target, task by task.
 //!
-//! A [`Program`] says what each core of each rank does in which order, whoever planned it; the engine runs it with the
+//! A [`Program`] gives each core of each rank its tasks in order, whatever policy planned them; the engine runs it with the
 //! constants of a target. Nothing here is a measurement.
 
 mod bound;

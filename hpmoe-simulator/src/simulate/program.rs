@@ -1,11 +1,11 @@
-//! What the engine runs: for each core an ordered queue of tasks, whatever policy made it.
+//! Programs for the engine: an ordered queue of tasks for each core, whatever policy made it.
 //!
-//! Tasks are asked for one at a time, in the order of the queue, so that a program may make them on the way and need
-//! not hold millions of them.
+//! The engine asks for one task at a time, in the order of the queue, so that a program can make tasks when they are needed and
+//! never holds millions of them.
 
 use super::{CoreKind, Time, Work};
 
-/// Queues of all cores of all ranks.
+/// The queues of all cores of all ranks.
 pub trait Program {
     /// The policy, and what it costs in addition to the work.
     fn costs(&self) -> &PolicyCosts;
@@ -13,38 +13,38 @@ pub trait Program {
     /// Ranks of the group.
     fn ranks(&self) -> u32;
 
-    /// Cores of that kind on each rank.
+    /// Cores of a kind on each rank.
     fn cores(&self, kind: CoreKind) -> u32;
 
-    /// Counters of a rank, all zero at the start. Waits look at the own rank's.
+    /// The number of a rank's counters. All are zero at the start; a task waits for counters of its own rank.
     fn counters(&self, rank: u32) -> u32;
 
-    /// Operations by number, for [`QueuedTask::op`].
+    /// The operations of the program, which [`QueuedTask::op`] numbers.
     fn ops(&self) -> &[Op];
 
-    /// Writes the next task of a core's queue to `task` and moves `cursor` behind it; false at the end of the queue.
+    /// Writes the next task of a core's queue to `task` and advances `cursor`; false at the end of the queue.
     ///
-    /// `task` comes with the last task of that core in it: set every field, clear `waits` and `signals` first.
+    /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 }
 
-/// How far a core is in its queue; what the numbers mean is the program's own business. Zeros at the start.
+/// The position of a core in its queue, in numbers of the program. Zeros are the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
-    /// For instance, the entry.
+    /// The entry, the place in the queue or the step.
     pub entry: u32,
-    /// For instance, the tile in the entry.
+    /// The tile or the part within it.
     pub tile: u64,
 }
 
-/// An operation of the program.
+/// The task call, or the operator, that tasks belong to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Op {
-    /// Name, as tables and pictures show it.
+    /// The name in tables and pictures.
     pub name: String,
-    /// Line in the user's source, or 0.
+    /// The line of the call in the user's source; 0 where there is none.
     pub line: usize,
-    /// Whether the original leaves this work to kernels of its own (permutation, sum over k): reported apart.
+    /// Whether the original leaves this work to other kernels (permutation, sum over k), so that it is reported separately.
     pub extra: bool,
 }
 
@@ -98,55 +98,54 @@ impl PolicyCosts {
     }
 }
 
-/// What tasks cost a core beside their work.
+/// The costs of each task on a core, in addition to its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoreCosts {
-    /// Before the work of a task: pickup, reading its descriptor, checks of waits that hold already, signals. The core
-    /// pays it when it has come to the task, while the data may still be on their way.
+    /// The cost before the work: pickup, reading the descriptor, checks of waits that are over, signals. The core pays it when it
+    /// comes to the task, while the data may still be on their way.
     pub task: Time,
-    /// The whole of a task without work ([`Work::Empty`]), instead of `task`.
+    /// The cost of a task without work ([`Work::Empty`]), instead of `task`.
     pub empty: Time,
-    /// A waiting core looks at its counter at the start of the wait and then in these intervals; without, it looks all
-    /// the time.
+    /// The interval at which a waiting core reads its counter, from the start of the wait on; without one it reads all the time.
     pub poll: Option<Time>,
 }
 
-/// A wait for a counter of the own rank.
+/// A wait for a counter of the task's own rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterWait {
-    /// Which counter.
+    /// The counter.
     pub counter: u32,
-    /// How much is enough.
+    /// The threshold.
     pub need: u32,
 }
 
-/// A signal at the end of a task; seen by waiting cores `sync.counter_visible_ns` later, and on another rank after the
-/// link's latency too.
+/// A signal at the end of a task. Waiting cores see it `sync.counter_visible_ns` later; on another rank the latency of the link
+/// adds to that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterSignal {
-    /// Whose counter.
+    /// The rank of the counter.
     pub rank: u32,
-    /// Which counter.
+    /// The counter.
     pub counter: u32,
-    /// How much is added.
+    /// The amount that is added.
     pub amount: u32,
 }
 
-/// One task of a core's queue.
+/// A task in the queue of a core.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueuedTask {
-    /// Number of its operation.
+    /// The number of its operation.
     pub op: u32,
-    /// Local expert, or the group's number in the program's own terms; for pictures.
+    /// The number of its group, as the program counts groups; for pictures and exports.
     pub group: u32,
-    /// Item of the group; for pictures.
+    /// The item of the group; for pictures and exports.
     pub item: u32,
-    /// Column of the item; for pictures.
+    /// The column of the item; for pictures and exports.
     pub column: u32,
-    /// What it does.
+    /// The work, which the cost model turns into time.
     pub work: Work,
-    /// All must hold before the work begins.
+    /// The waits, all of which end before the work begins.
     pub waits: Vec<CounterWait>,
-    /// Given when the work is done.
+    /// The signals, given when the work is done.
     pub signals: Vec<CounterSignal>,
 }

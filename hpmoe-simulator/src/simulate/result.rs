@@ -1,100 +1,100 @@
-//! What a simulation tells.
+//! The results of a simulation.
 
 use super::{CoreKind, Spent, Time};
 use hpmoe_codegen::target::Target;
 use std::fmt;
 
-/// A simulated run of all ranks. Never a measurement.
+/// A simulated run of all ranks; never a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulated {
-    /// From the launch until the last core of all ranks is done.
+    /// The latency, from the launch until the last core of all ranks is done.
     pub time: Time,
-    /// When the last core of each rank is done.
+    /// The time when the last core of each rank is done.
     pub ranks: Vec<Time>,
-    /// Where the time of matrix cores goes, all ranks together.
+    /// How the matrix cores of all ranks spend their time.
     pub aic: Spent,
-    /// The same for vector cores.
+    /// How the vector cores of all ranks spend their time.
     pub aiv: Spent,
-    /// Tasks run, those without work among them.
+    /// The number of tasks, empty ones included.
     pub tasks: u64,
-    /// Tasks without work.
+    /// The number of tasks without work.
     pub empty_tasks: u64,
-    /// Of products, without padding.
+    /// FLOPs of products, without padding.
     pub flops: f64,
     /// Bytes put, by source and then destination.
     pub traffic: Vec<Vec<u64>>,
-    /// By operation of the program.
+    /// Totals by operation of the program.
     pub ops: Vec<OpTotal>,
-    /// Every task, where asked for.
+    /// The times of every task, where they were asked for.
     pub slices: Vec<TaskTimes>,
 }
 
-/// What one operation took.
+/// The tasks of one operation and their time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct OpTotal {
-    /// Tasks, those without work among them.
+    /// The number of tasks, empty ones included.
     pub tasks: u64,
-    /// Time of cores, from the moment at which all waits held.
+    /// The time of cores, from the end of the waits of each task to its end.
     pub time: Time,
-    /// From the first core that began to the last one that ended.
+    /// The first begin and the last end.
     pub span: Option<(Time, Time)>,
 }
 
-/// One task of one core.
+/// The core and the times of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskTimes {
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
-    /// Which kind of core.
+    /// The kind of core.
     pub kind: CoreKind,
-    /// Which of its cores.
+    /// The number of the core among those of its kind on the rank.
     pub core: u32,
-    /// The operation.
+    /// The number of the operation.
     pub op: u32,
-    /// Group, item and column as the program numbers them.
+    /// The group, as the program numbers it.
     pub group: u32,
-    /// Item.
+    /// The item of the group.
     pub item: u32,
-    /// Column.
+    /// The column of the item.
     pub column: u32,
-    /// When the core came to it.
+    /// When the core came to the task.
     pub came: Time,
-    /// When it first looked whether it has to wait: what lies before is overhead.
+    /// When it first read a counter of its waits; the time before is overhead.
     pub looked: Time,
-    /// When its work began.
+    /// When the work began.
     pub begun: Time,
-    /// When it was done.
+    /// When the work was done.
     pub end: Time,
 }
 
-/// A program that can't go on: a core waits for what nobody will signal.
+/// A program that can't go on because a core waits for a counter that no task will signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
-    /// Cores that wait, of all ranks.
+    /// The number of cores of all ranks that wait.
     pub cores: u32,
-    /// One of them.
+    /// The rank of one of them.
     pub rank: u32,
     /// Its kind.
     pub kind: CoreKind,
     /// Its number.
     pub core: u32,
-    /// The operation of its task.
+    /// The name of its task's operation.
     pub op: String,
-    /// What it waits for.
+    /// The counter that it waits for.
     pub counter: u32,
-    /// How much it needs.
+    /// The threshold that it waits for.
     pub need: u32,
 }
 
 impl Simulated {
-    /// FLOPs over the peak at fused efficiency for the whole latency of all ranks.
+    /// FLOPs divided by what all matrix cores could do at fused efficiency in the whole latency.
     #[must_use]
     pub fn aic_useful(&self, target: &Target) -> f64 {
         let possible = target.fused_flops() * self.time.seconds() * self.ranks.len() as f64;
         if possible > 0.0 { self.flops / possible } else { 0.0 }
     }
 
-    /// Bytes put from one rank to another, all together.
+    /// All bytes put from one rank to another.
     #[must_use]
     pub fn remote_bytes(&self) -> u64 {
         let rows = self.traffic.iter().enumerate();

@@ -1,20 +1,20 @@
-//! What every core did when, with the tasks themselves: for pictures and traces.
+//! The tasks of a run with their times, for pictures and traces.
 
 use super::{CoreKind, Cursor, Program, QueuedTask, Simulated, TaskTimes, Work};
 use std::collections::BTreeMap;
 
-/// One task that ran.
+/// A task that ran.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TracedTask {
-    /// When and where.
+    /// Its core and its times.
     pub slice: TaskTimes,
-    /// What.
+    /// The task itself.
     pub task: QueuedTask,
-    /// For each of the task's waits: the record that signalled last, if any did.
+    /// The task that signalled last, by number, for each of the task's waits.
     pub signalled_by: Vec<Option<usize>>,
 }
 
-/// All tasks of a run with slices, core by core in the order of their queues.
+/// All tasks of a run that has a timeline, core by core in the order of their queues.
 #[must_use]
 pub fn traced_tasks(program: &dyn Program, simulated: &Simulated) -> Vec<TracedTask> {
     let mut slices = simulated.slices.clone();
@@ -40,7 +40,7 @@ pub fn traced_tasks(program: &dyn Program, simulated: &Simulated) -> Vec<TracedT
     records
 }
 
-/// By rank and counter: who signalled last. A core waits for all that a counter ever gets.
+/// The task that signalled last, by rank and counter. Thresholds are all that a counter ever receives.
 fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
     let mut last: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
@@ -55,17 +55,11 @@ fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
 }
 
 impl TracedTask {
-    /// Whether the task waited for rows on their way rather than for another core's work.
+    /// Whether the task waited for rows on their way rather than for another core's work: a put was the last to signal.
     #[must_use]
-    pub fn waited_for_rows(&self, records: &[Self]) -> bool {
+    pub fn waited_for_rows(&self, all: &[Self]) -> bool {
         let by = self.signalled_by.iter().flatten();
-        let last = by.max_by_key(|&&by| records[by].slice.end);
-        last.is_some_and(|&by| matches!(records[by].task.work, Work::Put { .. }))
-    }
-
-    /// Whether the work is on a matrix core.
-    #[must_use]
-    pub fn on_matrix_core(&self) -> bool {
-        self.slice.kind == CoreKind::Aic
+        let last = by.max_by_key(|&&by| all[by].slice.end);
+        last.is_some_and(|&by| matches!(all[by].task.work, Work::Put { .. }))
     }
 }

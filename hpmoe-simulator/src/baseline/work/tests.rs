@@ -1,3 +1,5 @@
+//! Both baselines against the work that is due.
+
 use super::Covered;
 use crate::baseline::{Direction, LayerShape, Original, Replay, Serial};
 use crate::simulate::{CoreKind, Cursor, Program, QueuedTask, Routing, Work};
@@ -5,7 +7,7 @@ use hpmoe_codegen::target::Target;
 
 const SHAPE: LayerShape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 2, hidden: 512, intermediate: 384 };
 
-/// Rows that favour some experts, with none for others.
+/// A routing that favours some experts and leaves one without rows.
 fn skewed() -> Routing {
     let mut rows = vec![vec![0; 8]; 4];
     for (source, rows) in rows.iter_mut().enumerate() {
@@ -16,7 +18,7 @@ fn skewed() -> Routing {
     Routing::new(&rows, 2).unwrap()
 }
 
-/// Sums what the tasks of a rank do. Products come in single precision.
+/// The work of all tasks of a rank: FLOPs, bytes of vector work, bytes sent to other ranks, bytes kept.
 fn sum(program: &dyn Program, rank: u32) -> (f64, u64, u64, u64) {
     let (mut flops, mut vector, mut sent, mut kept) = (0.0, 0, 0, 0);
     for kind in [CoreKind::Aic, CoreKind::Aiv] {
@@ -48,7 +50,7 @@ fn both_policies_cover_the_same_work() {
             let (flops, vector, sent, kept) = sum(&replay, rank);
             assert!((flops / due.flops as f64 - 1.0).abs() < 1e-5, "{flops} {}", due.flops);
             assert_eq!((vector, sent, kept), (due.vector_bytes, due.sent_bytes, due.kept_bytes));
-            // Exchanges of the serial policy are of a known length.
+            // Collectives of the serial policy are tasks of a fixed time.
             let (flops, vector, ..) = sum(&serial, rank);
             assert!((flops / due.flops as f64 - 1.0).abs() < 1e-5, "{flops} {}", due.flops);
             assert_eq!(vector, due.vector_bytes);
@@ -73,7 +75,7 @@ fn every_wait_is_met_by_its_signals() {
 
 type Totals = std::collections::BTreeMap<(u32, u32), u32>;
 
-/// What is waited for and what is given, by rank and counter.
+/// Thresholds and signals, by rank and counter.
 fn counters(program: &dyn Program) -> (Totals, Totals) {
     let (mut needs, mut given) = (Totals::new(), Totals::new());
     for rank in 0..program.ranks() {

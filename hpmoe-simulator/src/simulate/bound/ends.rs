@@ -1,22 +1,25 @@
-//! What comes before and after tasks, whatever their order.
+//! The least time before and after tasks, in any order.
 
 use crate::simulate::{CoreKind, CounterSignal, CounterWait, Program, QueuedTask, Time, Work};
 use hpmoe_codegen::target::Target;
 
-/// A counter that is full has had all its signals: the longest of the tasks that signal it was done before. A counter that
-/// is awaited lets at least its shortest waiting task follow.
+/// Bounds from counters. A full counter has all its signals, so the longest of the tasks that signal it came before; after it
+/// comes at least the shortest of the tasks that wait for it.
 pub(super) struct Ends {
     visible: Time,
     fence: Time,
-    /// First counter of each rank.
+    /// The number of the first counter of each rank, and that of all counters.
     first: Vec<u32>,
+    /// By counter: the longest task that signals it.
     before: Vec<Time>,
+    /// By counter: the shortest task that waits for it.
     after: Vec<Option<Time>>,
-    /// Of matrix cores: what the first task waits for, and what the last one signals.
+    /// By matrix core: the counters that its first task waits for.
     heads: Vec<Vec<u32>>,
+    /// By matrix core: the counters that its last task signals.
     tails: Vec<Vec<u32>>,
     begun: bool,
-    /// Tasks that take longer than all before them.
+    /// Tasks that take longer than all tasks before them: time, counters awaited, counters signalled.
     long: Vec<(Time, Vec<u32>, Vec<u32>)>,
 }
 
@@ -40,12 +43,13 @@ impl Ends {
         }
     }
 
-    /// The tasks of another core follow.
-    pub(super) fn core(&mut self) {
+    /// Goes on to the tasks of another core.
+    pub(super) fn next_core(&mut self) {
         self.begun = false;
     }
 
-    pub(super) fn task(&mut self, rank: u32, kind: CoreKind, task: &QueuedTask, alone: Time) {
+    /// Takes the next task of the core into account.
+    pub(super) fn add_task(&mut self, rank: u32, kind: CoreKind, task: &QueuedTask, alone: Time) {
         let fence = match task.work {
             Work::Put { to, .. } if to != rank => self.fence,
             _ => Time::ZERO,
@@ -77,14 +81,14 @@ impl Ends {
         }
     }
 
-    /// The least of all matrix cores: no core begins sooner, and none is followed by less.
+    /// The least time before any matrix core can begin, and the least after any has ended.
     pub(super) fn head_and_tail(&self) -> (Time, Time) {
         let head = self.heads.iter().map(|waits| self.before(waits)).min();
         let tail = self.tails.iter().map(|signals| self.after(signals)).min();
         (head.unwrap_or_default(), tail.unwrap_or_default())
     }
 
-    /// The longest of the tasks that were longer than all before them, with what surely comes before and after.
+    /// The longest path through one of the long tasks, with the least that comes before and after it.
     pub(super) fn path(&self) -> Time {
         let paths = self.long.iter().map(|(takes, waits, signals)| self.before(waits) + *takes + self.after(signals));
         paths.max().unwrap_or_default()

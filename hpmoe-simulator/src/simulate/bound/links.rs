@@ -3,7 +3,7 @@
 use crate::simulate::Time;
 use hpmoe_codegen::target::Target;
 
-/// By rank: out and in, to the own package and to others.
+/// Bytes through the four ends of each rank's links: out and in, to the rank's own package and to others.
 pub(super) struct Links<'a> {
     target: &'a Target,
     bytes: Vec<[u64; 4]>,
@@ -20,7 +20,7 @@ impl<'a> Links<'a> {
         self.bytes[to as usize][other + 1] += bytes;
     }
 
-    /// The longest that one end takes.
+    /// The time of the end that takes longest.
     pub(super) fn time(&self) -> Time {
         let link = &self.target.link;
         let same = [link.same_package_gb_per_s; 2];
