@@ -1,4 +1,4 @@
-//! A simulated run as a picture: every core and link of one rank, and all ranks in short.
+//! A picture of a simulated run: every core and link of one rank, and a summary of all ranks.
 
 mod colours;
 mod cores;
@@ -24,7 +24,7 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .tick{fill:#59636e;text-anchor:middle}.small{font-size:10px;fill:#59636e}";
 
-/// Everything that parts of the picture share.
+/// The data that all parts of the picture use.
 struct Picture<'a> {
     target: &'a Target,
     program: &'a dyn Program,
@@ -34,13 +34,13 @@ struct Picture<'a> {
     axis: Axis,
 }
 
-/// A part of the picture and the height that it takes.
+/// A part of the picture and its height.
 struct Part {
     group: Group,
     height: f64,
 }
 
-/// The picture (SVG) of a run with slices. `title` says what was simulated.
+/// The picture (SVG) of a run that has a timeline. `title` says what was simulated.
 #[must_use]
 pub fn gantt(target: &Target, program: &dyn Program, simulated: &Simulated, title: &str) -> String {
     let records = traced_tasks(program, simulated);
@@ -88,7 +88,7 @@ fn heading(picture: &Picture<'_>, rank: u32, title: &str) -> Group {
     };
     let note = format!(
         "Simulated latency {}. Work at full speed: {:.1} % of the time of matrix cores, {:.1} % of vector cores. The \
-         first lanes are every core of rank {rank}, the last to end. Nothing here is a measurement.",
+         first lanes are the cores of rank {rank}, the last rank to end. Nothing here is a measurement.",
         picture.axis.time(Nanos(picture.simulated.time.0 / 1_000)),
         busy(CoreKind::Aic),
         busy(CoreKind::Aiv),
@@ -99,7 +99,7 @@ fn heading(picture: &Picture<'_>, rank: u32, title: &str) -> Group {
         .add(picture.colours.legend(20.0, 70.0, WIDTH - 40.0))
 }
 
-/// The name of a lane at its left.
+/// The name and the note to the left of a lane.
 fn caption(name: &str, note: &str, top: f64) -> Group {
     Group::new().add(text(name.to_owned(), 20.0, top + 13.0, "role")).add(text(
         note.to_owned(),
@@ -109,7 +109,7 @@ fn caption(name: &str, note: &str, top: f64) -> Group {
     ))
 }
 
-/// The ground of a lane.
+/// The background of a lane.
 fn ground(top: f64, height: f64) -> Rectangle {
     Rectangle::new()
         .set("x", number(LEFT))
@@ -119,7 +119,7 @@ fn ground(top: f64, height: f64) -> Rectangle {
         .set("fill", "#f4f6f8")
 }
 
-/// Rectangles of one colour as one element.
+/// Rectangles of one colour, drawn as one element.
 #[derive(Default)]
 struct Boxes(String);
 

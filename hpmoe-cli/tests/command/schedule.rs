@@ -50,7 +50,7 @@ fn a_tuned_schedule_is_shown_and_named() {
     let heading = |text: &str| text.lines().next().unwrap().to_owned();
     assert_eq!(heading(&tuned), "moe_ffn::forward, tuned schedule, with PUT = 32 (in the source: 8)");
     assert_eq!(heading(&untuned), "moe_ffn::forward, default schedule");
-    assert_ne!(tuned.lines().nth(2), untuned.lines().nth(2), "three cores put");
+    assert_ne!(tuned.lines().skip(1).collect::<Vec<_>>(), untuned.lines().skip(1).collect::<Vec<_>>());
     assert_eq!(json(&["schedule", &layer, "--set", &size, "--json"])["schedule"], "tuned");
     // What is set wins.
     assert_eq!(heading(&prints(&["schedule", &layer, "--set", SIZE])), "moe_ffn::forward, tuned schedule");

@@ -6,21 +6,21 @@ use crate::simulate::Routing;
 
 /// The work of one rank, without the costs of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Covered {
+pub(super) struct Covered {
     /// FLOPs of products.
-    pub flops: u64,
+    pub(super) flops: u64,
     /// Bytes read and written by vector operators.
-    pub vector_bytes: u64,
+    pub(super) vector_bytes: u64,
     /// Bytes sent to other ranks.
-    pub sent_bytes: u64,
+    pub(super) sent_bytes: u64,
     /// Bytes moved within the rank by puts.
-    pub kept_bytes: u64,
+    pub(super) kept_bytes: u64,
 }
 
 impl Covered {
     /// The work of any policy on one rank for a routing.
     #[must_use]
-    pub fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
+    pub(super) fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();
         let experts = rank * own..(rank + 1) * own;
         let received = routing.received_rows(rank);

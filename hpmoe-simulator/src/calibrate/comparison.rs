@@ -1,24 +1,24 @@
-//! What the fit makes of all published latencies.
+//! Published latencies compared with simulated ones.
 
 use super::fit::with;
 use super::{Latency, PUBLISHED, Published, fit};
 use hpmoe_codegen::target::{Fitted, Target};
 
-/// A published latency beside the simulated one.
+/// A published latency and the simulated one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
-    /// What was published.
+    /// The published latency.
     pub published: Published,
-    /// Simulated milliseconds.
+    /// The simulated latency in milliseconds.
     pub simulated_ms: f64,
 }
 
-/// Fitted constants and all twelve latencies with them.
+/// Fitted constants, and all twelve latencies simulated with them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
-    /// The constants.
+    /// The three fitted constants.
     pub fitted: Fitted,
-    /// The latencies, in the order of [`PUBLISHED`].
+    /// The comparisons, in the order of [`PUBLISHED`].
     pub rows: Vec<Comparison>,
 }
 
@@ -28,7 +28,7 @@ pub fn calibrate(target: &Target, latency: &Latency<'_>) -> Calibration {
     reproduce(&with(target, fit(target, latency)), latency)
 }
 
-/// All published latencies with the constants as they are.
+/// Simulates all published latencies with the constants of a target.
 #[must_use]
 pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
     let row = |&published: &Published| Comparison { published, simulated_ms: latency(&published, target) };
@@ -36,7 +36,7 @@ pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
 }
 
 impl Comparison {
-    /// Relative error, positive where the simulation is slower.
+    /// The relative error, positive where the simulation is slower.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.simulated_ms / self.published.ms - 1.0
@@ -44,12 +44,12 @@ impl Comparison {
 }
 
 impl Calibration {
-    /// The largest error of all, without its sign.
+    /// The largest absolute error.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.rows.iter().map(|row| row.error().abs()).fold(0.0, f64::max)
     }
-    /// The mean error of those that were not fitted on, without signs.
+    /// The mean absolute error of the latencies that the constants were not fitted to.
     #[must_use]
     pub fn mean_of_others(&self) -> f64 {
         let others = self.rows.iter().filter(|row| !row.published.fitted_on());
@@ -84,6 +84,6 @@ mod tests {
         let target = Target::ascend_a3();
         let outcome = calibrate(&target, &Published::simulated_ms);
         hold(&outcome);
-        assert_eq!(outcome.fitted, target.fitted, "`hpmoe calibrate` tells what belongs into the file");
+        assert_eq!(outcome.fitted, target.fitted, "`hpmoe calibrate` prints the constants for the file");
     }
 }

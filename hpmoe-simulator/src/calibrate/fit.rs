@@ -1,9 +1,9 @@
-//! The fit.
+//! The fit of three constants by least squares.
 
 use super::{Latency, PUBLISHED, PublishedPolicy};
 use hpmoe_codegen::target::{Fitted, Target};
 
-/// Fits the three constants to the latencies on 8 ranks; other constants stay as they are.
+/// Fits the three constants to the latencies on 8 ranks.
 ///
 /// The two policies share no fitted constant, so each is fitted alone. Results have four digits.
 #[must_use]
@@ -25,14 +25,14 @@ pub fn fit(target: &Target, latency: &Latency<'_>) -> Fitted {
     Fitted { gemm_operator_efficiency: operator, collective_efficiency: collective, ..fitted }
 }
 
-/// The target with other fitted constants.
+/// A target with other fitted constants.
 pub(super) fn with(target: &Target, fitted: Fitted) -> Target {
     let mut target = target.clone();
     target.fitted = fitted;
     target
 }
 
-/// Relative errors of a policy on 8 ranks, forward and backward.
+/// The relative errors of a policy on 8 ranks, forward and backward.
 fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f64; 2] {
     let mut errors = PUBLISHED
         .iter()
@@ -41,36 +41,36 @@ fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f
     [(); 2].map(|()| errors.next().expect("two directions"))
 }
 
-/// The shares with the least sum of squares, by Gauss-Newton in their reciprocals: a latency is nearly a linear function
-/// of those. Where cores poll it has steps, so a share of its own is then searched among its neighbours.
+/// The shares with the least sum of squared errors, by Gauss-Newton in their reciprocals, of which a latency is nearly a linear
+/// function. Polling makes it a step function, so a single share is then searched among its neighbours.
 fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2]) -> [f64; N] {
     const ROUNDS: usize = 6;
     const STEP: f64 = 0.01;
-    let at = |times: [f64; N]| errors(times.map(rounded_share));
+    let errors_at = |times: [f64; N]| errors(times.map(rounded_share));
     let squares = |errors: [f64; 2]| errors.iter().map(|error| error * error).sum::<f64>();
     let mut times = start.map(|share| 1.0 / share);
-    let mut now = at(times);
+    let mut now = errors_at(times);
     let mut best = (squares(now), times);
     for _ in 0..ROUNDS {
         let slopes: [_; N] = std::array::from_fn(|parameter| {
             let mut moved = times;
             moved[parameter] += STEP;
-            let there = at(moved);
+            let there = errors_at(moved);
             [0, 1].map(|i| (there[i] - now[i]) / STEP)
         });
         let Some(change) = newton::<N>(&slopes, now) else { break };
         times = std::array::from_fn(|parameter| (times[parameter] - change[parameter]).clamp(1.0, 5.0));
-        now = at(times);
+        now = errors_at(times);
         if squares(now) >= best.0 {
             break;
         }
         best = (squares(now), times);
     }
-    let found = best.1.map(rounded_share);
-    if N == 1 { std::array::from_fn(|_| nearby(found[0], |share| squares(errors([share; N])))) } else { found }
+    let shares = best.1.map(rounded_share);
+    if N == 1 { std::array::from_fn(|_| nearby(shares[0], |share| squares(errors([share; N])))) } else { shares }
 }
 
-/// The best share within a hundredth, in steps of a thousandth, and then in steps of a tenth of that.
+/// The best share within a hundredth of `start`, in steps of a thousandth and then of a tenth of that.
 fn nearby(start: f64, cost: impl Fn(f64) -> f64) -> f64 {
     [1e-3, 1e-4].into_iter().fold(start, |middle, step| {
         let near = (-10..=10).map(|steps| ((middle + f64::from(steps) * step) * 1e4).round() / 1e4);
@@ -83,7 +83,7 @@ fn rounded_share(times: f64) -> f64 {
     (1e4 / times).round() / 1e4
 }
 
-/// The change that takes away most of the errors, from the normal equations; none where they don't depend on it.
+/// The change that reduces the errors most, from the normal equations; `None` where errors don't depend on the parameters.
 fn newton<const N: usize>(slopes: &[[f64; 2]; N], errors: [f64; 2]) -> Option<[f64; N]> {
     let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
     let mut change = [0.0; N];

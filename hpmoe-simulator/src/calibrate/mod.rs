@@ -1,7 +1,7 @@
-//! Fits the constants that nobody has published to latencies that somebody has, and shows what comes of it.
+//! The fit of unpublished constants to published latencies, and the errors that remain.
 //!
-//! Three constants are fitted on EP8 alone: how close products come to the peak in a fused kernel and in kernels of their
-//! own, and how close a collective comes to its link. The eight latencies of other sizes test the model.
+//! Three constants are fitted on EP8 alone: the efficiency of products in a fused kernel, that of products in separate kernels, and
+//! the share of a link's bandwidth that a collective reaches. The eight latencies of other sizes test the model.
 
 mod comparison;
 mod fit;

@@ -1,8 +1,8 @@
-//! The latencies to reproduce.
+//! The published latencies.
 
 use crate::baseline::Direction;
 
-/// Whose latency it is.
+/// The policy of a published latency.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PublishedPolicy {
     /// One operator after another.
@@ -16,15 +16,16 @@ pub enum PublishedPolicy {
 pub struct Published {
     /// Ranks of the group.
     pub ranks: u32,
-    /// The pass.
+    /// The pass of the layer.
     pub direction: Direction,
-    /// Whose it is.
+    /// The policy.
     pub policy: PublishedPolicy,
-    /// Milliseconds.
+    /// The latency in milliseconds.
     pub ms: f64,
 }
 
-/// Of the DeepSeek-V3 layer with 4,096 tokens a rank, 8 experts a rank, balanced routing, on Ascend A3 (arXiv 2605.23764).
+/// The latencies of the DeepSeek-V3 layer with 4,096 tokens and 8 experts per rank and balanced routing, on Ascend A3 (arXiv
+/// 2605.23764).
 pub const PUBLISHED: [Published; 12] = [
     serial(4, Direction::Forward, 16.3),
     original(4, Direction::Forward, 10.2),
@@ -49,7 +50,7 @@ const fn original(ranks: u32, direction: Direction, ms: f64) -> Published {
 }
 
 impl PublishedPolicy {
-    /// As on the command line.
+    /// The name on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +61,7 @@ impl PublishedPolicy {
 }
 
 impl Published {
-    /// Whether constants may be fitted to it.
+    /// Whether constants are fitted to it.
     #[must_use]
     pub const fn fitted_on(&self) -> bool {
         self.ranks == 8

@@ -1,15 +1,15 @@
-//! From a published latency to the program that stands for it.
+//! The programs of published latencies.
 
 use super::{Published, PublishedPolicy};
 use crate::baseline::{LayerShape, Original, Replay, Serial};
 use crate::simulate::{Program, simulate};
 use hpmoe_codegen::target::Target;
 
-/// Milliseconds of a latency's program on a target.
+/// Simulates the program of a published latency on a target, in milliseconds.
 pub type Latency<'a> = dyn Fn(&Published, &Target) -> f64 + 'a;
 
 impl Published {
-    /// The program whose latency it is.
+    /// The program that has this latency.
     #[must_use]
     pub fn program(&self, target: &Target) -> Box<dyn Program> {
         let shape = LayerShape::deepseek_v3(self.ranks);
@@ -20,7 +20,7 @@ impl Published {
         }
     }
 
-    /// Simulated milliseconds of that program.
+    /// The simulated latency of that program, in milliseconds.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! One colour for each operation; those of one kind of work share a hue.
+//! One colour for each operation; operations with the same kind of work share a hue.
 
 use super::{Rectangle, number, text};
 use crate::simulate::{Program, TracedTask, Work};
@@ -8,12 +8,13 @@ const MATRIX: [&str; 4] = ["#2f6db3", "#6aa5de", "#1b4a82", "#8a7fd0"];
 const VECTOR: [&str; 4] = ["#3f8f5f", "#86a83c", "#2b6b6f", "#1f5a3a"];
 const PUT: [&str; 4] = ["#d9822b", "#b04a3a", "#c9a227", "#8c4a12"];
 const OTHER: &str = "#8d96a0";
-/// Waiting for rows on their way, and for another core's work.
+/// Waits for rows on their way.
 pub(super) const ROWS: &str = "#eec3a8";
+/// Waits for another core's work.
 pub(super) const WORK: &str = "#cfd7df";
 
 pub(super) struct Colours {
-    /// By operation: name and colour, where it occurs.
+    /// The name and colour of each operation that occurs.
     ops: Vec<Option<(String, &'static str)>>,
 }
 
@@ -45,12 +46,12 @@ impl Colours {
         Self { ops }
     }
 
-    /// Of an operation, or grey for one that never has work.
+    /// The colour of an operation; grey for one that never has work.
     pub(super) fn of(&self, op: usize) -> &'static str {
         self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
     }
 
-    /// Swatches with names, in lines of a width.
+    /// The legend, in lines of a given width.
     pub(super) fn legend(&self, left: f64, top: f64, width: f64) -> Group {
         let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
         let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), *colour));

@@ -1,4 +1,4 @@
-//! Every core of one rank: what it does, and what it waits for.
+//! The work and the waits of every core of one rank.
 
 use super::colours::{ROWS, WORK};
 use super::stack::Stack;
@@ -34,7 +34,7 @@ pub(super) fn cores(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
     Part { group, height }
 }
 
-/// How many cores wait, and for what.
+/// The share of cores that wait, by what they wait for.
 fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) -> Group {
     let mut stack = Stack::new(picture, 2);
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
@@ -52,7 +52,7 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, (top, lane): (f64, f6
         picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind)).collect();
     for core in own.chunk_by(|a, b| a.slice.core == b.slice.core) {
         let y = top + f64::from(core[0].slice.core) * lane;
-        // Tasks of one operation without a gap that one could see are one box.
+        // Tasks of one operation without a visible gap are one box.
         let joined =
             |a: &&TracedTask, b: &&TracedTask| a.task.op == b.task.op && x(b.slice.begun) - x(a.slice.end) < 0.25;
         for same in core.chunk_by(joined) {

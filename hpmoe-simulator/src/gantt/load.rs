@@ -1,4 +1,4 @@
-//! How full the ends of a rank's links are.
+//! The load of the ends of a rank's links.
 
 use super::{LEFT, Part, Picture, RIGHT, WIDTH, caption, ground, number};
 use crate::simulate::{Time, TracedTask, Work};
@@ -6,7 +6,7 @@ use svg::node::element::{Group, Path};
 
 const LANE: f64 = 34.0;
 const GAP: f64 = 6.0;
-/// Pixels of a step.
+/// The width of a time step in pixels.
 pub(super) const STEP: f64 = 3.0;
 
 /// An end of a rank's links.
@@ -17,7 +17,7 @@ pub(super) struct End {
     pub(super) same_package: bool,
 }
 
-/// Four lanes: out and in, to the own package and to others.
+/// Four lanes: out and in, to the rank's own package and to others.
 pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
     let mut group = Group::new();
     let mut height = 0.0;
@@ -40,7 +40,8 @@ fn capacity(picture: &Picture<'_>, end: End) -> f64 {
     if end.same_package { link.same_package_gb_per_s } else { link.other_package_gb_per_s }
 }
 
-/// The share of the end that is used, by step. The bytes of a put are spread evenly over its time without the fence.
+/// The share of an end's bandwidth that is used, by time step. The bytes of a put are spread evenly over its time without the
+/// fence.
 pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     let steps = steps();
     let step = picture.simulated.time.seconds() / steps as f64;
@@ -64,7 +65,7 @@ pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     load.iter().map(|bytes| bytes / full).collect()
 }
 
-/// Shares of a lane, from its floor upwards.
+/// An area from the floor of a lane upwards, as high as the shares.
 pub(super) fn area(shares: &[f64], (top, height): (f64, f64), colour: &str) -> Group {
     let floor = top + height;
     let mut d = format!("M{} {}", number(LEFT), number(floor));
@@ -76,7 +77,7 @@ pub(super) fn area(shares: &[f64], (top, height): (f64, f64), colour: &str) -> G
     Group::new().add(Path::new().set("d", d).set("fill", colour))
 }
 
-/// How many steps there are.
+/// The number of time steps.
 pub(super) fn steps() -> usize {
     ((WIDTH - LEFT - RIGHT) / STEP) as usize
 }

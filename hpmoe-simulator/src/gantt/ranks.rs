@@ -1,4 +1,4 @@
-//! All ranks in short: how many of their cores do what, and how full their links out are.
+//! A summary of all ranks: the work of their cores, and the load of their outgoing links.
 
 use super::load::{End, area, load};
 use super::stack::Stack;
@@ -6,7 +6,7 @@ use super::{LEFT, Part, Picture, caption, ground, text};
 use crate::simulate::CoreKind;
 use svg::node::element::Group;
 
-/// Ranks that are drawn; of more, the first ones.
+/// The most ranks that are drawn.
 const MOST: u32 = 16;
 const MATRIX: f64 = 24.0;
 const VECTOR: f64 = 24.0;
@@ -39,7 +39,7 @@ pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> Part {
     Part { group, height }
 }
 
-/// Operations one upon another, each as high as its share of the cores.
+/// Operations stacked on one another, each as high as its share of the cores.
 fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) -> Group {
     let mut stack = Stack::new(picture, picture.program.ops().len());
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));

@@ -1,4 +1,4 @@
-//! A lane in which layers lie one upon another, each as high as its share of cores.
+//! A lane of stacked layers, each as high as its share of the cores.
 
 use super::load::{STEP, steps};
 use super::{LEFT, Picture};
@@ -6,9 +6,9 @@ use crate::simulate::Time;
 use svg::node::element::{Group, Path};
 
 pub(super) struct Stack {
-    /// By layer and step: cores.
+    /// Cores by layer and time step.
     layers: Vec<Vec<f64>>,
-    /// Picoseconds.
+    /// The length of a time step in picoseconds.
     step: f64,
 }
 
@@ -18,7 +18,7 @@ impl Stack {
         Self { layers: vec![vec![0.0; steps]; layers], step: picture.simulated.time.0 as f64 / steps as f64 }
     }
 
-    /// One core for a while.
+    /// Adds one core from one time to another.
     pub(super) fn add(&mut self, layer: usize, from: Time, until: Time) {
         let (from, until) = (from.0 as f64 / self.step, until.0 as f64 / self.step);
         let steps = self.layers[layer].iter_mut().enumerate();
@@ -27,13 +27,13 @@ impl Stack {
         }
     }
 
-    /// All layers, in a lane that `cores` fill.
+    /// Draws all layers in a lane that `cores` cores fill.
     pub(super) fn draw(&self, cores: u32, (top, height): (f64, f64), colour: impl Fn(usize) -> &'static str) -> Group {
         let mut below = vec![0.0; steps()];
         let mut group = Group::new();
-        for (layer, of) in self.layers.iter().enumerate().filter(|(_, of)| of.iter().any(|&cores| cores > 0.0)) {
+        for (layer, used) in self.layers.iter().enumerate().filter(|(_, used)| used.iter().any(|&cores| cores > 0.0)) {
             let above: Vec<f64> =
-                below.iter().zip(of).map(|(below, of)| below + of / f64::from(cores.max(1))).collect();
+                below.iter().zip(used).map(|(below, used)| below + used / f64::from(cores.max(1))).collect();
             group = group.add(band(&below, &above, (top, height), colour(layer)));
             below = above;
         }

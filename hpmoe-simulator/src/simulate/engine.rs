@@ -149,7 +149,7 @@ impl<'a> Engine<'a> {
         let core = &mut self.cores[number as usize];
         if !self.program.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
             core.done = true;
-            self.tally.left(number, core.rank, self.now);
+            self.tally.core_done(number, core.rank, self.now);
             return;
         }
         let costs = self.program.costs().of_core(core.kind);
@@ -216,7 +216,7 @@ impl<'a> Engine<'a> {
         spent.overhead += fence;
         spent.work += core.alone;
         spent.contention += took.since(core.alone + fence);
-        self.tally.task(core.rank, &core.task, (core.begun, self.now));
+        self.tally.add_task(core.rank, &core.task, (core.begun, self.now));
         if let Some(slices) = &mut self.slices {
             slices.push(core.slice(self.now));
         }

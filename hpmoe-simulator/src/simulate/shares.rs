@@ -3,17 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Users of one resource: how many alike, and what each wants at most.
+/// Equal users of one resource.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Users {
-    /// How many.
+    /// Their number.
     pub(super) count: u32,
-    /// What each of them takes when nothing holds it back.
+    /// The most that each of them can use.
     pub(super) wants: f64,
 }
 
-/// The most that one user of a resource gets: those who want less get what they want, all others the same. Infinite
-/// where there is enough for all.
+/// The most that one user of a resource gets. Users that want less get what they want; infinite where there is enough for all.
 #[must_use]
 pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
     let total: f64 = users.iter().map(|users| f64::from(users.count) * users.wants).sum();
@@ -35,35 +34,35 @@ pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
     f64::INFINITY
 }
 
-/// Flows between two ends, `count` alike, through one resource at each end.
+/// Equal flows between two ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Flows {
-    /// The resource where they leave.
+    /// The end where they leave.
     pub(super) out: u32,
-    /// The resource where they arrive.
+    /// The end where they arrive.
     pub(super) into: u32,
-    /// How many.
+    /// Their number.
     pub(super) count: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Working space of [`flow_rates`], kept between calls.
+/// The working memory of [`flow_rates`], kept between calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
     left: Vec<f64>,
     waiting: Vec<u32>,
-    /// By end: a place in `next`, which is twice the flow, and one more where it arrives.
+    /// By end: an index into `next`, which is twice the number of a flow, plus one where the flow arrives.
     first: Vec<u32>,
-    /// The place of another flow through the same end.
+    /// The index of another flow through the same end.
     next: Vec<u32>,
-    /// Ends by what they could give to each flow that is not stopped yet, the least first; it only ever grows. (The bits
-    /// of a non-negative number sort like it.)
+    /// Ends by their share for each flow that is not stopped yet, the least first. Shares only grow. (The bits of a non-negative
+    /// number sort like it.)
     fullest: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// The max-min rate of one flow of each kind, none above `most`: all rates rise together, and a resource that is full
-/// stops those that go through it.
+/// The max-min fair rates of flows, none above `most`: all rates rise together, and an end that is full stops the flows that go
+/// through it.
 pub(super) fn flow_rates(space: &mut Filling, capacity: &[f64], flows: &[Flows], most: f64, rates: &mut Vec<f64>) {
     rates.clear();
     rates.resize(flows.len(), most);
@@ -81,7 +80,7 @@ pub(super) fn flow_rates(space: &mut Filling, capacity: &[f64], flows: &[Flows],
             space.may_stop(end, most);
             continue;
         }
-        // Ends that are as full but for rounding stop their flows at the same rate.
+        // Ends that are equally full, apart from rounding, stop their flows at the same rate.
         if share > full * (1.0 + 1e-9) {
             full = share;
         }
@@ -124,7 +123,7 @@ impl Filling {
         self.left[end as usize] / f64::from(self.waiting[end as usize])
     }
 
-    /// Notes an end that has less for each of its flows than they may take at most.
+    /// Notes an end that has less for each of its flows than the most that they can use.
     fn may_stop(&mut self, end: u32, most: f64) {
         let waiting = f64::from(self.waiting[end as usize]);
         if self.left[end as usize] < waiting * most {

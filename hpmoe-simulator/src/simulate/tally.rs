@@ -1,4 +1,4 @@
-//! Sums made on the way.
+//! Sums over the tasks of a run.
 
 use super::result::{OpTotal, Simulated, TaskTimes};
 use super::{CoreKind, Program, QueuedTask, Spent, Time, Work};
@@ -6,7 +6,7 @@ use super::{CoreKind, Program, QueuedTask, Spent, Time, Work};
 pub(super) struct Tally {
     aic: Spent,
     aiv: Spent,
-    /// By core: when it had nothing more to do.
+    /// By core: the end of its last task.
     left: Vec<Time>,
     ranks: Vec<Time>,
     tasks: u64,
@@ -40,7 +40,8 @@ impl Tally {
         }
     }
 
-    pub(super) fn task(&mut self, rank: u32, task: &QueuedTask, (begun, end): (Time, Time)) {
+    /// Counts a task that ran.
+    pub(super) fn add_task(&mut self, rank: u32, task: &QueuedTask, (begun, end): (Time, Time)) {
         self.tasks += 1;
         self.empty_tasks += u64::from(task.work == Work::Empty);
         self.flops += task.work.flops();
@@ -53,8 +54,8 @@ impl Tally {
         op.span = Some(op.span.map_or((begun, end), |(first, last)| (first.min(begun), last.max(end))));
     }
 
-    /// A core has nothing more to do.
-    pub(super) fn left(&mut self, core: u32, rank: u32, now: Time) {
+    /// Notes that a core has no more tasks.
+    pub(super) fn core_done(&mut self, core: u32, rank: u32, now: Time) {
         self.left[core as usize] = now;
         let rank = &mut self.ranks[rank as usize];
         *rank = now.max(*rank);

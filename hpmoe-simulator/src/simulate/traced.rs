@@ -1,6 +1,6 @@
 //! The tasks of a run with their times, for pictures and traces.
 
-use super::{CoreKind, Cursor, Program, QueuedTask, Simulated, TaskTimes, Work};
+use super::{Cursor, Program, QueuedTask, Simulated, TaskTimes, Work};
 use std::collections::BTreeMap;
 
 /// A task that ran.

@@ -1,9 +1,9 @@
-//! What a search can change: one size of tiles, or one choice of a schedule.
+//! The knobs of a search: one tile size, or one choice of a taskflow's schedule.
 
 use hpmoe_codegen::schedule::{CHOICES, Choices};
 use hpmoe_codegen::tuned::{Candidate, Shape};
 
-/// Something that can be changed, and the values to try.
+/// A tile size or a choice, and the values to try.
 #[derive(Clone, Debug)]
 pub(super) enum Knob {
     Size { name: String, own: usize, values: Vec<usize> },
@@ -11,7 +11,7 @@ pub(super) enum Knob {
 }
 
 impl Knob {
-    /// All of a kernel: sizes around those that it has, and the choices of each taskflow.
+    /// All knobs of a kernel: sizes around those in its source, and the choices of each taskflow.
     pub(super) fn all(sizes: &Shape, flows: &[String], vector_cores: u32) -> Vec<Self> {
         let size = |(name, &own): (&String, &usize)| {
             let near = [own / 4, own / 2, own, own * 2, own * 4];
@@ -30,7 +30,7 @@ impl Knob {
         sizes.iter().map(size).chain(flows.iter().flat_map(choice)).collect()
     }
 
-    /// How many values there are.
+    /// The number of values to try.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Size { values, .. } => values.len(),
@@ -38,7 +38,7 @@ impl Knob {
         }
     }
 
-    /// A candidate with the knob at one of its values.
+    /// A candidate with this knob at one of its values.
     pub(super) fn turned(&self, candidate: &Candidate, value: usize) -> Candidate {
         let mut candidate = candidate.clone();
         match self {

@@ -1,6 +1,6 @@
-//! The search for a better schedule against the simulator.
+//! The search for faster schedules in the simulator.
 //!
-//! [`search`] measures candidates on several routings by simulated time and returns the best; it does no I/O and looks at no
+//! [`search`] compares candidates by their simulated times on several routings and returns the best. It does no I/O and reads no
 //! clock.
 
 mod knob;

@@ -1,4 +1,4 @@
-//! What a candidate is worth.
+//! The simulated times of candidates.
 
 use crate::simulate::{Ours, Routing, Time, simulate};
 use hpmoe_codegen::schedule::schedule_with;
@@ -7,27 +7,27 @@ use hpmoe_codegen::tuned::{Candidate, Shape};
 use hpmoe_codegen::validate::validate;
 use hpmoe_language::analyze::CheckedGraph;
 
-/// The checked taskflows of a kernel with sizes other than its own; `None` where the kernel can't have them.
+/// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` where it can't have them.
 pub type BuildKernel<'a> = dyn Fn(&Shape) -> Option<Vec<CheckedGraph>> + 'a;
 
-/// What candidates are tried on.
+/// The target, routings and kernel on which candidates are tried.
 pub struct Trial<'a> {
-    /// The machine.
+    /// The target.
     pub target: &'a Target,
-    /// At least one.
+    /// The routings, at least one.
     pub routings: &'a [Routing],
     /// The kernel.
     pub kernels: &'a BuildKernel<'a>,
 }
 
-/// Simulated times of a candidate.
+/// The simulated times of a candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Score {
-    /// By routing, all taskflows together.
+    /// Sums over all taskflows, by routing.
     pub times: Vec<Time>,
 }
 
-/// How much the worst routing counts beside the mean.
+/// The weight of the worst routing, in addition to the mean of all.
 const WORST: f64 = 0.5;
 
 impl Trial<'_> {
@@ -49,8 +49,7 @@ impl Trial<'_> {
 }
 
 impl Score {
-    /// The mean over routings of the time relative to another's, plus half of the worst. That of a score beside itself is
-    /// 1.5.
+    /// The mean over routings of the time relative to another score's, plus half of the worst. Relative to itself that is 1.5.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> f64 {
         let ratios = self.ratios(other);
@@ -58,13 +57,13 @@ impl Score {
         sum / ratios.len() as f64 + WORST * worst
     }
 
-    /// Whether no routing takes longer than with another.
+    /// Whether no routing takes longer than with another score.
     #[must_use]
     pub fn never_slower_than(&self, other: &Self) -> bool {
         self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
     }
 
-    /// Times relative to another's, by routing.
+    /// The times relative to another score's, by routing.
     #[must_use]
     pub fn ratios(&self, other: &Self) -> Vec<f64> {
         self.times.iter().zip(&other.times).map(|(own, other)| own.us() / other.us()).collect()

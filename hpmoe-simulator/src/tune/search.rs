@@ -1,4 +1,4 @@
-//! Coordinate descent from the default, with kicks where it ends.
+//! Coordinate descent from the default schedule, with random kicks where it gets stuck.
 
 use super::knob::Knob;
 use super::{Score, Trial};
@@ -6,36 +6,36 @@ use hpmoe_codegen::random::Random;
 use hpmoe_codegen::tuned::{Candidate, Shape};
 use std::collections::HashMap;
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// Candidates tried, those that turned out wrong among them.
+    /// The number of candidates tried, invalid ones included.
     pub tried: usize,
-    /// Time of the best over that of the default, the mean over routings.
+    /// The mean over routings of the time of the best candidate relative to the default.
     pub best: f64,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchResult {
-    /// The best candidate: the default where nothing is better on every routing.
+    /// The best candidate; the default where none is faster.
     pub best: Candidate,
-    /// Its times.
+    /// The times of the best candidate.
     pub score: Score,
-    /// Those of the default.
+    /// The times of the default.
     pub default: Score,
-    /// Candidates tried.
+    /// The number of candidates tried.
     pub tried: usize,
 }
 
-/// After so many kicks without news the search ends by itself.
+/// The number of kicks without a new candidate after which the search ends.
 const KICKS: usize = 24;
 
-/// Looks for the candidate with the least mean time plus a share of the worst, among those that are behind the default on no
-/// routing. `sizes` are the kernel's own; `flows` its taskflows. Goes on while `going` says so; the same numbers of
-/// candidates tried and the same seed find the same.
+/// Searches for the candidate with the least mean time plus a share of the worst, among those that are slower than the default on
+/// no routing. `sizes` are the tile sizes in the kernel's source, `flows` the names of its taskflows. The search goes on while
+/// `going` returns true; the same seed and the same number of candidates give the same result.
 ///
-/// `None` where the default itself can't be simulated on the routings.
+/// `None` where the default can't be simulated on the routings.
 pub fn search(
     trial: &Trial<'_>,
     (sizes, flows): (&Shape, &[String]),
@@ -52,7 +52,7 @@ pub fn search(
     while idle < KICKS {
         let before = search.found.tried;
         let Some(reached) = search.descend(&knobs, from, value) else { break };
-        // Where nothing new was tried, kicks lead to what is known.
+        // Where nothing new was tried, kicks lead to known candidates.
         idle = if search.found.tried == before { idle + 1 } else { 0 };
         let kicked = search.kick(&knobs, reached);
         match search.value(&kicked) {
@@ -66,14 +66,14 @@ pub fn search(
 struct Search<'a> {
     trial: &'a Trial<'a>,
     found: SearchResult,
-    /// By candidate: its value, or nothing where it is wrong.
+    /// The values of candidates, by their text; `None` for invalid ones.
     seen: HashMap<String, Option<f64>>,
     random: Random,
     going: &'a mut dyn FnMut(&Progress) -> bool,
 }
 
 impl Search<'_> {
-    /// Turns one knob after another to its best value until no knob helps; nothing when time is up.
+    /// Turns one knob after another to its best value until no knob helps; `None` when the search has to end.
     fn descend(&mut self, knobs: &[Knob], mut at: Candidate, mut value: f64) -> Option<Candidate> {
         loop {
             let before = value;
@@ -98,7 +98,7 @@ impl Search<'_> {
         }
     }
 
-    /// Two knobs of the best one elsewhere.
+    /// A candidate with two knobs at random values.
     fn kick(&mut self, knobs: &[Knob], mut at: Candidate) -> Candidate {
         for _ in 0..2 {
             let knob = &knobs[self.random.below(knobs.len() as u64) as usize];

@@ -3,13 +3,13 @@
 use crate::simulate::Routing;
 use std::ops::Range;
 
-/// Rows and tokens of each chunk. Experts are counted as tables do: by owner, then chunk, then expert of the owner.
+/// The rows and tokens of each chunk. Experts are counted once for each chunk, as in the tables: by owner, chunk, local expert.
 #[derive(Clone, Debug)]
 pub(super) struct Chunked {
     pub(super) count: u32,
-    /// Experts of one rank.
+    /// Local experts of each rank.
     own: u32,
-    /// By source and expert; empty where there is one chunk.
+    /// Rows by source and expert; empty where there is one chunk.
     rows: Vec<Vec<u32>>,
 }
 
@@ -23,7 +23,7 @@ impl Chunked {
         chunked
     }
 
-    /// Rows of a source for an expert.
+    /// Rows from a source to an expert.
     pub(super) fn rows(&self, routing: &Routing, source: u32, expert: u32) -> u32 {
         match self.rows.get(source as usize) {
             None => routing.rows(source, expert),
@@ -38,18 +38,18 @@ impl Chunked {
         all.min(chunk * most)..all.min((chunk + 1) * most)
     }
 
-    /// By expert: the token of each row of a source, counted from the first of the chunk.
+    /// The tokens of a source's rows, by expert, counted from the first token of the chunk.
     pub(super) fn tokens_of_rows(&self, routing: &Routing, source: u32) -> Vec<Vec<u32>> {
         let all = routing.tokens_of_rows(source);
-        let of = |(owner, chunk): (u32, u32)| {
+        let tokens_of_experts = |(owner, chunk): (u32, u32)| {
             let tokens = self.tokens(routing, source, chunk);
             let experts = &all[(owner * self.own) as usize..((owner + 1) * self.own) as usize];
-            let only = move |rows: &Vec<u32>| {
+            let in_chunk = move |rows: &Vec<u32>| {
                 rows.iter().filter(|token| tokens.contains(token)).map(|token| token - tokens.start).collect()
             };
-            experts.iter().map(only).collect::<Vec<_>>()
+            experts.iter().map(in_chunk).collect::<Vec<_>>()
         };
         let pairs = (0..routing.ranks()).flat_map(|owner| (0..self.count).map(move |chunk| (owner, chunk)));
-        pairs.flat_map(of).collect()
+        pairs.flat_map(tokens_of_experts).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Where counters lie, what they must reach, and who adds how much.
+//! The numbers and thresholds of counters, and the amounts of signals.
 
 use super::chunked::Chunked;
 use super::layout::{Item, Layout};
@@ -12,11 +12,11 @@ use hpmoe_language::ids::{Arena, CounterId, PhaseId};
 #[derive(Clone, Debug)]
 pub(super) struct CounterLayout {
     counters: Arena<CounterId, Counter>,
-    /// By rank: the first counter of each array, then all.
+    /// By rank: the number of the first counter of each array, then that of all counters.
     first: Vec<Vec<u32>>,
-    /// Received rows and tokens stand for a counter of a whole rank.
+    /// Whether a counter stands for received rows rather than for tokens.
     whole: Arena<CounterId, bool>,
-    /// By source and expert: the token of each row; empty where no signal asks.
+    /// The tokens of rows, by source and expert; empty where no signal depends on them.
     tokens: Vec<Vec<Vec<u32>>>,
     sizes: Sizes,
 }
@@ -32,7 +32,7 @@ impl CounterLayout {
                 sum += len(layout, &sizes, counter.grid, rank);
                 first.push(sum);
             }
-            // And the words of peers, by chunk.
+            // After them the freed words of all ranks, by chunk.
             first.push(sum + if sizes.reuses() { layout.chunks * layout.ranks } else { 0 });
             first
         });
@@ -52,22 +52,22 @@ impl CounterLayout {
         Self { counters, first, whole, tokens, sizes }
     }
 
-    /// The word at a rank that tells that another one reads rows of a chunk no more.
+    /// The number of the freed word at rank `at` that rank `of` writes when a chunk's memory is free.
     pub(super) fn freed(&self, layout: &Layout, (at, of): (u32, u32), chunk: u32) -> u32 {
         self.first[at as usize][self.counters.len()] + chunk * layout.ranks + of
     }
 
-    /// Counters of a chunk for blocks of tokens.
+    /// Counters of a chunk for token blocks.
     fn blocks_of_chunk(&self, height: u32) -> u32 {
         self.sizes.blocks(height) as u32
     }
 
-    /// Counters of a rank.
+    /// The number of a rank's counters, freed words included.
     pub(super) fn len(&self, rank: u32) -> u32 {
         *self.first[rank as usize].last().unwrap_or(&0)
     }
 
-    /// What a tile of a rank waits for, added to `waits`.
+    /// Adds the waits of a tile of a rank to `waits`.
     pub(super) fn wait(
         &self,
         layout: &Layout,
@@ -108,7 +108,7 @@ impl CounterLayout {
         waits.push(simulate::CounterWait { counter, need: wait.need.at(rows.into()) as u32 });
     }
 
-    /// What a tile of a rank signals, added to `signals`.
+    /// Adds the signals of a tile of a rank to `signals`.
     pub(super) fn signal(
         &self,
         layout: &Layout,
@@ -117,7 +117,7 @@ impl CounterLayout {
         signal: &Signal,
         signals: &mut Vec<simulate::CounterSignal>,
     ) {
-        // Nobody takes the memory of the last chunks.
+        // No chunk takes the memory of the last ones.
         if self.counters[signal.counter].through && item.chunk + CHUNK_BUFFERS as u32 >= layout.chunks {
             return;
         }
@@ -134,7 +134,7 @@ impl CounterLayout {
         signals.push(simulate::CounterSignal { rank: to, counter, amount });
     }
 
-    /// To each block its rows of the piece.
+    /// Adds a signal for each token block that rows of a piece belong to.
     fn blocks(
         &self,
         layout: &Layout,
@@ -169,7 +169,7 @@ impl CounterLayout {
     }
 }
 
-/// Counters of an array on a rank.
+/// The number of an array's counters on a rank.
 fn len(layout: &Layout, sizes: &Sizes, grid: Grid, rank: u32) -> u32 {
     match grid {
         Grid::RowTiles { space, columns } => layout.items(space, rank) * columns,

@@ -1,4 +1,4 @@
-//! Run-time extents of all ranks: which items each group holds, and which rows each item.
+//! The run-time extents of all ranks: the items of each group, and the rows of each item.
 
 use super::chunked::Chunked;
 use super::once::{self, Once};
@@ -8,50 +8,51 @@ use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
 use std::collections::BTreeSet;
 
-/// Rows of a routing laid out on their owners, and the items of every space on every rank.
+/// The rows of a routing on the owners of their experts, and the items of every space on every rank.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) ranks: u32,
     /// Experts of one rank, once for each chunk.
     pub(super) local: u32,
     pub(super) chunks: u32,
-    /// By rank: its experts as queues have them.
+    /// By rank: its expert chunks in the order of its queues.
     orders: Vec<Vec<u32>>,
-    /// By rank and chunk.
+    /// Tokens by rank and chunk.
     tokens: Vec<Vec<u32>>,
-    /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
+    /// The first row of each source among those of the expert, by expert chunk of the group; then all rows of the expert.
     at: Vec<u32>,
-    /// Tokens that are sent once to each rank, where some are.
+    /// The once-sent rows, where the taskflow has some.
     once: Option<Once>,
     spaces: Arena<SpaceId, Space>,
-    /// By space and rank: items before each group, then all.
+    /// By space and rank: the items before each group, then all items.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space, rank and group: items before it, as queues have the experts.
+    /// By space, rank and group: the items before it when groups are counted in the order of queues.
     counted: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space that is walked so, rank and expert: its items as their rows come.
+    /// By space, rank and expert: its items in the order in which their rows arrive; empty for spaces walked otherwise.
     coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
 }
 
-/// The rows, or tokens, of an item.
+/// The rows or tokens of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Item {
-    /// Sends and arrivals: the other rank; else the same.
+    /// The other rank of sends and arrivals; otherwise the rank itself.
     pub(super) peer: u32,
     /// The rank that receives the rows.
     pub(super) owner: u32,
-    /// The rank whose tokens they are; else the same.
+    /// The rank that the rows' tokens belong to; otherwise the rank itself.
     pub(super) source: u32,
-    /// The expert, among those of the owner, once for each chunk.
+    /// The expert chunk, among those of the owner.
     pub(super) expert: u32,
     pub(super) chunk: u32,
     /// The first row among those of the expert, or the first token.
     pub(super) start: u32,
-    /// How many.
+    /// The number of rows or tokens.
     pub(super) rows: u32,
 }
 
 impl Layout {
-    /// `loads`: experts are in the order of their load; `coming`: the spaces whose items are walked as their rows come.
+    /// The layout of a routing. With `loads`, experts are in the order of their load; the items of the spaces in `coming` are
+    /// walked in the order in which their rows arrive.
     pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool, coming: &BTreeSet<SpaceId>) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
@@ -94,20 +95,20 @@ impl Layout {
         layout
     }
 
-    /// Items before each group when groups are counted as queues have the experts, and for each from peer to peer.
+    /// The items before each group when groups are counted in the order of queues: by expert, then peer.
     fn in_order(&self, space: SpaceId, rank: u32, first: &[u32]) -> Vec<u32> {
         let kind = self.kind(space);
         let mut counted = vec![0; first.len() - 1];
         let mut sum = 0;
         if self.spaces[space].height == Height::WholeExpert && self.chunks > 1 {
-            // One item for each expert, chunk by chunk alike: the same core adds to a matrix in each.
+            // One item for each expert, counted alike in every chunk: the same core adds to a matrix in all of them.
             return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
         }
         let (experts, peers) = match kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (self.local, self.ranks),
             SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (self.local, 1),
             SpaceKind::Blocks => (self.chunks, 1),
-            // One core has all words of a rank.
+            // One core writes all freed words of a rank.
             SpaceKind::Chunks => return counted,
         };
         for place in 0..experts {
@@ -120,7 +121,7 @@ impl Layout {
         counted
     }
 
-    /// The group of the expert at a place in the order of its owner; with the peer where groups are pairs.
+    /// The group of the expert at a place in its owner's order, and of the peer where groups are pairs.
     pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
         let expert = |owner: u32| self.orders[owner as usize][place as usize];
         match kind {
@@ -162,52 +163,52 @@ impl Layout {
         }
     }
 
-    /// Tokens of a chunk of a rank.
+    /// The tokens of a rank in a chunk.
     pub(super) fn tokens(&self, rank: u32, chunk: u32) -> u32 {
         self.tokens[rank as usize][chunk as usize]
     }
 
-    /// Rows of an expert of a rank.
+    /// The rows that an expert chunk of a rank receives.
     pub(super) fn expert_rows(&self, owner: u32, expert: u32) -> u32 {
         self.pair(self.ranks - 1, owner, expert).1
     }
 
-    /// The rows of a source among those of an expert: from the first to one behind the last.
+    /// The rows of a source among those of an expert chunk: the first and the end.
     pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
     }
 
-    /// As [`pair`](Self::pair), of tokens that are sent once to each rank.
+    /// The once-sent rows of a source among those of an expert: the first and the end.
     fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
-        let once = self.once.as_ref().expect("who asks sends tokens once");
+        let once = self.once.as_ref().expect("spaces of once-sent rows exist");
         once.pair((self.ranks, source), owner * self.local + expert)
     }
 
-    /// Rows of an expert of a rank that are sent once.
+    /// The once-sent rows of an expert of a rank.
     pub(super) fn expert_rows_once(&self, owner: u32, expert: u32) -> u32 {
         self.pair_once(self.ranks - 1, owner, expert).1
     }
 
-    /// Of each row of a row tile: the expert of the rank for which its token is sent, and its row among those of that expert.
+    /// The place of each token of a row tile: the local expert for which it is sent, and its row among those of that expert.
     pub(super) fn rows_once(&self, rank: u32, item: &Item) -> &[(u32, u32)] {
-        let once = self.once.as_ref().expect("who asks sends tokens once");
+        let once = self.once.as_ref().expect("spaces of once-sent rows exist");
         once.rows(rank * self.local + item.expert, item.start, item.rows)
     }
 
-    /// Rows that a rank receives of a chunk, expert by expert.
+    /// The rows that a rank receives in a chunk, by expert.
     pub(super) fn rows_of_experts(&self, rank: u32, chunk: u32) -> impl Iterator<Item = u32> {
         let own = self.local / self.chunks;
         (chunk * own..(chunk + 1) * own).map(move |expert| self.expert_rows(rank, expert))
     }
 
-    /// Items of a space on a rank before a group, and those before the next.
+    /// The items of a space on a rank before a group, and those before the next one.
     pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
         let first = &self.first[space][rank as usize];
         (first[group as usize], first[group as usize + 1])
     }
 
-    /// Items of a space on a rank before a group, expert by expert, and for each from peer to peer.
+    /// The items of a space on a rank before a group, counted in the order of queues.
     pub(super) fn counted(&self, space: SpaceId, rank: u32, group: u32) -> u32 {
         self.counted[space][rank as usize][group as usize]
     }
@@ -227,8 +228,8 @@ impl Layout {
         tiles.into_iter().map(|tile| tile as u32).collect()
     }
 
-    /// Which item of a group a place in the swizzle means: row tiles are walked as their rows come, or from the first on that
-    /// begins with own rows, which are there first. One that begins with rows of the rank before, which come last, comes last.
+    /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or from the first
+    /// tile on that begins with rows of the rank itself, which are there first; the tile before it, whose rows arrive last, is last.
     pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;

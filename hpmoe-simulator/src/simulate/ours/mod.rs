@@ -1,5 +1,4 @@
-//! Our own schedule as a program: what every core does with the run-time extents of a routing, as the device's worker loop
-//! does it.
+//! Our schedule as a program: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
 
 mod chunked;
 mod counters;

@@ -1,13 +1,13 @@
-//! Where the tokens of a routing lie when each is sent once to every rank that it goes to.
+//! The places of once-sent rows.
 
 use crate::simulate::Routing;
 
-/// Rows that are sent once, for the first of a rank's experts that their token goes to.
+/// The once-sent rows of all ranks. A token is sent for the lowest-numbered of a rank's experts that it goes to.
 #[derive(Clone, Debug)]
 pub(super) struct Once {
-    /// By expert of the group, then source, and one more: the first row of a source among those of the expert.
+    /// The first row of each source among those of the expert, by expert of the group; then all rows of the expert.
     at: Vec<u32>,
-    /// By expert of the group, for each row received: the expert of its rank, and the row there.
+    /// The local expert and the once-sent row of the token of each received row, by expert of the group.
     rows: Vec<Vec<(u32, u32)>>,
 }
 
@@ -20,7 +20,7 @@ impl Once {
         for source in 0..ranks {
             let tokens = routing.tokens_of_rows(source);
             let mut places = vec![(0, 0); routing.tokens(source) as usize];
-            // Whose place is known: one more than the rank.
+            // The last rank on which the token already has a row, plus one.
             let mut known = vec![0; places.len()];
             for (expert, tokens) in (0..).zip(&tokens) {
                 let mut next = at[(expert * (ranks + 1) + source) as usize];
@@ -37,19 +37,19 @@ impl Once {
         Self { at, rows }
     }
 
-    /// The rows of a source among those of an expert of the group: from the first to one behind the last.
+    /// The rows of a source among those of an expert of the group: the first and the end.
     pub(super) fn pair(&self, (ranks, source): (u32, u32), expert: u32) -> (u32, u32) {
         let place = (expert * (ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
     }
 
-    /// Where the tokens of consecutive rows of an expert of the group lie.
+    /// The places of the tokens of consecutive received rows of an expert of the group.
     pub(super) fn rows(&self, expert: u32, first: u32, count: u32) -> &[(u32, u32)] {
         &self.rows[expert as usize][first as usize..][..count as usize]
     }
 }
 
-/// By expert of the group, then source, and one more: rows of the expert before those of the source.
+/// The rows of each expert of the group before those of each source; then all rows of the expert.
 pub(super) fn sums((experts, ranks): (u32, u32), rows: impl Fn(u32, u32) -> u32) -> Vec<u32> {
     let mut at = Vec::with_capacity((experts * (ranks + 1)) as usize);
     for expert in 0..experts {

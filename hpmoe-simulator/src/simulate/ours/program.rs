@@ -1,4 +1,4 @@
-//! The walk through the queues.
+//! The walk through the queues of a schedule.
 
 use super::counters::CounterLayout;
 use super::layout::{Item, Layout};
@@ -15,7 +15,7 @@ use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
 use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
 use std::collections::BTreeSet;
 
-/// A schedule with the extents of a routing.
+/// A schedule of ours with the extents of a routing.
 #[derive(Clone, Debug)]
 pub struct Ours<'a> {
     target: &'a Target,
@@ -25,33 +25,33 @@ pub struct Ours<'a> {
     layout: Layout,
     works: Arena<PhaseId, Works>,
     counters: CounterLayout,
-    /// By rank: where the count of a phase's tiles begins.
+    /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
     costs: PolicyCosts,
-    /// Leaves out what the original leaves to kernels of its own.
+    /// Whether the work that the original leaves to other kernels is left out.
     core_only: bool,
-    /// Counters that nobody adds to then.
+    /// The counters that then receive no signal.
     left_out: BTreeSet<CounterId>,
 }
 
-/// What one task works on, at the extents of the routing.
+/// The extents of a task's tile for a routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileExtents {
-    /// Rows, or tokens.
+    /// Rows or tokens.
     pub rows: u32,
-    /// Columns of what is written.
+    /// Columns that are written.
     pub columns: u32,
-    /// Terms of each sum of a product; else 0.
+    /// Terms of each sum of a product; 0 for other tasks.
     pub depth: u32,
 }
 
 impl<'a> Ours<'a> {
-    /// The schedule on all ranks of the routing.
+    /// The program of a schedule on all ranks of a routing.
     ///
     /// # Errors
     ///
-    /// When the kernel has other experts than the routing, fewer tokens, or no schedule for so many ranks.
+    /// When the kernel has other experts than the routing, takes fewer tokens, or has no schedule for the number of ranks.
     pub fn new(
         target: &'a Target,
         checked: &'a CheckedGraph,
@@ -91,7 +91,7 @@ impl<'a> Ours<'a> {
         })
     }
 
-    /// Without what the original leaves to kernels of its own: the sum over k.
+    /// The program without the work that the original leaves to other kernels: the sum over k.
     #[must_use]
     pub fn without_extras(mut self) -> Self {
         self.core_only = true;
@@ -102,7 +102,7 @@ impl<'a> Ours<'a> {
         self
     }
 
-    /// The tile of a task of a rank.
+    /// The extents of a task of a rank.
     #[must_use]
     pub fn tile(&self, rank: u32, task: &QueuedTask) -> TileExtents {
         if let Work::Gemm { m, n, k, .. } = task.work {
@@ -158,7 +158,7 @@ impl<'a> Ours<'a> {
 }
 
 impl Ours<'_> {
-    /// Words of peers: that they read rows of a chunk no more.
+    /// Adds the freed words of chunks that a task writes or waits for.
     fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut QueuedTask) {
         if phase == reuse.frees {
             let tell = |to| CounterSignal {
@@ -216,8 +216,8 @@ impl Program for Ours<'_> {
             let phase = &self.checked.graph().phases[entry.phase];
             let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
             let columns = u64::from(phase.columns());
-            // `cursor.tile` is one more than the number of the next task, 0 at the start of an entry. Tasks are the tiles of
-            // the entry, each with the same tile of those that join it.
+            // `cursor.tile` is the number of the next task plus one, and 0 at the start of an entry. Tasks are the tiles of the
+            // entry, each followed by the same tile of the entries that join it.
             let task_number = match cursor.tile {
                 0 => {
                     let before = self.layout.counted(phase.space, rank, self.group(rank, entry));
