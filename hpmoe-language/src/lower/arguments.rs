@@ -2,7 +2,7 @@
 
 use super::loops::{Items, Nest, Side};
 use crate::finding::{CallFault, Errors, Finding, Loops, Remote, SendKind};
-use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph, Tensor};
+use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph};
 use crate::ids::TensorId;
 use crate::names::nearest;
 use crate::syntax::{Accessor, Argument, Kernel};
@@ -15,27 +15,12 @@ use syn::Expr;
 pub(super) struct Place {
     pub(super) tensor: TensorId,
     pub(super) side: Side,
-    pub(super) base: Base,
+    /// Which rows the accessors name; of a matrix, all of them: `tile` and the parameter cut it.
+    pub(super) rows: Rows,
     /// Index of `.tile(..)`, for experts.
     pub(super) tile: Option<Index>,
     /// Index of `.cols(..)`.
     pub(super) cols: Option<Index>,
-}
-
-/// The rows an accessor names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Base {
-    Gather,
-    Once,
-    Piece,
-    Scatter,
-    Tile,
-    Group,
-    BlockSlots,
-    Block,
-    Expert,
-    /// The rank's own matrix, which no loop chooses.
-    Matrix,
 }
 
 /// A range variable or a fixed number.
@@ -67,23 +52,31 @@ pub(super) fn place(
         errors.push(argument.span, Finding::Loops(Loops::UnknownRank { tensor: argument.tensor.clone() }));
         return None;
     };
-    let of_rank = matches!(graph.tensors[tensor].rows, RowKind::Matrix { .. });
-    let (mut base, mut tile, mut cols) = (None, None, None);
+    let row_kind = graph.tensors[tensor].rows;
+    let (mut rows, mut tile, mut cols): (Option<Rows>, _, _) = (None, None, None);
     for (accessor, span) in &argument.accessors {
         let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
         match accessor {
-            Accessor::Tile(_) | Accessor::Cols(_) if base.is_none() && of_rank => {
-                base = Some(Base::Matrix);
-                match accessor {
-                    Accessor::Tile(expr) => tile = Some(index(expr)?),
-                    Accessor::Cols(expr) => cols = Some(index(expr)?),
-                    _ => unreachable!("one of the two"),
-                }
+            Accessor::Tile(expr) if rows.is_none() && matches!(row_kind, RowKind::Matrix { .. }) => {
+                (rows, tile) = (Some(matrix(row_kind)), Some(index(expr)?));
             }
-            Accessor::Tile(expr) if base == Some(Base::Expert) && tile.is_none() => tile = Some(index(expr)?),
-            Accessor::Cols(expr) if base.is_some() && cols.is_none() => cols = Some(index(expr)?),
-            other if base.is_none() => match rows(nest, other, graph.tensors[tensor].rows) {
-                Some(found) => base = Some(found),
+            Accessor::Cols(expr) if rows.is_none() && matches!(row_kind, RowKind::Matrix { .. }) => {
+                (rows, cols) = (Some(matrix(row_kind)), Some(index(expr)?));
+            }
+            Accessor::Tile(expr)
+                if matches!((rows, row_kind), (Some(Rows::Expert { .. }), RowKind::Expert { .. }))
+                    && tile.is_none() =>
+            {
+                tile = Some(index(expr)?)
+            }
+            Accessor::Cols(expr) if rows.is_some() && cols.is_none() => cols = Some(index(expr)?),
+            other if rows.is_none() => match named_rows(nest, other, row_kind) {
+                Some(named) => rows = Some(named),
+                None if matches!(other, Accessor::Expert(_)) && !matches!(row_kind, RowKind::Expert { .. }) => {
+                    let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows: row_kind, send: None };
+                    errors.push(argument.span, Finding::Call(fault));
+                    return None;
+                }
                 None => {
                     errors.push(*span, Finding::Loops(Loops::UnknownTile { tensor: argument.tensor.clone() }));
                     return None;
@@ -95,40 +88,38 @@ pub(super) fn place(
             }
         }
     }
-    let fits = |tensor: &Tensor, base| {
+    let fits = |rows| {
         matches!(
-            (tensor.rows, base),
-            (RowKind::Token, Base::Gather | Base::Block)
-                | (RowKind::Received, Base::Tile | Base::Group)
-                | (RowKind::Once, Base::Once)
-                | (RowKind::Slot, Base::BlockSlots)
-                | (RowKind::Expert { .. }, Base::Expert)
-                | (RowKind::Matrix { .. }, Base::Matrix)
+            (row_kind, rows),
+            (RowKind::Token, Rows::Gather | Rows::Block)
+                | (RowKind::Received, Rows::Tile | Rows::Group)
+                | (RowKind::Once, Rows::Once)
+                | (RowKind::Slot, Rows::BlockSlots)
+                | (RowKind::Expert { .. } | RowKind::Matrix { .. }, Rows::Expert { .. })
         ) || matches!(
-            (tensor.rows, base, nest.sends_once()),
-            (RowKind::Received, Base::Piece, false)
-                | (RowKind::Once, Base::Piece, true)
-                | (RowKind::Slot, Base::Scatter, false)
+            (row_kind, rows, nest.sends_once()),
+            (RowKind::Received, Rows::Piece, false)
+                | (RowKind::Once, Rows::Piece, true)
+                | (RowKind::Slot, Rows::Scatter, false)
         )
     };
-    match base {
-        Some(base) if fits(&graph.tensors[tensor], base) => {
-            at_home(nest, argument, base, side, errors)?;
-            Some(Place { tensor, side, base, tile, cols })
+    match rows {
+        Some(rows) if fits(rows) => {
+            at_home(nest, argument, rows, side, errors)?;
+            Some(Place { tensor, side, rows, tile, cols })
         }
         other => {
-            let rows = graph.tensors[tensor].rows;
             let send = match (other, &nest.items) {
-                (Some(Base::Piece | Base::Scatter), Items::Sends { send, source, expert, once, .. })
-                    if *once != (rows == RowKind::Once)
-                        && matches!(rows, RowKind::Received | RowKind::Slot | RowKind::Once) =>
+                (Some(Rows::Piece | Rows::Scatter), Items::Sends { send, source, expert, once, .. })
+                    if *once != (row_kind == RowKind::Once)
+                        && matches!(row_kind, RowKind::Received | RowKind::Slot | RowKind::Once) =>
                 {
                     let (send, source, expert) = (send.clone(), source.clone(), expert.clone());
                     Some(SendKind { send, once: *once, source, expert })
                 }
                 _ => None,
             };
-            let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows, send };
+            let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows: row_kind, send };
             errors.push(argument.span, Finding::Call(fault));
             None
         }
@@ -136,15 +127,15 @@ pub(super) fn place(
 }
 
 /// Of a send, tokens and slots lie at its sender, rows received and the expert at the expert's owner.
-fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mut Errors) -> Option<()> {
+fn at_home(nest: &Nest, argument: &Argument, rows: Rows, side: Side, errors: &mut Errors) -> Option<()> {
     let Items::Sends { send, source, expert, .. } = &nest.items else { return Some(()) };
     let owner = || format!("{expert}.owner()");
-    let (home, what, rank) = match base {
-        Base::Gather => (Side::Source, format!("tokens of `{send}`"), source.clone()),
-        Base::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
-        Base::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
-        Base::Expert => (Side::Owner, format!("matrix of `{expert}`"), owner()),
-        Base::Once | Base::Tile | Base::Group | Base::BlockSlots | Base::Block | Base::Matrix => return Some(()),
+    let (home, what, rank) = match rows {
+        Rows::Gather => (Side::Source, format!("tokens of `{send}`"), source.clone()),
+        Rows::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
+        Rows::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
+        Rows::Expert { .. } => (Side::Owner, format!("matrix of `{expert}`"), owner()),
+        Rows::Once | Rows::Tile | Rows::Group | Rows::BlockSlots | Rows::Block => return Some(()),
     };
     if side == home {
         return Some(());
@@ -154,29 +145,38 @@ fn at_home(nest: &Nest, argument: &Argument, base: Base, side: Side, errors: &mu
     None
 }
 
-fn rows(nest: &Nest, accessor: &Accessor, extent: RowKind) -> Option<Base> {
+/// All rows of a matrix.
+fn matrix(kind: RowKind) -> Rows {
+    match kind {
+        RowKind::Expert { rows } | RowKind::Matrix { rows } => Rows::Expert { range: None, index: 0, height: rows },
+        _ => unreachable!("only matrices have rows of their own"),
+    }
+}
+
+/// The rows that an accessor names in a tensor of that kind, where the loops choose them.
+fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Rows> {
     match (&nest.items, accessor) {
-        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && extent == RowKind::Slot => {
-            Some(Base::Scatter)
+        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && row_kind == RowKind::Slot => {
+            Some(Rows::Scatter)
         }
-        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Base::Gather),
-        (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Base::Piece),
-        (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Base::Scatter),
-        (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Base::Tile),
+        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Rows::Gather),
+        (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Rows::Piece),
+        (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Rows::Scatter),
+        (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Rows::Tile),
         (Items::RowTiles { tile, expert, .. }, Accessor::GatherTile(e, m))
-            if e == expert && m == tile && extent == RowKind::Once =>
+            if e == expert && m == tile && row_kind == RowKind::Once =>
         {
-            Some(Base::Once)
+            Some(Rows::Once)
         }
-        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && extent == RowKind::Received => {
-            Some(Base::Group)
+        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && row_kind == RowKind::Received => {
+            Some(Rows::Group)
         }
         (
             Items::RowTiles { expert, .. } | Items::Experts { expert, .. } | Items::Sends { expert, .. },
             Accessor::Expert(e),
-        ) if e == expert => Some(Base::Expert),
-        (Items::Blocks { block, .. }, Accessor::Rows(name)) if name == block => Some(Base::Block),
-        (Items::Blocks { block, .. }, Accessor::Slots(name)) if name == block => Some(Base::BlockSlots),
+        ) if e == expert && matches!(row_kind, RowKind::Expert { .. }) => Some(matrix(row_kind)),
+        (Items::Blocks { block, .. }, Accessor::Rows(name)) if name == block => Some(Rows::Block),
+        (Items::Blocks { block, .. }, Accessor::Slots(name)) if name == block => Some(Rows::BlockSlots),
         _ => None,
     }
 }
@@ -201,15 +201,10 @@ impl Place {
             }
             Items::Experts { .. } => RAGGED,
         };
-        let rows = match (self.base, graph.tensors[self.tensor].rows) {
-            (Base::Expert, RowKind::Expert { rows }) | (Base::Matrix, RowKind::Matrix { rows })
-                if self.tile.is_none() =>
-            {
-                Some(rows as usize)
-            }
-            (Base::Expert | Base::Matrix, _) => None,
-            (Base::Group, _) => Some(RAGGED),
-            (Base::BlockSlots, _) => Some(height * graph.sizes.top_k),
+        let rows = match self.rows {
+            Rows::Expert { height, .. } => self.tile.is_none().then_some(height as usize),
+            Rows::Group => Some(RAGGED),
+            Rows::BlockSlots => Some(height * graph.sizes.top_k),
             _ => Some(height),
         };
         let columns = graph.tensors[self.tensor].columns as usize;
@@ -222,19 +217,13 @@ impl Place {
             Index::Range(range) => (Some(range), 0),
             Index::Fixed(index) => (None, index),
         };
-        let region_rows = match self.base {
-            Base::Gather => Rows::Gather,
-            Base::Once => Rows::Once,
-            Base::Piece => Rows::Piece,
-            Base::Scatter => Rows::Scatter,
-            Base::Tile => Rows::Tile,
-            Base::Group => Rows::Group,
-            Base::BlockSlots => Rows::BlockSlots,
-            Base::Block => Rows::Block,
-            Base::Expert | Base::Matrix => {
-                let (range, index) = split(self.tile.unwrap_or(Index::Fixed(0)));
+        let rows = match (self.rows, self.tile) {
+            (Rows::Expert { range, index, .. }, None) => Rows::Expert { range, index, height: rows },
+            (Rows::Expert { .. }, Some(tile)) => {
+                let (range, index) = split(tile);
                 Rows::Expert { range, index, height: rows }
             }
+            (rows, _) => rows,
         };
         let columns = match self.cols {
             None => Columns::All,
@@ -243,6 +232,6 @@ impl Place {
                 Columns::Tile { range, index, width: cols }
             }
         };
-        Region { rows: region_rows, columns }
+        Region { rows, columns }
     }
 }

@@ -1,6 +1,6 @@
 //! Statements of a taskflow: each task call becomes a phase.
 
-use super::arguments::{self, Base, Index, Place};
+use super::arguments::{self, Index, Place};
 use super::chunks::{self, Chunks};
 use super::loops::{self, Items, Nest, Side, Variable};
 use super::order::{self, Loop, Written};
@@ -143,7 +143,7 @@ impl Lowering<'_> {
             .collect();
         let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
         let generics = self.const_arguments(function, call, &nest, &places)?;
-        let returns = places.iter().zip(call.arguments).any(|(place, it)| it.write && place.base == Base::Scatter);
+        let returns = places.iter().zip(call.arguments).any(|(place, it)| it.write && place.rows == Rows::Scatter);
         let task = self.instance(function, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;

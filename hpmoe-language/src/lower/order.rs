@@ -4,9 +4,9 @@
 //! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the
 //! next call began; the two are the same where a shared loop's variable chooses the same part of the tensor for both.
 
-use super::arguments::{Base, Index, Place};
+use super::arguments::{Index, Place};
 use super::loops::{Items, Nest};
-use crate::graph::TaskGraph;
+use crate::graph::{Rows, TaskGraph};
 use crate::ids::TensorId;
 use proc_macro2::Span;
 
@@ -94,7 +94,7 @@ fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
         let steps = nest.ranges[range].1;
         return if moved { Part::Columns { width: width as u64, steps } } else { Part::Nothing };
     }
-    let by_token = matches!(place.base, Base::Gather | Base::Scatter);
+    let by_token = matches!(place.rows, Rows::Gather | Rows::Scatter);
     match &nest.items {
         Items::RowTiles { tile, expert, .. } => match variable {
             _ if variable == tile => Part::Item,

@@ -3,9 +3,9 @@
 //! Types give the most rows and columns. What there really is follows from the loops: rows from the item, columns and
 //! rows of experts from the index of the tile and where the tensor ends.
 
-use super::arguments::{Base, Index, Place};
+use super::arguments::{Index, Place};
 use super::loops::Nest;
-use crate::graph::{Param, RowKind, Task, TaskGraph};
+use crate::graph::{Param, RowKind, Rows, Task, TaskGraph};
 use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
@@ -189,9 +189,9 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
             }
         }
     };
-    let rows = match (place.base, tensor.rows) {
-        (Base::BlockSlots, _) => Real::Slots,
-        (Base::Expert | Base::Matrix, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
+    let rows = match (place.rows, tensor.rows) {
+        (Rows::BlockSlots, _) => Real::Slots,
+        (Rows::Expert { .. }, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
             cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)
         }
         _ => Real::Item,
