@@ -60,7 +60,7 @@ impl Package {
     fn expand(&self, out: &str) -> String {
         let environment = Environment { package: "user".into(), out_dir: Some(self.path(out)) };
         let read = |path: &Path| std::fs::read_to_string(path).ok();
-        megakernel(self.source().module.into_token_stream(), &environment, &read).to_string()
+        megakernel(Default::default(), self.source().module.into_token_stream(), &environment, &read).to_string()
     }
 
     fn schedule(&self, out: &str, stem: &str) -> String {

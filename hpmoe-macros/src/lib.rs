@@ -7,12 +7,12 @@ use proc_macro::TokenStream;
 ///
 /// The build script must name the file (`hpmoe_build::kernels(["src/moe.rs"]).build()`).
 #[proc_macro_attribute]
-pub fn megakernel(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub fn megakernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let environment = Environment {
         package: std::env::var("CARGO_PKG_NAME").unwrap_or_default(),
         out_dir: std::env::var_os("OUT_DIR").map(Into::into),
     };
-    expand::megakernel(item.into(), &environment, &|path| std::fs::read_to_string(path).ok()).into()
+    expand::megakernel(arguments.into(), item.into(), &environment, &|path| std::fs::read_to_string(path).ok()).into()
 }
 
 macro_rules! markers {

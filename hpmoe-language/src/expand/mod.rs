@@ -4,10 +4,10 @@ mod launch;
 mod module;
 
 use crate::artifacts::{self, Artifact, Resolved};
-use crate::finding::Diagnostic;
+use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_flow, of_module};
 use crate::front::{Front, front};
-use crate::syntax::with_tasks;
+use crate::syntax::{refuse_arguments, with_tasks};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use std::path::PathBuf;
@@ -25,8 +25,17 @@ pub struct Environment {
 /// Reads a file for the expansion; the compiler itself does no I/O.
 pub type Read<'a> = &'a dyn Fn(&std::path::Path) -> Option<String>;
 
-/// Expands `#[megakernel]` on a module.
-pub fn megakernel(item: TokenStream, environment: &Environment, read: Read<'_>) -> TokenStream {
+/// Expands `#[megakernel(arguments)]` on a module.
+pub fn megakernel(arguments: TokenStream, item: TokenStream, environment: &Environment, read: Read<'_>) -> TokenStream {
+    let mut errors = Errors::default();
+    refuse_arguments("megakernel", arguments, Span::call_site(), &mut errors);
+    let refused: TokenStream = errors.checkpoint().err().iter().flatten().flat_map(faults_of).collect();
+    let mut tokens = expanded(item, environment, read);
+    tokens.extend(refused);
+    tokens
+}
+
+fn expanded(item: TokenStream, environment: &Environment, read: Read<'_>) -> TokenStream {
     let module: ItemMod = match syn::parse2(item.clone()) {
         Ok(module) => with_tasks(&module),
         Err(_) => {

@@ -4,12 +4,10 @@ use super::launch;
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::front::Front;
-use crate::syntax::{Constant, Overrides, is_library_use};
+use crate::syntax::{Constant, Marker, Overrides, is_library_use};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Attribute, Item, ItemMod};
-
-const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", "taskflow"];
+use syn::{Item, ItemMod};
 
 /// The module of a program without faults.
 pub(super) fn with_launch(
@@ -84,7 +82,7 @@ pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
     if let Some((_, items)) = &module.content {
         for item in items {
             if let Item::Fn(function) = item
-                && is_marked(&function.attrs, "taskflow")
+                && function.attrs.iter().any(|attribute| Marker::of(attribute) == Some(Marker::Flow))
             {
                 marked.push(launch::stand_in(function));
                 taskflows.push(function.sig.ident.clone());
@@ -122,7 +120,7 @@ fn stripped(module: &ItemMod) -> ItemMod {
         for item in items {
             if let Item::Fn(function) = item {
                 let marked = function.attrs.len();
-                function.attrs.retain(|attribute| !MARKERS.iter().any(|marker| is(attribute, marker)));
+                function.attrs.retain(|attribute| Marker::of(attribute).is_none());
                 if function.attrs.len() < marked {
                     function.attrs.push(syn::parse_quote!(
                         #[allow(clippy::too_many_arguments, reason = "it names every tensor, or tile, that it touches")]
@@ -132,12 +130,4 @@ fn stripped(module: &ItemMod) -> ItemMod {
         }
     }
     module
-}
-
-fn is_marked(attributes: &[Attribute], marker: &str) -> bool {
-    attributes.iter().any(|attribute| is(attribute, marker))
-}
-
-fn is(attribute: &Attribute, marker: &str) -> bool {
-    attribute.path().segments.last().is_some_and(|segment| segment.ident == marker)
 }

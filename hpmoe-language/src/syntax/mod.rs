@@ -10,5 +10,5 @@ pub use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constant, Constants, Overrides, declared_constants, refuse_unknown_overrides};
-pub(crate) use parse::is_library_use;
+pub(crate) use parse::{Marker, is_library_use, refuse_arguments};
 pub use parse::{parse, with_tasks};

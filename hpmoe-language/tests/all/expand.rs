@@ -5,6 +5,7 @@ use hpmoe_language::expand::{Environment, megakernel};
 use hpmoe_language::fingerprint::of_module;
 use hpmoe_language::front::modules;
 use hpmoe_language::syntax::Overrides;
+use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>)
     let module = modules(source).unwrap().remove(0);
     let environment = Environment { package: "my-layers".into(), out_dir: out_dir.map(PathBuf::from) };
     let read = |path: &Path| files.get(path).cloned();
-    megakernel(module.into_token_stream(), &environment, &read).to_string()
+    megakernel(TokenStream::new(), module.into_token_stream(), &environment, &read).to_string()
 }
 
 fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
@@ -103,4 +104,12 @@ fn a_faulty_body_is_replaced_so_that_rustc_does_not_repeat_the_fault() {
     let text = expand(&faulty, Some("out"), &HashMap::new());
     assert!(text.contains("matrix cores have no `silu` [HP07]"), "{text}");
     assert!(!text.contains("matmul_t"), "{text}");
+}
+
+#[test]
+fn the_kernel_attribute_takes_no_arguments() {
+    let environment = Environment { package: "my-layers".into(), out_dir: None };
+    let module = modules(EXAMPLE).unwrap().remove(0).into_token_stream();
+    let text = megakernel("rank = 4".parse().unwrap(), module, &environment, &|_: &Path| None).to_string();
+    assert!(text.contains("`#[megakernel]` takes no arguments [HP01]"), "{text}");
 }

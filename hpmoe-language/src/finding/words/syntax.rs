@@ -114,7 +114,7 @@ fn attribute_argument(attribute: &str, argument: &Option<String>, known: &[&str]
     let nearest = argument.and_then(|argument| crate::names::nearest(argument, known.iter().copied()));
     let help = match nearest {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None if known.is_empty() => format!("write `#[{attribute}]`: sizes stand in the types of the parameters"),
+        None if known.is_empty() => format!("write `#[{attribute}]`"),
         None => format!("possible are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
     };
     (problem, help)

@@ -1,14 +1,14 @@
 //! Reads the kernel module: constants, tasks, taskflows.
 
+use super::attributes::Marker;
 use super::{flow, library, task};
 use crate::finding::{Errors, Finding, Syntax};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, Overrides, is_computed};
-use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Item, ItemMod, Meta};
+use syn::{Item, ItemMod};
 
 /// Reads a kernel module.
 pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
@@ -36,7 +36,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
     kernel.constants = Constants::of(&constants, overrides, errors);
     for item in items {
         match item {
-            Item::Fn(function) => match Marker::of(&function.attrs, errors) {
+            Item::Fn(function) => match Marker::read(&function.attrs, errors) {
                 Some(Marker::Task(core)) => {
                     refuse_cfg(function.to_token_stream(), errors);
                     errors.within(Some(&function.sig.ident.to_string()));
@@ -60,38 +60,6 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
         errors.push(module.ident.span(), Finding::Syntax(Syntax::NoTaskflow { module: module.ident.to_string() }));
     }
     kernel
-}
-
-/// What an attribute makes of a function.
-enum Marker {
-    Task(TaskKind),
-    Flow,
-}
-
-impl Marker {
-    fn of(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
-        let marker = |attribute: &Attribute| match attribute.path().segments.last()?.ident.to_string().as_str() {
-            "aic_task" => Some(Self::Task(TaskKind::Matrix)),
-            "aiv_task" => Some(Self::Task(TaskKind::Vector)),
-            "comm_put" => Some(Self::Task(TaskKind::Put)),
-            "taskflow" => Some(Self::Flow),
-            _ => None,
-        };
-        let mut found = None;
-        for (attribute, marker) in attributes.iter().filter_map(|attribute| Some((attribute, marker(attribute)?))) {
-            let mut refuse = |fault: Syntax| errors.push(attribute.span(), Finding::Syntax(fault));
-            if !matches!(attribute.meta, Meta::Path(_)) {
-                let attribute = attribute.path().segments.last()?.ident.to_string();
-                refuse(Syntax::AttributeArgument { attribute, argument: None, known: &[] });
-            }
-            if found.is_some() {
-                refuse(Syntax::SecondMarker);
-            } else {
-                found = Some(marker);
-            }
-        }
-        found
-    }
 }
 
 /// Anywhere in an item: an attribute on a statement or a parameter changes as much as one on the item.

@@ -1,6 +1,7 @@
 //! The readers: from tokens to the tree of [`ast`](super::ast). None knows another tree.
 
 mod arguments;
+mod attributes;
 mod body;
 mod flow;
 mod forms;
@@ -9,6 +10,7 @@ mod library;
 mod statements;
 mod task;
 
+pub(crate) use attributes::{Marker, refuse_arguments};
 pub use kernel::parse;
 pub(crate) use library::is_use as is_library_use;
 pub use library::with_tasks;
