@@ -12,7 +12,9 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Runs a command between a line that names it and a line with its time. The first one that fails ends the script.
 step() {
-    echo "+ $*"
-    local TIMEFORMAT="= %0R s, processors %0U s + %0S s: $*"
+    local command="$*"
+    [ "${#command}" -le 160 ] || command="${command:0:160} …"
+    echo "+ $command"
+    local TIMEFORMAT="= %0R s, processors %0U s + %0S s: $command"
     time "$@"
 }
