@@ -3,7 +3,11 @@
 #pragma once
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+#define HPMOE_X86
 #define HPMOE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define HPMOE_CLONES
 #endif
+
+/// Part of whatever function it is called from, and compiled for the same instruction set.
+#define HPMOE_INLINE inline __attribute__((always_inline))

@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "clones.h"
 #include "vector_math.h"
 
 namespace AscendC::host {
@@ -115,15 +116,34 @@ constexpr uint32_t key(Dt to, Dt from) { return static_cast<uint32_t>(to) * 16 +
 
 } // namespace
 
+HPMOE_CLONES void widenFromBf16(float *dst, const uint16_t *src, uint32_t n) {
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < n; ++i) dst[i] = fromBf16(src[i]);
+}
+
+HPMOE_CLONES void narrowToBf16(uint16_t *dst, const float *src, uint32_t n) {
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < n; ++i) { // toBf16, without a branch
+        uint32_t x = bitsOf(src[i]), rounded = (x + 0x7FFFu + ((x >> 16) & 1u)) >> 16, quiet = (x >> 16) | 0x40u;
+        dst[i] = static_cast<uint16_t>((x & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
+    }
+}
+
 bool convert(Dt to, Dt from, RoundMode mode, void *dst, const void *src, uint32_t n) {
     switch (key(to, from)) {
     case key(Dt::F32, Dt::F16): return pair<float, half>(kNone, mode, dst, src, n);
-    case key(Dt::F32, Dt::BF16): return pair<float, bfloat16_t>(kNone, mode, dst, src, n);
+    case key(Dt::F32, Dt::BF16):
+        if (mode != M::CAST_NONE) return false;
+        widenFromBf16(static_cast<float *>(dst), static_cast<const uint16_t *>(src), n);
+        return true;
     case key(Dt::F16, Dt::I8): return pair<half, int8_t>(kNone, mode, dst, src, n);
     case key(Dt::F16, Dt::U8): return pair<half, uint8_t>(kNone, mode, dst, src, n);
     case key(Dt::F32, Dt::I16): return pair<float, int16_t>(kNone, mode, dst, src, n);
     case key(Dt::I64, Dt::I32): return pair<int64_t, int32_t>(kNone, mode, dst, src, n);
-    case key(Dt::BF16, Dt::F32): return pair<bfloat16_t, float>(kFive, mode, dst, src, n);
+    case key(Dt::BF16, Dt::F32):
+        if (mode != M::CAST_RINT) return pair<bfloat16_t, float>(kFive, mode, dst, src, n);
+        narrowToBf16(static_cast<uint16_t *>(dst), static_cast<const float *>(src), n);
+        return true;
     case key(Dt::F16, Dt::F32): return pair<half, float>(kFive | kOdd | kNone, mode, dst, src, n);
     case key(Dt::I32, Dt::F32): return pair<int32_t, float>(kFive, mode, dst, src, n);
     case key(Dt::I16, Dt::F32): return pair<int16_t, float>(kFive, mode, dst, src, n);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,10 @@ struct Core {
     Random random;
     Memories memories;
     Queue queues[kPipes];
-    uint32_t seq[kPipes];
-    Clock known[kPipes]; ///< what is complete for calls that a pipe starts from now on
+    uint8_t nonEmpty;          ///< bit per pipe: its queue holds calls
+    uint32_t seq[kPipes] = {}; ///< number of the last call; goes on from launch to launch
+    uint32_t firstSeq[kPipes]; ///< the same when this launch began
+    Clock known[kPipes];       ///< what is complete for calls that a pipe starts from now on
     Flag flags[kPipes][kPipes][8];
     uint32_t scalarBarrier; ///< scalar accesses up to this one precede a PIPE_ALL
     bool unfinished;        ///< something was issued since the last PIPE_ALL
@@ -75,10 +78,12 @@ struct Core {
     uint8_t pipeOrder[kPipes];
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
-    uint32_t lingers; ///< times it waited for others to see a signal that came too early
-    int32_t slice;    ///< calls left until the fiber lets others run
+    uint32_t lastRegion; ///< where the last global address was found
+    uint32_t lingers;    ///< times it waited for others to see a signal that came too early
+    int32_t slice;       ///< calls left until the fiber lets others run
 
     void prepare(Rank &owner, bool matrix, uint32_t number);
+    void numberCalls();
     void drawHabits();
 };
 
@@ -121,7 +126,9 @@ const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, ui
                                    Access access);
 /// Writes of a copy into global memory: atomics, and delay when the memory is another rank's.
 void writeGlobal(Core &core, Atomic atomic, bool remote, uint64_t to, const void *from, uint32_t bytes);
-void readGlobal(void *to, uint64_t from, uint32_t bytes);
+inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
+    std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
+}
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
 bool isRemote(Core &core, uint64_t address);
 

@@ -31,9 +31,9 @@ void mmad(const Local &c, const Local &a, const Local &b, const Local *bias, con
     if (p.unitFlag == 1 || p.unitFlag > 3) fail(core, where, name, "unitFlag = %u must be 0, 2 or 3", p.unitFlag);
     bool floats = a.type == Dt::BF16 || a.type == Dt::F16 || a.type == Dt::F32, bytes = a.type == Dt::I8;
     if (a.type != b.type || !((floats && c.type == Dt::F32) || (bytes && c.type == Dt::I32)))
-        fail(
-            core, where, name,
-            "types: A and B are both bfloat16_t, half or float with a float result, or both int8_t with an int32_t one");
+        fail(core, where, name,
+             "types: A and B are both bfloat16_t, half or float with a float result, or both int8_t with an "
+             "int32_t one");
     if (!p.m || !p.n || !p.k) return;
     uint32_t size = sizeOf(a.type), c0 = 32 / size;
     uint64_t m16 = roundUp(p.m, 16), n16 = roundUp(p.n, 16), k0 = roundUp(p.k, c0);
@@ -79,9 +79,9 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &p, Wh
     bool toHalf = p.quantPre == F322F16 && src.type == Dt::F32 && dst.type == Dt::F16;
     bool toBf16 = p.quantPre == F322BF16 && src.type == Dt::F32 && dst.type == Dt::BF16;
     if (!plain && !toHalf && !toBf16)
-        fail(
-            core, where, name,
-            "quantPre does not fit the types: NoQuant for float or int32_t, F322F16 for float to half, F322BF16 for float to bfloat16_t");
+        fail(core, where, name,
+             "quantPre does not fit the types: NoQuant for float or int32_t, F322F16 for float to half, "
+             "F322BF16 for float to bfloat16_t");
     if (!p.nSize || !p.mSize || !p.ndNum) return;
     uint32_t size = sizeOf(dst.type), strips = (p.nSize + 15u) / 16;
     if (p.mSize > 1) {

@@ -109,6 +109,7 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
     call.done = true;
     bool early = overtook(queue, position);
     while (queue.head != queue.tail && queue.at(queue.head).done) ++queue.head;
+    if (queue.head == queue.tail) core.nonEmpty &= static_cast<uint8_t>(~(1u << pipe));
     bool remote = core.remote.overtook();
     if ((early || remote) && core.lingers++ < 16) linger(core, remote);
 }
@@ -142,10 +143,10 @@ void Core::drawHabits() {
 }
 
 bool step(Core &core) {
+    if (!core.nonEmpty) return false;
     uint32_t found[kQueue];
     for (uint8_t pipe : core.pipeOrder) {
-        Queue &queue = core.queues[pipe];
-        if (queue.head == queue.tail) continue;
+        if (!(core.nonEmpty >> pipe & 1)) continue;
         uint32_t n = candidates(core, static_cast<Pipe>(pipe), found);
         if (!n) continue;
         uint32_t chosen = core.pick == Core::Pick::Oldest   ? 0
@@ -175,8 +176,7 @@ Core &enterPoll() {
     Core &core = current();
     stopIfAsked(core);
     ++core.counters.calls;
-    core.busy = !core.remote.empty();
-    for (const Queue &queue : core.queues) core.busy |= queue.head != queue.tail;
+    core.busy = !core.remote.empty() || core.nonEmpty;
     if (core.random.oneIn(4)) {
         step(core);
         core.remote.landSome(core.random, 1 + core.random.below(4));
@@ -192,6 +192,7 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
     while (queue.tail - queue.head == kQueue)
         if (!step(core)) deadlock(core, where, name, "room in its queue");
     Call &call = queue.at(queue.tail++);
+    core.nonEmpty |= static_cast<uint8_t>(1u << pipe);
     call.op = op, call.pipe = pipe, call.done = false, call.stamped = false;
     call.atomic = core.registers.atomic;
     call.seq = ++core.seq[pipe];
@@ -204,12 +205,8 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
 }
 
 void drainAll(Core &core, Where where, const char *name) {
-    for (;;) {
-        bool empty = true;
-        for (Queue &queue : core.queues) empty &= queue.head == queue.tail;
-        if (empty) break;
+    while (core.nonEmpty)
         if (!step(core)) deadlock(core, where, name, "all pipes to finish");
-    }
     core.remote.landAll();
     for (uint32_t p = 1; p < kPipes; ++p) core.known[PIPE_S].at[p] = core.seq[p];
     core.scalarBarrier = core.seq[PIPE_S];

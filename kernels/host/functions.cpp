@@ -1,49 +1,52 @@
 // Exp and Ln for float: one documented algorithm each, without fused operations, so that any
 // implementation of the same steps in IEEE arithmetic gives the same bits.
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "ascendc/numbers.h"
 #include "clones.h"
+#include "lanes.h"
 #include "vector_math.h"
 
 namespace AscendC::host {
-
-// The float next to floor(v), for |v| < 2^31 (SSE2 has no floor; this one has the same bits but for -0).
-static inline float floorOf(float v) {
-    float whole = static_cast<float>(static_cast<int32_t>(v));
-    return whole > v ? whole - 1.0f : whole;
-}
-
-static inline float powerOfTwo(int32_t n) { return floatOf(static_cast<uint32_t>(n + 127) << 23); }
 
 /// exp(x): NaN gives NaN, above 88.72284 infinity, below -103.97208 zero. Otherwise
 ///   n = floor(x * log2(e) + 0.5), r = x - n * 0.693359375 - n * -2.12194440e-4,
 ///   y = (p(r) * (r * r) + r) + 1 with a polynomial p of degree 5 in Horner's form,
 ///   and y * 2^trunc(n/2) * 2^(n - trunc(n/2)).
 HPMOE_CLONES void expOf(float *dst, const float *src, uint32_t n) {
-    const float high = floatOf(0x42B17218u), low = floatOf(0xC2CFF1B5u);
-#pragma GCC ivdep
-    for (uint32_t i = 0; i < n; ++i) {
-        float x = src[i];
-        float in = x > high ? high : x;
+    const Row high = Row{} + floatOf(0x42B17218u), low = Row{} + floatOf(0xC2CFF1B5u);
+    const Row infinity = Row{} + std::numeric_limits<float>::infinity();
+    for (uint32_t i = 0; i < n; i += 16) {
+        const uint32_t part = n - i < 16 ? n - i : 16;
+        Row x = {};
+        if (part == 16) std::memcpy(&x, src + i, sizeof x);
+        else std::memcpy(&x, src + i, part * sizeof(float));
+        Row in = x > high ? high : x;
         in = in < low ? low : in;
-        in = in == in ? in : 0.0f;
-        float scale = floorOf(in * 1.44269504f + 0.5f);
-        float r = in - scale * 0.693359375f;
+        in = in == in ? in : Row{};
+        const Row scaled = in * 1.44269504f + 0.5f;
+        // The float next to floor(scaled): SSE2 has no floor, and this one has the same bits but for -0.
+        Row scale = __builtin_convertvector(__builtin_convertvector(scaled, RowBits), Row);
+        scale = scale > scaled ? scale - 1.0f : scale;
+        Row r = in - scale * 0.693359375f;
         r = r - scale * -2.12194440e-4f;
-        float p = 1.9875691500e-4f;
+        Row p = Row{} + 1.9875691500e-4f;
         p = p * r + 1.3981999507e-3f;
         p = p * r + 8.3334519073e-3f;
         p = p * r + 4.1665795894e-2f;
         p = p * r + 1.6666665459e-1f;
         p = p * r + 5.0000001201e-1f;
-        float y = p * (r * r) + r + 1.0f;
-        int32_t whole = static_cast<int32_t>(scale), first = whole / 2;
-        float result = y * powerOfTwo(first) * powerOfTwo(whole - first);
-        result = x > high ? std::numeric_limits<float>::infinity() : result;
-        result = x < low ? 0.0f : result;
-        dst[i] = x == x ? result : x + x;
+        const Row y = p * (r * r) + r + 1.0f;
+        const RowBits whole = __builtin_convertvector(scale, RowBits), first = (whole - (whole >> 31)) >> 1;
+        Row result = y * reinterpret_cast<Row>((first + 127) << 23);
+        result = result * reinterpret_cast<Row>((whole - first + 127) << 23);
+        result = x > high ? infinity : result;
+        result = x < low ? Row{} : result;
+        result = x == x ? result : x + x;
+        if (part == 16) std::memcpy(dst + i, &result, sizeof result);
+        else std::memcpy(dst + i, &result, part * sizeof(float));
     }
 }
 

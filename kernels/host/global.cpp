@@ -24,24 +24,32 @@ const char *nameOf(const HpmoeHostRegion &region) { return region.name ? region.
         fail(core, where, name, "%s global memory at %#llx, but this launch has no region", verb,
              static_cast<unsigned long long>(address));
     long long offset = static_cast<long long>(address - reinterpret_cast<uint64_t>(nearest->base));
-    fail(
-        core, where, name,
-        "%s %llu bytes of global memory outside every region: they start at byte %lld of region %s (rank %u), which has %llu bytes",
-        verb, static_cast<unsigned long long>(bytes), offset, nameOf(*nearest), nearest->rank,
-        static_cast<unsigned long long>(nearest->bytes));
+    fail(core, where, name,
+         "%s %llu bytes of global memory outside every region: they start at byte %lld of region %s (rank %u), "
+         "which has %llu bytes",
+         verb, static_cast<unsigned long long>(bytes), offset, nameOf(*nearest), nearest->rank,
+         static_cast<unsigned long long>(nearest->bytes));
 }
 
 } // namespace
 
+static uint64_t baseOf(const HpmoeHostRegion &region) { return reinterpret_cast<uint64_t>(region.base); }
+
 static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
     const auto &regions = core.rank->regions;
-    size_t low = 0, high = regions.size();
+    size_t low = core.lastRegion, high = regions.size();
+    // Most calls go where the last one went.
+    if (low < high && baseOf(regions[low]) <= address && (low + 1 == high || address < baseOf(regions[low + 1])))
+        return &regions[low];
+    low = 0;
     while (low < high) { // the last region that starts at or before the address
         size_t middle = (low + high) / 2;
-        if (reinterpret_cast<uint64_t>(regions[middle].base) <= address) low = middle + 1;
+        if (baseOf(regions[middle]) <= address) low = middle + 1;
         else high = middle;
     }
-    return low ? &regions[low - 1] : nullptr;
+    if (!low) return nullptr;
+    core.lastRegion = static_cast<uint32_t>(low - 1);
+    return &regions[low - 1];
 }
 
 const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
@@ -93,10 +101,6 @@ void writeGlobal(Core &core, Atomic atomic, bool remote, uint64_t to, const void
     core.counters.dmaBytes += bytes;
     if (remote) core.remote.send(core.random, atomic, to, static_cast<const uint8_t *>(from), bytes);
     else applyWrite(atomic, reinterpret_cast<uint8_t *>(to), static_cast<const uint8_t *>(from), bytes);
-}
-
-void readGlobal(void *to, uint64_t from, uint32_t bytes) {
-    std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
 }
 
 } // namespace AscendC::host

@@ -131,6 +131,17 @@ void addCounters(HpmoeHostResult &result, const Counters &c) {
 
 Core &current() { return *t_current; }
 
+/// Calls get numbers that no earlier launch had, and all that those did is known to be complete.
+void Core::numberCalls() {
+    constexpr uint32_t most = 1u << 31;
+    if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {
+        memories.forgetHistory();
+        std::fill(seq, seq + kPipes, 0);
+    }
+    std::copy(seq, seq + kPipes, firstSeq);
+    for (Clock &clock : known) std::copy(seq, seq + kPipes, clock.at);
+}
+
 void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     rank = &owner, aic = matrix, index = number;
     finished = false, busy = true;
@@ -138,13 +149,13 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     random = Random(owner.options.seed ^ Random(who).next());
     memories.forget();
     for (Queue &queue : queues) queue.head = queue.tail = 0;
-    std::memset(seq, 0, sizeof seq);
-    std::memset(static_cast<void *>(known), 0, sizeof known);
+    nonEmpty = 0;
+    numberCalls();
     std::memset(static_cast<void *>(flags), 0, sizeof flags);
     std::memset(marks, 0, sizeof marks);
     drained = filled = Clock{};
     counters = Counters{};
-    scalarBarrier = 0, unfinished = false, lingers = 0, registers = Registers{},
+    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
     slice = static_cast<int32_t>(random.below(64));
     cache.clear();
     remote.clear();

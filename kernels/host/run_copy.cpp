@@ -1,6 +1,8 @@
 // What copies do when their turn comes.
+#include <algorithm>
 #include <cstring>
 
+#include "clones.h"
 #include "core.h"
 
 namespace AscendC::host {
@@ -66,6 +68,28 @@ void runMove(Core &core, Call &call) {
     }
 }
 
+/// Rows of `bytes` bytes, `pitch` apart, to columns of 32-byte blocks: `c0Step` from column to column, `nStep` from row to
+/// row. What is left of the last block becomes zero.
+HPMOE_CLONES void rowsToColumns(uint8_t *to, const uint8_t *from, uint32_t rows, uint32_t bytes, size_t pitch,
+                                size_t c0Step, size_t nStep) {
+    const uint32_t whole = bytes / 64 * 64;
+    for (uint32_t c = 0; c < whole; c += 64)
+        for (uint32_t r = 0; r < rows; ++r) {
+            const uint8_t *pair = from + r * pitch + c;
+            uint8_t *block = to + c / 32 * c0Step + r * nStep;
+            __builtin_prefetch(pair + 16 * pitch);
+            std::memcpy(block, pair, 32);
+            std::memcpy(block + c0Step, pair + 32, 32);
+        }
+    for (uint32_t c = whole; c < bytes; c += 32)
+        for (uint32_t r = 0; r < rows; ++r) {
+            const uint32_t part = bytes - c < 32 ? bytes - c : 32;
+            uint8_t *block = to + c / 32 * c0Step + r * nStep;
+            std::memcpy(block, from + r * pitch + c, part);
+            std::memset(block + part, 0, 32 - part);
+        }
+}
+
 void runNd2Nz(Core &core, Call &call) {
     const Nd2NzArgs &a = call.nd2nz;
     const Nd2NzParams &p = a.p;
@@ -78,15 +102,18 @@ void runNd2Nz(Core &core, Call &call) {
         uint32_t to = a.local + uint32_t(i) * p.dstNzMatrixStride * a.bytes;
         for (uint32_t c = 0; c < columns; ++c) {
             uint32_t column = to + c * p.dstNzC0Stride * 32u;
-            uint32_t bytes = rowBytes - c * 32 < 32 ? rowBytes - c * 32 : 32;
             if (p.dstNzNStride <= 1) touch(core, call, Mem::L1, column, p.nValue * 32u, true);
-            for (uint32_t r = 0; r < p.nValue; ++r) {
-                uint32_t at = column + r * p.dstNzNStride * 32u;
-                if (p.dstNzNStride > 1) touch(core, call, Mem::L1, at, 32, true);
-                readGlobal(l1 + at, gm + uint64_t(r) * p.srcDValue * a.bytes + c * 32, bytes);
-                if (bytes < 32) std::memset(l1 + at + bytes, 0, 32 - bytes);
-            }
+            else
+                for (uint32_t r = 0; r < p.nValue; ++r)
+                    touch(core, call, Mem::L1, column + r * p.dstNzNStride * 32u, 32, true);
         }
+        const auto *from = reinterpret_cast<const uint8_t *>(gm);
+        const size_t pitch = size_t(p.srcDValue) * a.bytes, c0Step = p.dstNzC0Stride * 32u,
+                     nStep = p.dstNzNStride * 32u;
+        // Sixteen rows at a time, so that those of one fractal column stay in the machine's cache.
+        for (uint32_t r = 0; r < p.nValue; r += 16)
+            rowsToColumns(l1 + to + r * nStep, from + r * pitch, std::min(p.nValue - r, 16u), rowBytes, pitch, c0Step,
+                          nStep);
     }
 }
 
@@ -96,16 +123,26 @@ void runFill(Core &core, Call &call) {
     for (uint32_t r = 0; r < a.repeat; ++r) {
         uint32_t at = a.dst + r * a.step;
         touch(core, call, a.mem, at, a.run, true);
-        for (uint32_t i = 0; i < a.run; i += a.bytes) std::memcpy(memory + at + i, &a.value, a.bytes);
+        if (a.bytes == 4) std::fill_n(reinterpret_cast<uint32_t *>(memory + at), a.run / 4, a.value);
+        else std::fill_n(reinterpret_cast<uint16_t *>(memory + at), a.run / 2, static_cast<uint16_t>(a.value));
     }
 }
 
 void runLoadData(Core &core, Call &call) {
     const LoadDataArgs &a = call.load;
     uint8_t *dst = core.memories.data(a.mem), *src = core.memories.data(Mem::L1);
+    if (a.p.srcStride == 1 && a.p.dstGap == 0 && !a.p.ifTranspose) { // one run
+        uint32_t from = a.src + a.p.startIndex * 512u, bytes = a.p.repeatTimes * 512u;
+        touch(core, call, Mem::L1, from, bytes, false);
+        touch(core, call, a.mem, a.dst, bytes, true);
+        std::memcpy(dst + a.dst, src + from, bytes);
+        return;
+    }
+    bool dense = a.p.srcStride == 1;
+    if (dense) touch(core, call, Mem::L1, a.src + a.p.startIndex * 512u, a.p.repeatTimes * 512u, false);
     for (uint32_t i = 0; i < a.p.repeatTimes; ++i) {
         uint32_t from = a.src + (a.p.startIndex + i * a.p.srcStride) * 512u, to = a.dst + i * (a.p.dstGap + 1u) * 512u;
-        touch(core, call, Mem::L1, from, 512, false);
+        if (!dense) touch(core, call, Mem::L1, from, 512, false);
         touch(core, call, a.mem, to, 512, true);
         if (!a.p.ifTranspose) {
             std::memcpy(dst + to, src + from, 512);

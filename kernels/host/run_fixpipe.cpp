@@ -1,5 +1,8 @@
 // Fixpipe: L0C to global memory with a conversion, and the unit flags of both its sides.
+#include <cstring>
+
 #include "core.h"
+#include "vector_math.h"
 
 namespace AscendC::host {
 
@@ -15,6 +18,17 @@ template <typename F> bool eachMarks(const FixpipeArgs &a, F visit) {
         if (!visit(first, count)) return false;
     }
     return true;
+}
+
+/// Of floats, or of integers in their place.
+void relu(float *row, uint32_t n, bool integers) {
+    for (uint32_t j = 0; j < n; ++j)
+        if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] < 0) row[j] = 0.0f;
+}
+
+void narrow(uint16_t *to, const float *row, uint32_t n, Dt type) {
+    if (type == Dt::BF16) return narrowToBf16(to, row, n);
+    for (uint32_t j = 0; j < n; ++j) to[j] = toHalf(row[j]);
 }
 
 } // namespace
@@ -38,21 +52,19 @@ void runFixpipe(Core &core, Call &call) {
     for (uint32_t s = 0; s < strips; ++s)
         touch(core, call, Mem::L0C, a.src + s * p.srcStride * 64u, p.mSize * 64u, false);
     bool remote = isRemote(core, a.gm);
-    uint8_t row[4096 * 4];
+    float row[4096];
+    uint16_t narrowed[4096];
     for (uint32_t i = 0; i < p.mSize; ++i) {
-        for (uint32_t j = 0; j < p.nSize; ++j) {
-            const auto *word =
-                reinterpret_cast<const uint32_t *>(l0c + ((j / 16) * p.srcStride * 16u + i * 16u + j % 16) * 4u);
-            uint32_t bits = *word;
-            if (p.reluEn && (a.type == Dt::I32 ? bits >> 31 != 0 : floatOf(bits) < 0)) bits = 0;
-            if (size == 4) {
-                reinterpret_cast<uint32_t *>(row)[j] = bits;
-                continue;
-            }
-            float value = floatOf(bits);
-            reinterpret_cast<uint16_t *>(row)[j] = a.type == Dt::BF16 ? toBf16(value) : toHalf(value);
+        for (uint32_t s = 0; s < strips; ++s) {
+            const uint8_t *strip = l0c + (s * p.srcStride + i) * 64u;
+            const uint32_t n = p.nSize - s * 16;
+            if (n >= 16) std::memcpy(row + s * 16, strip, 64);
+            else std::memcpy(row + s * 16, strip, n * 4);
         }
-        writeGlobal(core, call.atomic, remote, a.gm + uint64_t(i) * p.dstStride * size, row, p.nSize * size);
+        if (p.reluEn) relu(row, p.nSize, a.type == Dt::I32);
+        if (size == 2) narrow(narrowed, row, p.nSize, a.type);
+        const void *result = size == 2 ? static_cast<const void *>(narrowed) : row;
+        writeGlobal(core, call.atomic, remote, a.gm + uint64_t(i) * p.dstStride * size, result, p.nSize * size);
     }
     if (p.unitFlag == 3) {
         eachMarks(a, [&](uint32_t first, uint32_t count) {

@@ -5,6 +5,7 @@
 // accesses of one block, one of them a write, must be ordered by that, or by the habits of one pipe.
 #include "shadow.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core.h"
@@ -15,22 +16,43 @@ const char *const kPipeNames[kPipes + 1] = {"S", "V", "M", "MTE1", "MTE2", "MTE3
 const char *const kMemNames[kMems] = {"UB", "L1", "L0A", "L0B", "L0C", "bias table"};
 const uint32_t kMemBytes[kMems] = {184 * 1024 - 256, 512 * 1024 - 256, 64 * 1024, 64 * 1024, 128 * 1024, 1024};
 
-uint8_t *Memories::make(Mem mem) {
-    uint32_t i = index(mem), bytes = roundUp(kMemBytes[i], 1024), blocks = bytes / granule(mem);
-    if (!bytes_[i]) {
-        bytes_[i].reset(new uint8_t[bytes]);
-        touches_[i].reset(new Touch[blocks]);
+bool Touch::operator==(const Touch &other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
+
+Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]()) {
+    for (uint32_t group = 0; group < blocks / kGroup; ++group) groups_[group].alike = true;
+}
+
+Touch &Touches::ofBlock(uint32_t block) {
+    Group &group = groups_[block / kGroup];
+    if (group.alike) {
+        group.alike = false;
+        std::fill_n(blocks_.get() + block / kGroup * kGroup, kGroup, group.touch);
     }
+    return blocks_[block];
+}
+
+void Touches::join(uint32_t group) {
+    const Touch *first = blocks_.get() + group * kGroup;
+    groups_[group].alike = std::all_of(first + 1, first + kGroup, [first](const Touch &t) { return t == *first; });
+    groups_[group].touch = *first;
+}
+
+uint8_t *Memories::make(Mem mem) {
+    uint32_t i = index(mem), bytes = roundUp(kMemBytes[i], 1024);
+    if (!bytes_[i]) bytes_[i].reset(new uint8_t[bytes]);
+    if (!touches_[i]) touches_[i] = std::make_unique<Touches>(bytes / granule(mem));
     std::memset(bytes_[i].get(), 0xFF, bytes);
-    std::memset(static_cast<void *>(touches_[i].get()), 0, blocks * sizeof(Touch));
     ready_[i] = true;
     return bytes_[i].get();
 }
 
 void Memories::forget() {
     for (bool &ready : ready_) ready = false;
-    for (auto &traces : traces_)
-        if (traces) std::memset(static_cast<void *>(traces.get()), 0, kTraces * sizeof(Trace));
+}
+
+void Memories::forgetHistory() {
+    for (auto &touches : touches_) touches.reset();
+    for (auto &traces : traces_) traces.reset();
 }
 
 Trace *Memories::traces(Pipe pipe) {
@@ -97,42 +119,63 @@ uint32_t bitsFor(uint32_t from, uint32_t to) { // bytes from..to of a 32 B block
     return n >= 32 ? ~0u : ((1u << n) - 1u) << from;
 }
 
+/// Checks and marks one block, or a group of blocks that are alike, of which a call reads or writes the bytes of a mask.
+void check(Core &core, const Call &call, Mem mem, uint32_t block, Touch &t, uint32_t mask, bool write) {
+    Pipe writerPipe = static_cast<Pipe>(t.writerPipe);
+    if (t.writer && (t.writtenBytes & mask)) {
+        Kind kind = write ? Kind::WriteAfterWrite : Kind::ReadAfterWrite;
+        if (!ordered(core, call, writerPipe, t.writer, kind)) race(core, call, mem, block, writerPipe, t.writer, kind);
+    }
+    if (!write) {
+        if (call.pipe == PIPE_S) return; // a value that GetValue returned has been read
+        uint32_t &reader = t.readers[kSlot[call.pipe]];
+        if (reader < call.seq) reader = call.seq;
+        return;
+    }
+    for (uint32_t slot = 0; slot < 3; ++slot)
+        if (t.readers[slot]) {
+            Pipe pipe = readerOf(mem, slot);
+            if (!ordered(core, call, pipe, t.readers[slot], Kind::WriteAfterRead))
+                race(core, call, mem, block, pipe, t.readers[slot], Kind::WriteAfterRead);
+        }
+    // Two writers of different bytes of one block on one pipe in one launch are remembered as one.
+    bool other = writerPipe == call.pipe && t.writer > core.firstSeq[call.pipe] && !(t.writtenBytes & mask);
+    t.writtenBytes = other ? t.writtenBytes | mask : mask;
+    if (!other || t.writer < call.seq) t.writer = call.seq;
+    t.writerPipe = call.pipe;
+}
+
+/// Whole blocks.
+void touchWhole(Core &core, const Call &call, Mem mem, uint32_t first, uint32_t end, bool write) {
+    constexpr uint32_t most = Touches::kGroup;
+    Touches &touches = core.memories.touches(mem);
+    while (first < end) {
+        const uint32_t group = first / most, n = std::min(end, (group + 1) * most) - first;
+        if (Touch *all = n == most ? touches.ofGroup(group) : nullptr) {
+            check(core, call, mem, first, *all, ~0u, write);
+        } else {
+            for (uint32_t b = first; b < first + n; ++b) check(core, call, mem, b, touches.ofBlock(b), ~0u, write);
+            if (n == most) touches.join(group);
+        }
+        first += n;
+    }
+}
+
 } // namespace
 
 void touch(Core &core, Call &call, Mem mem, uint32_t offset, uint32_t bytes, bool write) {
     if (bytes == 0) return;
-    Touch *touches = core.memories.touches(mem);
-    const uint32_t size = Memories::granule(mem), first = offset / size, last = (offset + bytes - 1) / size;
-    for (uint32_t b = first; b <= last; ++b) {
-        Touch &t = touches[b];
-        uint32_t mask = ~0u;
-        if (size == 32 && (b == first || b == last)) {
-            uint32_t from = b == first ? offset - b * 32 : 0, to = b == last ? offset + bytes - b * 32 : 32;
-            mask = bitsFor(from, to);
-        }
-        if (t.writer && (t.writtenBytes & mask)) {
-            Kind kind = write ? Kind::WriteAfterWrite : Kind::ReadAfterWrite;
-            if (!ordered(core, call, t.writerPipe, t.writer, kind))
-                race(core, call, mem, b, t.writerPipe, t.writer, kind);
-        }
-        if (!write) {
-            if (call.pipe == PIPE_S) continue; // a value that GetValue returned has been read
-            uint32_t &reader = t.readers[kSlot[call.pipe]];
-            if (reader < call.seq) reader = call.seq;
-            continue;
-        }
-        for (uint32_t slot = 0; slot < 3; ++slot)
-            if (t.readers[slot]) {
-                Pipe pipe = readerOf(mem, slot);
-                if (!ordered(core, call, pipe, t.readers[slot], Kind::WriteAfterRead))
-                    race(core, call, mem, b, pipe, t.readers[slot], Kind::WriteAfterRead);
-            }
-        // Two writers of different bytes of one block on one pipe are remembered as one.
-        bool other = t.writer && t.writerPipe == call.pipe && !(t.writtenBytes & mask);
-        t.writtenBytes = other ? t.writtenBytes | mask : mask;
-        if (!other || t.writer < call.seq) t.writer = call.seq;
-        t.writerPipe = call.pipe;
+    Touches &touches = core.memories.touches(mem);
+    const uint32_t size = Memories::granule(mem), end = offset + bytes;
+    uint32_t block = offset / size, blocks = (end - 1) / size + 1;
+    if (size == 32 && offset % 32) {
+        uint32_t mask = bitsFor(offset % 32, std::min(32u, end - block * 32));
+        check(core, call, mem, block, touches.ofBlock(block), mask, write);
+        ++block;
     }
+    bool ragged = size == 32 && end % 32 && block < blocks;
+    touchWhole(core, call, mem, block, blocks - ragged, write);
+    if (ragged) check(core, call, mem, blocks - 1, touches.ofBlock(blocks - 1), bitsFor(0, end % 32), write);
 }
 
 } // namespace AscendC::host

@@ -8,11 +8,35 @@
 
 namespace AscendC::host {
 
-/// Of one block: the last call that wrote it, and the last that read it on each of up to three pipes.
+/// Of one block: the last call that wrote it, and the last that read it on each of up to three pipes. Calls are known by their
+/// numbers; those of a launch are larger than those of earlier ones.
 struct Touch {
-    uint32_t writer, writtenBytes; ///< number on its pipe (0: none), bit per byte
+    uint32_t writer, writtenBytes; ///< 0: none; bit per byte
     uint32_t readers[3];
-    Pipe writerPipe;
+    uint32_t writerPipe;
+    bool operator==(const Touch &other) const;
+};
+
+/// The blocks of a memory. Most calls touch whole groups of blocks, which then have one Touch for all.
+class Touches {
+  public:
+    static constexpr uint32_t kGroup = 16; ///< blocks
+    explicit Touches(uint32_t blocks);
+
+    /// The Touch of all blocks of a group; null where blocks have their own.
+    Touch *ofGroup(uint32_t group) { return groups_[group].alike ? &groups_[group].touch : nullptr; }
+    /// The Touch of a block, from now on its own.
+    Touch &ofBlock(uint32_t block);
+    /// After all blocks of a group were touched alike: one Touch again, if what they had before lets them.
+    void join(uint32_t group);
+
+  private:
+    struct Group {
+        Touch touch;
+        bool alike;
+    };
+    std::unique_ptr<Group[]> groups_;
+    std::unique_ptr<Touch[]> blocks_;
 };
 
 /// What a message needs of a call that has long left its queue.
@@ -25,10 +49,13 @@ struct Trace {
 
 class Memories {
   public:
-    /// Contents and history; made on first use in a launch, poisoned with 0xFF.
+    /// Contents: poisoned with 0xFF on first use in a launch.
     uint8_t *data(Mem mem) { return ready_[index(mem)] ? bytes_[index(mem)].get() : make(mem); }
-    Touch *touches(Mem mem) { return data(mem), touches_[index(mem)].get(); }
+    /// History. It outlives launches: what an earlier one did is long over.
+    Touches &touches(Mem mem) { return data(mem), *touches_[index(mem)]; }
     void forget();
+    /// Forgets the history too, so that calls can be numbered from 1 again.
+    void forgetHistory();
 
     static uint32_t granule(Mem mem) {
         return mem <= Mem::L1 ? 32u : mem <= Mem::L0B ? 512u : mem == Mem::L0C ? 1024u : 64u;
@@ -42,7 +69,7 @@ class Memories {
     uint8_t *make(Mem mem);
     bool ready_[kMems] = {};
     std::unique_ptr<uint8_t[]> bytes_[kMems];
-    std::unique_ptr<Touch[]> touches_[kMems];
+    std::unique_ptr<Touches> touches_[kMems];
     std::unique_ptr<Trace[]> traces_[kPipes];
 };
 

@@ -15,6 +15,10 @@ bool elementwiseExists(VOp op, Dt type);
 /// dst[i] = src[i] converted. False where the pair or the mode does not exist.
 bool convert(Dt to, Dt from, RoundMode mode, void *dst, const void *src, uint32_t n);
 
+// convert.cpp: the conversions that most data take
+void widenFromBf16(float *dst, const uint16_t *src, uint32_t n);
+void narrowToBf16(uint16_t *dst, const float *src, uint32_t n);
+
 // functions.cpp
 void expOf(float *dst, const float *src, uint32_t n);
 void lnOf(float *dst, const float *src, uint32_t n);

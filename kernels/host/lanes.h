@@ -1,0 +1,24 @@
+// Vectors of the compiler (GCC, Clang), wherever a loop over elements does not become one by itself.
+#pragma once
+
+#include <cstdint>
+
+namespace AscendC::host {
+
+/// Sixteen lanes: one strip of L0C is 16 columns wide, and one AVX-512 register holds 16 floats.
+typedef float Row __attribute__((vector_size(64), aligned(64)));
+typedef int32_t RowBits __attribute__((vector_size(64), aligned(64)));
+
+/// Four lanes: what every machine has.
+typedef uint32_t Word4 __attribute__((vector_size(16), aligned(16)));
+typedef int32_t Int4 __attribute__((vector_size(16), aligned(16)));
+typedef float Float4 __attribute__((vector_size(16), aligned(16)));
+
+/// Lanes of two vectors of four, numbered 0 to 3 and 4 to 7.
+#ifdef __clang__
+#define HPMOE_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define HPMOE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Word4{__VA_ARGS__}))
+#endif
+
+} // namespace AscendC::host
