@@ -127,7 +127,7 @@ def both(forward, backward):
 # The layers for which choices are turned off one at a time, and those choices.
 WORTH = [("4,096 tokens, forward", 4096, "forward"), ("4,096 tokens, backward", 4096, "backward"),
          ("512 tokens, forward", 512, "forward")]
-OFF = ["", "spread=0", "coming=0", "by_load=0"]
+OFF = ["", "peer_cores=shared", "by_arrival=never", "by_load=false"]
 
 
 def choices():
@@ -144,7 +144,7 @@ def choices():
         rows.append(row)
     header = ["DeepSeek-V3, EP8", "all", *(f"`{off}`" for off in OFF[1:])]
     line = " ".join(arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=512", 8, routing="zipf:1.2:SEED"))
-    return f"```sh\nhpmoe {line} --choices by_load=0\n```\n\n{table(header, rows)}\n"
+    return f"```sh\nhpmoe {line} --choices by_load=false\n```\n\n{table(header, rows)}\n"
 
 
 def skewed(direction):

@@ -192,7 +192,7 @@ pub(crate) struct Simulate {
     /// Ignores what `tune` has kept, and simulates the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
-    /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=0 put_cores=32`.
+    /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,
     /// Ranks of the group.

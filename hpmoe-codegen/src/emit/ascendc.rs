@@ -178,7 +178,7 @@ fn library(context: &Context<'_>, unit: CoreKind) -> Bytes {
             CUBE_LIBRARY + products.map(|terms| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
-            let waits = context.schedule.waits.iter().flat_map(|(_, waits)| waits);
+            let waits = context.schedule.waits();
             let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
             let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
             VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)

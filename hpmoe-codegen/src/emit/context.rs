@@ -41,7 +41,7 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn unit(&self, phase: PhaseId) -> CoreKind {
-        self.schedule.roles[self.schedule.role_of[phase]].unit
+        self.schedule.roles[self.schedule.phases[phase].role].unit
     }
 
     /// Whether a phase needs, maybe by way of others, what is sent in the same launch.
@@ -62,10 +62,10 @@ impl<'a> Context<'a> {
     pub(super) fn looked_up_spaces(&self) -> BTreeSet<SpaceId> {
         let mut spaces = BTreeSet::new();
         for (id, phase) in self.graph.phases.iter() {
-            let waits = self.schedule.waits[id].iter().map(|wait| (wait.counter, wait.index));
-            let signals = self.schedule.signals[id].iter().map(|signal| (signal.counter, signal.index));
+            let waits = self.schedule.phases[id].waits.iter().map(|wait| (wait.counter, wait.index));
+            let signals = self.schedule.phases[id].signals.iter().map(|signal| (signal.counter, signal.index));
             spaces.extend(waits.chain(signals).filter_map(|(counter, index)| self.looked_up(phase, counter, index)));
-            spaces.extend(self.schedule.waits[id].iter().flat_map(|wait| self.counted_spaces(wait)));
+            spaces.extend(self.schedule.phases[id].waits.iter().flat_map(|wait| self.counted_spaces(wait)));
         }
         spaces
     }
@@ -104,8 +104,8 @@ pub(super) struct UsedCounters {
 
 impl UsedCounters {
     pub(super) fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, schedule: &Schedule) -> Self {
-        let signals = schedule.signals.iter().flat_map(|(_, signals)| signals).map(|signal| signal.counter);
-        let waits = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter);
+        let signals = schedule.signals().map(|signal| signal.counter);
+        let waits = schedule.waits().map(|wait| wait.counter);
         let used: BTreeSet<CounterId> = signals.chain(waits).collect();
         let mut names = cpp::Names::default();
         let named = |(number, id): (usize, CounterId)| {

@@ -1,6 +1,6 @@
 //! Queues and descriptors as the device reads them.
 
-use crate::schedule::{CoreKind, Entry, Order, Role, Schedule, chunk, walks};
+use crate::schedule::{CoreKind, Entry, Order, Role, Schedule, chunk};
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::Id as _;
 
@@ -23,8 +23,8 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let role = &order.parts[part];
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         let before = bytes.len();
-        for entries in walks(queue, &schedule.joins) {
-            bytes.extend(descriptor(graph, schedule, (order.ranks, order.alike), role, entries));
+        for entries in schedule.walks(queue) {
+            bytes.extend(descriptor(graph, schedule, (order.ranks, order.even_sends), role, entries));
         }
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
         let offset = match role.unit {
@@ -71,7 +71,7 @@ fn descriptor(
     put(&(entry.phase.index() as u16).to_le_bytes());
     put(&(phase.space.index() as u16).to_le_bytes());
     put(&space_kind(graph.spaces[phase.space].kind).to_le_bytes());
-    put(&(schedule.band_of[entry.phase].max(1) as u16).to_le_bytes());
+    put(&(schedule.phases[entry.phase].band.max(1) as u16).to_le_bytes());
     put(&phase.columns().to_le_bytes());
     let chunk = chunk(graph, ranks, entry);
     put(&if graph.spaces[phase.space].by_chunk() { 0 } else { entry.expert }.to_le_bytes());
@@ -81,7 +81,7 @@ fn descriptor(
     put(&graph.column_rows(entry.phase).to_le_bytes());
     put(&(entries.len() as u32 - 1).to_le_bytes());
     put(&chunk.to_le_bytes());
-    put(&u32::from(alike && schedule.coming[entry.phase]).to_le_bytes());
+    put(&u32::from(alike && schedule.phases[entry.phase].by_arrival).to_le_bytes());
     bytes
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let order = &schedule.orders[1];
         let encoded = encode(checked.graph(), &schedule, order);
-        let count = |queue: &[Entry]| walks(queue, &schedule.joins).count();
+        let count = |queue: &[Entry]| schedule.walks(queue).count();
         let entries: usize = order.queues.iter().map(|(_, queue)| count(queue)).sum();
         assert_eq!(encoded.bytes.len(), entries * DESCRIPTOR_BYTES);
         assert_eq!(encoded.queues.len(), 72);
@@ -122,7 +122,9 @@ mod tests {
         assert_eq!((word(8), word(12), word(16)), (2, 5, 2));
         assert_eq!((short(20), short(22), word(24), word(28)), (16, 32, 1, 1));
         assert!(bytes[32..].iter().all(|&byte| byte == 0));
-        schedule.coming = schedule.coming.iter().map(|_| true).collect();
+        for phase in checked.graph().phases.ids() {
+            schedule.phases[phase].by_arrival = true;
+        }
         let coming = |alike| descriptor(checked.graph(), &schedule, (1, alike), &role, &[entry])[36];
         assert_eq!((coming(false), coming(true)), (0, 1));
     }

@@ -27,11 +27,13 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let mut all = words(context, id);
     // Of phases that are walked together, the first has waited with the same tile.
-    if let Some(first) = id.index().checked_sub(1).map(PhaseId::new).filter(|_| context.schedule.joins[id]) {
+    if let Some(first) =
+        id.index().checked_sub(1).map(PhaseId::new).filter(|_| context.schedule.phases[id].joins_previous)
+    {
         let awaited = words(context, first);
         all.retain(|wait| !awaited.contains(wait));
     }
-    all.extend(context.schedule.waits[id].iter().map(|wait| {
+    all.extend(context.schedule.phases[id].waits.iter().map(|wait| {
         let counter = counter(context, wait.counter);
         if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, context.counters[wait.counter].grid) {
             let height = int(context.graph.spaces[space].height.number());
@@ -63,13 +65,13 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
 /// buffer; unless one that is walked with it has a fence.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
-    let signals = &context.schedule.signals[id];
+    let signals = &context.schedule.phases[id].signals;
     let put = context.graph.tasks[phase.task].kind == TaskKind::Put;
     let sends_origins = phase.origins.is_some_and(|origins| origins.write);
     let next = PhaseId::new(id.index() + 1);
     let fenced_next = next.index() < context.graph.phases.len()
-        && context.schedule.joins[next]
-        && !context.schedule.signals[next].is_empty();
+        && context.schedule.phases[next].joins_previous
+        && !context.schedule.phases[next].signals.is_empty();
     if signals.is_empty() && (!sends_origins || fenced_next) {
         return Vec::new();
     }

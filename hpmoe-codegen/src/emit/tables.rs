@@ -101,7 +101,7 @@ fn kernel(
         quote!(CounterTable { name: #name, grid: #grid })
     });
     let phases = graph.phases.iter().map(|(id, phase)| {
-        let starts = schedule.starts[id].iter().map(|(space, columns)| {
+        let starts = schedule.phases[id].preceding.iter().map(|(space, columns)| {
             let space = space.index() as u32;
             quote!((#space, #columns))
         });

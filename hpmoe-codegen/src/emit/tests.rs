@@ -1,5 +1,5 @@
 use super::*;
-use crate::schedule::{Cores, schedule, walks};
+use crate::schedule::{Cores, schedule};
 use crate::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared};
@@ -92,7 +92,7 @@ fn tables_are_rust_and_name_what_they_need() {
         .orders
         .iter()
         .flat_map(|order| order.queues.iter())
-        .map(|(_, queue)| walks(queue, &schedule.schedule().joins).count())
+        .map(|(_, queue)| schedule.schedule().walks(queue).count())
         .sum();
     assert_eq!(tables.descriptors.len(), entries * 64);
 }

@@ -126,7 +126,7 @@ fn entry(graph: &TaskGraph, bar: &Bar) -> String {
 fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -> Group {
     let mut legend = Group::new();
     let mut left = LEFT;
-    let mut ordered: Vec<(RoleId, PhaseId)> = schedule.role_of.iter().map(|(phase, &role)| (role, phase)).collect();
+    let mut ordered: Vec<(RoleId, PhaseId)> = schedule.phases.iter().map(|(id, phase)| (phase.role, id)).collect();
     ordered.sort_unstable();
     let mut top = top;
     for (_, phase) in ordered {

@@ -31,22 +31,22 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     }
     text.push_str("\nphases\n");
     for phase in graph.phases.ids() {
-        let role = &schedule.roles[schedule.role_of[phase]];
+        let role = &schedule.roles[schedule.phases[phase].role];
         let name = names::phase(graph, phase);
-        let joins = if schedule.joins[phase] { ", tile by tile with the phase before" } else { "" };
-        let coming = if schedule.coming[phase] { ", as rows come" } else { "" };
-        let _ = writeln!(text, "  {name}: {}, band {}{coming}{joins}", role.name, schedule.band_of[phase]);
-        for wait in &schedule.waits[phase] {
+        let joins = if schedule.phases[phase].joins_previous { ", tile by tile with the phase before" } else { "" };
+        let coming = if schedule.phases[phase].by_arrival { ", as rows come" } else { "" };
+        let _ = writeln!(text, "  {name}: {}, band {}{coming}{joins}", role.name, schedule.phases[phase].band);
+        for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }
-        for signal in &schedule.signals[phase] {
+        for signal in &schedule.phases[phase].signals {
             let _ = writeln!(text, "    signals {}", names::signal(signal));
         }
     }
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
-        let alike = if order.alike { ", rows come from all ranks alike" } else { "" };
+        let alike = if order.even_sends { ", rows come from all ranks alike" } else { "" };
         let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}", order.ranks);
         for (part, queue) in order.queues.iter() {
             queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));

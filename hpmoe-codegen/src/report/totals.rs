@@ -45,7 +45,7 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
     let graph = checked.graph();
     let calls = |core| graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == core).count();
     let by_path = schedule.elided.iter().filter(|elision| matches!(elision.implied, Implied::Path(_))).count();
-    let waits = schedule.waits.iter().flat_map(|(_, waits)| waits);
+    let waits = schedule.waits();
     let order = schedule.orders.iter().find(|order| order.ranks == ranks);
     let queues = || order.into_iter().flat_map(|order| order.queues.iter());
     let used = |unit| {

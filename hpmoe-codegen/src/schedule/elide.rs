@@ -1,35 +1,28 @@
 //! Drops counters that the order of queues makes needless.
 
 use super::groups::Groups;
-use super::tiling::Tiling;
-use super::{Elision, Implied, Order};
+use super::tiling::same_tiles;
+use super::{Elision, Implied, Order, PhaseSchedule};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
-use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
+use hpmoe_language::ids::{Arena, CounterId, PartId, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What phases still wait for and signal, and what they need not.
-pub(super) struct Kept {
-    pub(super) waits: Arena<PhaseId, Vec<Wait>>,
-    pub(super) signals: Arena<PhaseId, Vec<Signal>>,
-    pub(super) elided: Vec<Elision>,
-}
-
-/// What the schedule has fixed so far.
-pub(super) struct Placed<'a> {
-    pub(super) tiling: Tiling<'a>,
-    pub(super) orders: &'a [Order],
-}
-
-/// Finds every dependency that another one, or the order of a queue, implies, and keeps the rest.
-pub(super) fn elide(checked: &CheckedGraph, placed: &Placed<'_>) -> Kept {
-    let before = Before::new(checked, placed);
+/// Finds every dependency that another one, or the order of a queue, implies; gives phases the waits and signals of the rest.
+pub(super) fn elide(
+    checked: &CheckedGraph,
+    phases: &mut Arena<PhaseId, PhaseSchedule>,
+    orders: &[Order],
+) -> Vec<Elision> {
+    let before = Before::new(checked, phases, orders);
     let mut implied: Vec<Option<Implied>> = vec![None; checked.dependencies().len()];
     paths(checked, &mut implied);
     same_core(checked, &before, &mut implied);
     queue_order(checked, &before, &mut implied);
     already_awaited(checked, &before, &mut implied);
-    keep(checked, implied)
+    keep(checked, &implied, phases);
+    let numbered = implied.into_iter().enumerate();
+    numbered.filter_map(|(dependency, implied)| Some(Elision { dependency, implied: implied? })).collect()
 }
 
 /// The analysis has found a path already.
@@ -133,32 +126,24 @@ fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Optio
     }
 }
 
-/// Waits of dependencies that nothing implies, signals of every phase that adds to a counter still awaited.
-fn keep(checked: &CheckedGraph, implied: Vec<Option<Implied>>) -> Kept {
+/// Gives phases the waits of dependencies that nothing implies, and the signals to every counter that is still awaited.
+fn keep(checked: &CheckedGraph, implied: &[Option<Implied>], phases: &mut Arena<PhaseId, PhaseSchedule>) {
     let dependencies = checked.dependencies();
-    let phases = checked.graph().phases.len();
-    let mut waits: Vec<BTreeSet<Wait>> = vec![BTreeSet::new(); phases];
+    let mut waits: BTreeSet<(PhaseId, &Wait)> = BTreeSet::new();
     let mut awaited: BTreeSet<CounterId> = BTreeSet::new();
-    for (dependency, implied) in dependencies.iter().zip(&implied) {
+    for (dependency, implied) in dependencies.iter().zip(implied) {
         if implied.is_none() {
-            waits[dependency.after.index()].insert(dependency.wait.clone());
+            waits.insert((dependency.after, &dependency.wait));
             awaited.insert(dependency.wait.counter);
         }
     }
-    let mut signals: Vec<BTreeSet<Signal>> = vec![BTreeSet::new(); phases];
-    for dependency in dependencies {
-        if awaited.contains(&dependency.signal.counter) {
-            signals[dependency.before.index()].insert(dependency.signal);
-        }
+    let kept = dependencies.iter().filter(|dependency| awaited.contains(&dependency.signal.counter));
+    let signals: BTreeSet<(PhaseId, Signal)> = kept.map(|dependency| (dependency.before, dependency.signal)).collect();
+    for (phase, wait) in waits {
+        phases[phase].waits.push(wait.clone());
     }
-    let elided = implied
-        .into_iter()
-        .enumerate()
-        .filter_map(|(dependency, implied)| implied.map(|implied| Elision { dependency, implied }));
-    Kept {
-        elided: elided.collect(),
-        waits: waits.into_iter().map(|waits| waits.into_iter().collect()).collect(),
-        signals: signals.into_iter().map(|signals| signals.into_iter().collect()).collect(),
+    for (phase, signal) in signals {
+        phases[phase].signals.push(signal);
     }
 }
 
@@ -168,12 +153,12 @@ struct Before {
 }
 
 impl Before {
-    fn new(checked: &CheckedGraph, placed: &Placed<'_>) -> Self {
+    fn new(checked: &CheckedGraph, phases: &Arena<PhaseId, PhaseSchedule>, orders: &[Order]) -> Self {
         let graph = checked.graph();
-        let alike = |first: PhaseId, second: PhaseId| first != second && placed.tiling.alike(graph, first, second);
+        let alike = |first: PhaseId, second: PhaseId| first != second && same_tiles(graph, phases, first, second);
         let pairs = graph.phases.ids().flat_map(|a| graph.phases.ids().map(move |b| (a, b)));
         let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| alike(a, b)).collect();
-        for order in placed.orders {
+        for order in orders {
             let groups = Groups::new(graph, order.ranks);
             let mut place = vec![(PartId(0), 0); groups.len()];
             for (part, queue) in order.queues.iter() {
@@ -219,7 +204,7 @@ mod tests {
                 Elision { dependency: 7, implied: Implied::Path(vec![dispatch, up, swiglu, down, back]) },
             ]
         );
-        let counts = |of: PhaseId| (schedule.waits[of].len(), schedule.signals[of].len());
+        let counts = |of: PhaseId| (schedule.phases[of].waits.len(), schedule.phases[of].signals.len());
         assert_eq!(
             [dispatch, gate, up, swiglu, down, back, sum].map(counts),
             [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]
@@ -234,7 +219,7 @@ mod tests {
             let schedule = schedule(&checked, Cores::ASCEND_A3);
             let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
             // The second one waits for what both read of the products.
-            (elided, schedule.signals[swiglu].len(), schedule.waits[again].len())
+            (elided, schedule.phases[swiglu].signals.len(), schedule.phases[again].waits.len())
         };
         assert_eq!(between(true), (1, 0, 0));
         assert_eq!(between(false), (0, 1, 1));

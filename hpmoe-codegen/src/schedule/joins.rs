@@ -1,47 +1,46 @@
 //! Which phases are walked together with the one before, tile by tile.
 
-use super::tiling::Tiling;
-use super::{Entry, Order};
+use super::tiling::same_tiles;
+use super::{Entry, Order, PhaseSchedule};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A phase joins the one before it where both cut the same space into the same tiles for the same cores, it needs nothing
-/// that the other doesn't need, and neither needs the other, not by way of others either. Its entries move to those of the
-/// phase before.
+/// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, it needs
+/// nothing that the other doesn't need, and neither depends on the other, directly or through others. Its entries move next to
+/// those of the previous phase.
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
-/// of them alone: what comes from other ranks has twice the time.
-pub(super) fn joins(checked: &CheckedGraph, tiling: &Tiling<'_>, orders: &mut [Order]) -> Arena<PhaseId, bool> {
-    let graph = checked.graph();
-    let join = |second: PhaseId| {
-        let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { return false };
-        tiling.alike(graph, first, second)
+/// of them alone: rows from other ranks have twice the time to arrive.
+pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>, orders: &mut [Order]) {
+    for second in checked.graph().phases.ids() {
+        let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { continue };
+        phases[second].joins_previous = same_tiles(checked.graph(), phases, first, second)
             && needs(checked, second).is_subset(&needs(checked, first))
             && !depends(checked, first, second)
-            && !depends(checked, second, first)
-    };
-    let joins: Arena<PhaseId, bool> = graph.phases.ids().map(join).collect();
-    for order in orders {
-        order.queues = order.queues.iter().map(|(_, queue)| together(queue, &joins)).collect();
+            && !depends(checked, second, first);
     }
-    joins
+    for order in orders {
+        order.queues = order.queues.iter().map(|(_, queue)| together(queue, phases)).collect();
+    }
 }
 
-/// Each entry of a phase that joins another directly behind the one that it joins.
-fn together(queue: &[Entry], joins: &Arena<PhaseId, bool>) -> Vec<Entry> {
+/// The queue with each entry of a joining phase directly after the entry that it joins.
+fn together(queue: &[Entry], phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<Entry> {
+    let joins = |entry: &Entry| phases[entry.phase].joins_previous;
     let head = |entry: Entry| {
-        let steps = (0..=entry.phase.index()).rev().take_while(|&phase| joins[PhaseId::new(phase)]).count();
+        let earlier = (0..=entry.phase.index()).rev().map(PhaseId::new);
+        let steps = earlier.take_while(|&phase| phases[phase].joins_previous).count();
         Entry { phase: PhaseId::new(entry.phase.index() - steps), ..entry }
     };
-    let mut behind: BTreeMap<Entry, Vec<Entry>> = BTreeMap::new();
-    for &entry in queue.iter().filter(|entry| joins[entry.phase]) {
-        behind.entry(head(entry)).or_default().push(entry);
+    let mut joining: BTreeMap<Entry, Vec<Entry>> = BTreeMap::new();
+    for &entry in queue.iter().filter(|entry| joins(entry)) {
+        joining.entry(head(entry)).or_default().push(entry);
     }
-    let heads = queue.iter().copied().filter(|entry| !joins[entry.phase]);
+    let heads = queue.iter().copied().filter(|entry| !joins(entry));
     heads
         .flat_map(|entry| {
-            let mut joined = behind.remove(&entry).unwrap_or_default();
+            let mut joined = joining.remove(&entry).unwrap_or_default();
             joined.sort_unstable();
             std::iter::once(entry).chain(joined)
         })
@@ -77,7 +76,7 @@ mod tests {
     fn up_joins_gate() {
         for layer in [Layer::SMALL, Layer::DEEPSEEK] {
             let schedule = schedule(&moe_ffn(&layer), Cores::ASCEND_A3);
-            let joins: Vec<bool> = schedule.joins.iter().map(|(_, &joins)| joins).collect();
+            let joins: Vec<bool> = schedule.phases.iter().map(|(_, phase)| phase.joins_previous).collect();
             assert_eq!(joins, [false, false, true, false, false, false, false]);
             for queue in schedule.orders.iter().flat_map(|order| order.queues.iter()).map(|(_, queue)| queue) {
                 let ups = (0..queue.len()).filter(|&place| queue[place].phase.0 == 2);

@@ -44,7 +44,7 @@ pub(super) fn list(
         priorities: &priorities,
         parts: &parts,
         ranks,
-        ahead: choices.ahead,
+        ahead: choices.experts_ahead,
         kinds: kinds(checked, role_of),
         visible: costs.visible,
     };
@@ -68,7 +68,7 @@ pub(super) fn list(
             queues[parts.of(entry)].push(entry);
         }
     }
-    Order { ranks, parts: parts.parts, queues, alike: parts.alike }
+    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends }
 }
 
 /// What comes first: the highest.
@@ -221,7 +221,7 @@ mod tests {
     use hpmoe_language::ids::Id;
 
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
-        let together = Choices::read("spread=0 returns=0").unwrap();
+        let together = Choices::read("peer_cores=shared return_cores=sending").unwrap();
         let schedule = schedule_with(&moe_ffn(layer), &Target::ascend_a3(), &together);
         let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
         let queue = order.queues[PartId::new(role)].iter();

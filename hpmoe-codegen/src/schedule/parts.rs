@@ -1,20 +1,21 @@
 //! Which cores of a role share a queue.
 
-use super::{Choices, CoreKind, Entry, Role};
+use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
 
-/// With fewer cores for each rank, those that serve one rank alone are too slow at the start.
-const CORES_A_RANK: u32 = 3;
+/// Minimum sending cores for each rank before they are dedicated to peers: fewer are too slow at the start.
+const CORES_PER_RANK: u32 = 3;
 
-/// With fewer pieces that a rank sends for each vector core, a peer that gets little would leave those that serve it
-/// idle.
-const PIECES_A_CORE: usize = 16;
+/// Minimum pieces that a rank sends for each of its vector cores before sending cores are dedicated to peers: with fewer, the
+/// cores of a peer that gets little would be idle.
+const PIECES_PER_CORE: usize = 16;
 
-/// Whether cores that send are to serve peers alone where there are enough of them: not where so little is sent that
-/// some would have nothing to do.
-pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
+/// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
+/// enough of them; nothing where they are to be shared, or where so little is sent that some would have nothing to do.
+pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
+    let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let heights = |kind: SpaceKind| {
         graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
             Height::Rows(rows) => Some(rows as usize),
@@ -24,30 +25,39 @@ pub(super) fn apart(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
     let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
     let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
-    let rows = sent / graph.sizes.experts.max(1);
-    choices.spread > 0
-        && (choices.coming > 0 || !at_once(graph))
-        && rows * 100 >= tile * choices.spread_from as usize
-        && sent >= PIECES_A_CORE * aiv as usize * piece
+    let rows_per_pair = sent / graph.sizes.experts.max(1);
+    let enough =
+        rows_per_pair * 100 >= tile * choices.dedicate_from as usize && sent >= PIECES_PER_CORE * aiv as usize * piece;
+    let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !needs_whole_experts(graph);
+    (enough && whole_rows_by_arrival).then_some(percent)
 }
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
-fn at_once(graph: &TaskGraph) -> bool {
+fn needs_whole_experts(graph: &TaskGraph) -> bool {
     graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
+}
+
+/// Whether row tiles are to be walked in the order in which their rows arrive, where sending cores are dedicated to peers.
+fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
+    match choices.by_arrival {
+        ByArrival::Never => false,
+        ByArrival::WholeExperts => needs_whole_experts(graph),
+        ByArrival::Always => true,
+    }
 }
 
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
-    /// Whether cores that send serve peers alone, as many each.
-    pub(super) alike: bool,
-    /// By phase, then by distance of the peer where the phase has one.
-    of: Arena<PhaseId, Vec<PartId>>,
+    /// Whether sending cores are dedicated to peers, equally many to each.
+    pub(super) even_sends: bool,
+    /// The part of each phase, by distance of the peer where the phase has one.
+    part_of: Arena<PhaseId, Vec<PartId>>,
 }
 
 impl Parts {
-    /// Every role as a whole; but of those that only send, if so chosen, each core serves some peers alone. Where
-    /// routing is uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    /// Every role as a whole; a role that only sends is split where its cores are dedicated to peers. Where routing is
+    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
     pub(super) fn new(
         graph: &TaskGraph,
         roles: &Arena<RoleId, Role>,
@@ -60,71 +70,74 @@ impl Parts {
             graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind.sends()
         };
         let aiv = roles.iter().filter(|(_, role)| role.unit == CoreKind::Aiv).map(|(_, role)| role.count).sum();
-        let apart = ranks > 1 && apart(graph, aiv, choices);
-        // What needs all rows of an expert waits for those that come last: none are to come later than others.
-        let evenly = choices.coming > u32::from(!at_once(graph));
-        let shares = if evenly { Shares::Even } else { Shares::Near(choices.spread) };
+        let dedicated = dedicated(graph, aiv, choices).filter(|_| ranks > 1);
+        // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
+        let evenly = walks_by_arrival(graph, choices);
         let mut parts = Arena::new();
-        let mut alike = false;
-        let mut of_role: Arena<RoleId, Vec<PartId>> = Arena::new();
+        let mut even_sends = false;
+        let mut by_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
-            let mut phases = role_of.iter().filter(|(_, of)| **of == id).map(|(phase, _)| phase).peekable();
-            let enough = role.count >= CORES_A_RANK * ranks;
-            let split = apart && enough && phases.peek().is_some() && phases.all(sends);
-            alike |= split && evenly;
-            of_role.push(if split {
-                by_distance((ranks, shares), role, &mut parts)
-            } else {
-                let whole = parts.push(role.clone());
-                vec![whole; ranks as usize]
+            let mut phases = role_of.iter().filter(|(_, role)| **role == id).map(|(phase, _)| phase).peekable();
+            let enough = role.count >= CORES_PER_RANK * ranks;
+            let split = enough && phases.peek().is_some() && phases.all(sends);
+            by_role.push(match dedicated.filter(|_| split) {
+                Some(percent) => {
+                    even_sends |= evenly;
+                    let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
+                    by_distance((ranks, shares), role, &mut parts)
+                }
+                None => {
+                    let whole = parts.push(role.clone());
+                    vec![whole; ranks as usize]
+                }
             });
         }
-        Self { of: role_of.iter().map(|(_, &role)| of_role[role].clone()).collect(), parts, alike }
+        Self { part_of: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(), parts, even_sends }
     }
 
     /// The part that runs an entry.
     pub(super) fn of(&self, entry: Entry) -> PartId {
-        self.of[entry.phase][entry.peer_offset as usize]
+        self.part_of[entry.phase][entry.peer_offset as usize]
     }
 }
 
-/// How many cores serve a peer.
+/// How sending cores are divided among peers.
 #[derive(Clone, Copy)]
 enum Shares {
-    /// As many as any other.
+    /// Equally.
     Even,
-    /// The nearer, the more, and that much in percent evenly.
+    /// The nearer, the more, and so many percent evenly.
     Near(u32),
 }
 
-/// The part for each distance.
+/// The part for each distance of a peer.
 ///
-/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs
-/// those of the i-th rank after its own when it is done with i others. They all come in time, and none too soon, when
-/// the i-th is served at 1/i of the speed of the first. Own rows are copied some three times as fast as others are put.
+/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs those of
+/// the i-th rank after its own when it has finished i others. All arrive in time, and none too soon, when the i-th is served
+/// at 1/i of the speed of the first. Rows of the rank itself are copied about three times as fast as others are put.
 fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
     let weight = |i: u32| match shares {
         Shares::Even => 1.0,
         Shares::Near(evenly) => 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0,
     };
     let all: f64 = (0..ranks).map(weight).sum();
-    let mut of = vec![PartId(0); ranks as usize];
+    let mut part_of = vec![PartId(0); ranks as usize];
     let (mut used, mut share, mut from) = (0, 0.0, 0);
     for i in 0..ranks {
         share += weight(i);
         let last = i == ranks - 1;
         let end = if last { role.count } else { (f64::from(role.count) * share / all).round() as u32 };
-        // The last core is left for those that come last.
+        // The last core is left for the peers that come last.
         if end == used || (end == role.count && !last) {
             continue;
         }
         let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
         for after in from..=i {
-            of[((ranks - after) % ranks) as usize] = part;
+            part_of[((ranks - after) % ranks) as usize] = part;
         }
         (used, from) = (end, i + 1);
     }
-    of
+    part_of
 }
 
 #[cfg(test)]
@@ -144,9 +157,10 @@ mod tests {
 
     #[test]
     fn few_pieces_are_sent_by_all_cores_to_every_peer() {
-        let apart = |tokens| apart(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
+        let percent =
+            |tokens| dedicated(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
         // A piece has 16 rows, and a token goes to 8 experts.
-        assert!(apart(16 * 48 * 16 / 8) && !apart(16 * 48 * 16 / 8 - 1));
+        assert_eq!((percent(16 * 48 * 16 / 8), percent(16 * 48 * 16 / 8 - 1)), (Some(20), None));
     }
 
     #[test]
@@ -161,16 +175,16 @@ mod tests {
         let (parts, of) = split(8, 24, Shares::Even);
         assert!(parts.iter().all(|&(_, count)| count == 3));
         assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
-        let alike = |checked: &CheckedGraph, choices: &str| {
+        let evenly = |checked: &CheckedGraph, choices: &str| {
             let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
-            schedule.orders.iter().filter(|order| order.alike).map(|order| order.ranks).collect::<Vec<_>>()
+            schedule.orders.iter().filter(|order| order.even_sends).map(|order| order.ranks).collect::<Vec<_>>()
         };
         let layer = Layer { put: 8, ..Layer::DEEPSEEK };
         let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
-        assert_eq!(alike(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
-        assert_eq!(alike(&backward, "coming=0"), [0; 0]);
-        assert_eq!(alike(&forward, ""), [0; 0]);
-        assert_eq!(alike(&forward, "coming=2"), [2, 4, 8]);
+        assert_eq!(evenly(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
+        assert_eq!(evenly(&backward, "by_arrival=never"), [0; 0]);
+        assert_eq!(evenly(&forward, ""), [0; 0]);
+        assert_eq!(evenly(&forward, "by_arrival=always"), [2, 4, 8]);
     }
 
     #[test]

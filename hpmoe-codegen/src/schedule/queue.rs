@@ -1,59 +1,60 @@
-//! What a schedule is made of.
+//! The data of a schedule: roles of cores, queues of entries, and what is fixed for each phase.
 
 use hpmoe_language::analyze::{Signal, Wait};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
 
-/// Matrix or vector cores.
+/// The kind of a core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CoreKind {
-    /// Matrix cores.
+    /// A matrix core (AIC).
     Aic,
-    /// Vector cores.
+    /// A vector core (AIV).
     Aiv,
 }
 
-/// Consecutive cores with one kind of work. The tiles of an entry go round among those that share a queue.
+/// Consecutive cores with one kind of work. The tiles of an entry are dealt in turn to the cores that share its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// What they do: `matrix`, `vector`, `communication`.
+    /// The kind of work: `matrix`, `vector` or `communication`.
     pub name: &'static str,
-    /// Their kind.
+    /// The kind of its cores.
     pub unit: CoreKind,
-    /// The first, among the cores of the kind.
+    /// Number of the first core, among all cores of the kind.
     pub first: u32,
-    /// How many.
+    /// Number of cores.
     pub count: u32,
 }
 
-/// A range of tiles: those of one phase in one group. For one group size, on any rank.
+/// All tiles of one phase in one group, on any rank, for one number of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Entry {
-    /// Which phase.
+    /// The phase.
     pub phase: PhaseId,
-    /// Local expert (row tiles, arrivals), the peer's local expert (sends), by its place in the order in which that rank
-    /// works on them; 0 (blocks).
+    /// Row tiles and arrivals: the local expert. Sends: the peer's local expert. Both by place in the order in which the
+    /// expert's rank works on its experts. Blocks: the chunk.
     pub expert: u32,
-    /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`; else 0.
+    /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`. Otherwise 0.
     pub peer_offset: u32,
 }
 
-/// The order of entries for one number of ranks.
+/// The queues for one number of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
-    /// Cores that share a queue; together all cores, each once. Each is a role of the schedule or a part of it.
+    /// Sets of cores that share a queue, each a role of the schedule or a part of one; every core is in exactly one.
     pub parts: Arena<PartId, Role>,
     /// The queue of each part.
     pub queues: Arena<PartId, Vec<Entry>>,
-    /// Whether all ranks send to one at once and at the same rate: `coming` phases are walked as rows come.
-    pub alike: bool,
+    /// Whether every rank sends to all peers at once and at the same rate, so that phases with
+    /// [`by_arrival`](PhaseSchedule::by_arrival) walk row tiles in the order in which their rows arrive.
+    pub even_sends: bool,
 }
 
-/// Why a dependency needs no counter.
+/// The reason why a dependency needs no counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Implied {
-    /// Phases that wait for one another lead from one to the other for the same rows.
+    /// Phases that wait for one another lead from the first phase to the second for the same rows.
     Path(Vec<PhaseId>),
     /// The core that makes `earlier`'s tile makes the same tile of `later` after it, and `later` is waited for.
     QueueOrder {
@@ -62,28 +63,45 @@ pub enum Implied {
         /// The phase whose signal stands for both.
         later: PhaseId,
     },
-    /// The core that reads a tile has made it itself, in another task: a vector core is done with all of a task before it
-    /// begins with another.
+    /// The core that reads a tile has made it itself, in another task: a vector core finishes one task before it starts
+    /// the next.
     SameCore,
-    /// The same core has waited for the same counter in an entry before: the signal stays, the wait goes.
+    /// The same core has waited for the same counter in an earlier entry: the signal stays, the wait is dropped.
     AlreadyAwaited {
         /// The phase that waited.
         by: PhaseId,
     },
 }
 
-/// A dependency that the program does not pay for.
+/// A dependency that needs no counter of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Elision {
     /// Number of the dependency in the checked graph.
     pub dependency: usize,
-    /// Why it holds all the same.
+    /// Why it holds without one.
     pub implied: Implied,
 }
 
-/// Queues with joined entries next to the one that they join: as cores walk them.
-pub(crate) fn walks<'a>(queue: &'a [Entry], joins: &'a Arena<PhaseId, bool>) -> impl Iterator<Item = &'a [Entry]> {
-    queue.chunk_by(|_, next| joins[next.phase])
+/// What a schedule fixes for one phase, for every number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PhaseSchedule {
+    /// The role that runs the phase.
+    pub role: RoleId,
+    /// Rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
+    pub band: u32,
+    /// Whether row tiles are walked in the order in which their rows arrive, for orders with
+    /// [`even_sends`](Order::even_sends). Otherwise they are walked from the rank's own rows on.
+    pub by_arrival: bool,
+    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times so many
+    /// columns. Phases with few tiles then don't all fall on the first cores.
+    pub preceding: Vec<(SpaceId, u32)>,
+    /// Whether the phase is walked together with the one before it: in every queue its entry of a group follows that of the
+    /// previous phase, and a core makes a tile of that phase and then the same tile of this one.
+    pub joins_previous: bool,
+    /// What each tile waits for.
+    pub waits: Vec<Wait>,
+    /// What each tile signals.
+    pub signals: Vec<Signal>,
 }
 
 /// A schedule for every supported number of ranks.
@@ -93,29 +111,38 @@ pub struct Schedule {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
-    /// Whether each rank works on its experts by their rows at run time, see [`by_load`](hpmoe_kernels::route::by_load); else by
-    /// number.
+    /// Whether each rank works on its experts in the order of their rows at run time, as
+    /// [`by_load`](hpmoe_kernels::route::by_load) has it. Otherwise in the order of their numbers.
     pub by_load: bool,
-    /// Sets of cores with one kind of work; together all cores, each once.
+    /// Sets of cores with one kind of work; every core is in exactly one.
     pub roles: Arena<RoleId, Role>,
-    /// Which role runs a phase.
-    pub role_of: Arena<PhaseId, RoleId>,
-    /// Swizzle of a phase: rows of tiles that are walked together, column by column.
-    pub band_of: Arena<PhaseId, u32>,
-    /// Whether row tiles of a phase are walked as their rows come, where an order is `alike`; else from the rank's own rows on.
-    pub coming: Arena<PhaseId, bool>,
-    /// Where the count of a phase's tiles begins, so that phases of few tiles don't all fall on the first cores: behind all
-    /// tiles of the row, `(space, columns)` each.
-    pub starts: Arena<PhaseId, Vec<(SpaceId, u32)>>,
-    /// Whether a phase joins the one before it: in every queue its entry follows that of the same group of the phase before,
-    /// and cores make both tile by tile, first one of that phase and then the same of this.
-    pub joins: Arena<PhaseId, bool>,
-    /// What a tile of a phase waits for.
-    pub waits: Arena<PhaseId, Vec<Wait>>,
-    /// What a tile of a phase signals.
-    pub signals: Arena<PhaseId, Vec<Signal>>,
+    /// What is fixed for each phase.
+    pub phases: Arena<PhaseId, PhaseSchedule>,
     /// Dependencies without a wait of their own.
     pub elided: Vec<Elision>,
-    /// One for each number of ranks that divides the experts, up to 64, ascending.
+    /// One order for each number of ranks that divides the experts, up to 64, ascending.
     pub orders: Vec<Order>,
+}
+
+impl Schedule {
+    /// All waits, phase by phase.
+    pub fn waits(&self) -> impl Iterator<Item = &Wait> {
+        self.phases.iter().flat_map(|(_, phase)| &phase.waits)
+    }
+
+    /// All signals, phase by phase.
+    pub fn signals(&self) -> impl Iterator<Item = &Signal> {
+        self.phases.iter().flat_map(|(_, phase)| &phase.signals)
+    }
+
+    /// The order for a number of ranks, if there is one.
+    #[must_use]
+    pub fn order(&self, ranks: u32) -> Option<&Order> {
+        self.orders.iter().find(|order| order.ranks == ranks)
+    }
+
+    /// A queue as cores walk it: each entry together with the entries that join it.
+    pub(crate) fn walks<'a>(&'a self, queue: &'a [Entry]) -> impl Iterator<Item = &'a [Entry]> {
+        queue.chunk_by(|_, next| self.phases[next.phase].joins_previous)
+    }
 }

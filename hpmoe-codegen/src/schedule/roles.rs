@@ -1,14 +1,16 @@
-//! Who does what: every core in exactly one role.
+//! Roles: sets of cores with one kind of work. Every core is in exactly one.
 
 use super::cost::Costs;
-use super::parts::apart;
-use super::{Choices, CoreKind, Cores, Role};
+use super::parts::dedicated;
+use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 
-/// All matrix cores in one role; vector cores split into those that put and those that compute, by the cost of the two
-/// kinds of work, but with no more putting than fill the link, unless chosen otherwise. The role of each phase comes with them.
+/// The roles, and the role of each phase.
+///
+/// All matrix cores are in one role. Vector cores are split into those that put and those that compute, by the cost of the two
+/// kinds of work, but with no more of the former than fill the link, unless chosen otherwise.
 pub(super) fn roles(
     graph: &TaskGraph,
     costs: &Costs,
@@ -30,7 +32,7 @@ pub(super) fn roles(
         }
         some => (vector("communication", 0, some), vector("vector", some, cores.aiv - some)),
     };
-    let role_of = graph.phases.iter().map(|(_, phase)| match kind(graph, phase, cores.aiv, choices) {
+    let role_of = graph.phases.iter().map(|(_, phase)| match work(graph, phase, cores.aiv, choices) {
         TaskKind::Matrix => matrix,
         TaskKind::Put => communication,
         TaskKind::Vector => vector,
@@ -39,36 +41,35 @@ pub(super) fn roles(
     (roles, role_of)
 }
 
-/// What kind of work a phase is: one that copies on its own rank counts as vector work, and so does one that puts results back
-/// where chosen so.
-fn kind(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> TaskKind {
-    let core = graph.tasks[phase.task].kind;
-    let copies = core == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::RowTiles;
-    if copies {
-        return TaskKind::Vector;
-    }
-    let sends = graph.spaces[phase.space].kind.sends();
-    if core == TaskKind::Put && !sends && choices.returns > 0 && apart(graph, aiv, choices) {
-        TaskKind::Vector
-    } else {
-        core
-    }
+/// The kind of work of a phase. A copy on its own rank counts as vector work, and so does a phase that puts results back
+/// where computing cores do that.
+fn work(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> TaskKind {
+    let task = graph.tasks[phase.task].kind;
+    let space = graph.spaces[phase.space].kind;
+    let copies = space == SpaceKind::RowTiles;
+    let returns = !space.sends() && computing_cores_return(graph, aiv, choices);
+    if task == TaskKind::Put && (copies || returns) { TaskKind::Vector } else { task }
 }
 
-/// Vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
+/// Whether the vector cores that compute also put results back.
+fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> bool {
+    choices.return_cores == ReturnCores::Computing && dedicated(graph, aiv, choices).is_some()
+}
+
+/// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
-    let of = |core| graph.phases.iter().filter(move |(_, phase)| kind(graph, phase, aiv, choices) == core);
-    let time = |core| of(core).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
-    let filling = of(TaskKind::Put).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
-    match (time(TaskKind::Put), time(TaskKind::Vector)) {
-        (None, _) => 0,
-        (Some(_), None) => aiv,
-        (Some(_), Some(_)) if aiv < 2 => 0,
-        (Some(_), Some(_)) if choices.put_cores > 0 => choices.put_cores.min(aiv - 1),
-        (Some(puts), Some(computes)) => {
+    let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
+    let time = |kind| phases(kind).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
+    let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
+    match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
+        (None, ..) => 0,
+        (Some(_), None, _) => aiv,
+        (Some(_), Some(_), _) if aiv < 2 => 0,
+        (Some(_), Some(_), Some(put_cores)) => put_cores.min(aiv - 1),
+        (Some(puts), Some(computes), None) => {
             let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
-            // What puts results back comes after what sends, in time: half of the cores for either is no loss.
-            let share = if choices.returns > 0 && apart(graph, aiv, choices) { share.max(aiv / 2) } else { share };
+            // Results go back after rows are sent, in time: giving half of the cores to either loses nothing.
+            let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             share.min(filling).clamp(1, aiv - 1)
         }
     }
@@ -85,7 +86,7 @@ mod tests {
             graph,
             &Costs::new(graph, &crate::target::Target::ascend_a3()),
             Cores { aic: 24, aiv },
-            &Choices::read("returns=0").unwrap(),
+            &Choices::read("return_cores=sending").unwrap(),
         );
         roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
     }

@@ -1,75 +1,78 @@
 //! From a checked graph to a schedule.
 
+use super::arrival::by_arrival;
 use super::bands::bands;
-use super::coming::coming;
 use super::cost::Costs;
-use super::elide::{Kept, Placed, elide};
+use super::elide::elide;
 use super::joins::joins;
 use super::list::list;
+use super::preceding::preceding;
 use super::roles::roles;
-use super::starts::starts;
-use super::tiling::Tiling;
-use super::{Choices, Cores, Schedule};
+use super::{Choices, Cores, PhaseSchedule, Schedule};
 use crate::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
+use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 
 /// Most ranks that schedules are made for.
 pub const MAX_RANKS: u32 = 64;
 
-/// Shares the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`]: with
-/// the default choices, for dies like those of an Ascend A3 with that many cores.
+/// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
 ///
-/// The choice is a heuristic and always the same for the same graph. Whether it is right is for
-/// [`validate`](crate::validate::validate) to say.
+/// It divides the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`].
+/// The heuristic gives the same schedule for the same graph. [`validate`](crate::validate::validate) decides whether it is
+/// right.
 #[must_use]
 pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
     schedule_for(checked, &cores.on(&Target::ascend_a3()))
 }
 
-/// The same for the dies of a target.
+/// Makes the schedule of a graph, with the default choices, for the dies of a target.
 #[must_use]
 pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
     schedule_with(checked, target, &Choices::default())
 }
 
-/// The same with choices.
+/// Makes the schedule of a graph for the dies of a target, with choices.
 #[must_use]
 pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
+    let graph = checked.graph();
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
-    let costs = Costs::new(checked.graph(), target);
-    let (roles, role_of) = roles(checked.graph(), &costs, cores, choices);
-    let band_of = bands(checked, choices);
-    let mut orders: Vec<_> = ranks(checked.graph().sizes.experts)
-        .map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks))
-        .collect();
-    let starts = starts(checked.graph(), &role_of);
-    // What is sent for the first of a rank's experts, others wait for: the first by number.
-    let sends_once = checked.graph().spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
-    let none = || band_of.iter().map(|_| false).collect();
-    let mut coming = coming(checked);
-    if !orders.iter().any(|order| order.alike) {
-        coming = none();
+    let costs = Costs::new(graph, target);
+    let (roles, role_of) = roles(graph, &costs, cores, choices);
+    let mut orders: Vec<_> =
+        ranks(graph.sizes.experts).map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
+    let mut phases = phases(checked, choices, &role_of, orders.iter().any(|order| order.even_sends));
+    if choices.join {
+        joins(checked, &mut phases, &mut orders);
     }
-    let tiling = Tiling { role_of: &role_of, band_of: &band_of, coming: &coming, starts: &starts };
-    let joins = if choices.join > 0 { joins(checked, &tiling, &mut orders) } else { none() };
-    let placed = Placed { tiling, orders: &orders };
-    let Kept { waits, signals, elided } = elide(checked, &placed);
-    Schedule {
-        aic: cores.aic,
-        aiv: cores.aiv,
-        by_load: choices.by_load > 0 && !sends_once,
-        roles,
-        role_of,
-        band_of,
-        coming,
-        starts,
-        joins,
-        waits,
-        signals,
-        elided,
-        orders,
-    }
+    let elided = elide(checked, &mut phases, &orders);
+    // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
+    let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
+    let by_load = choices.by_load && !sends_once;
+    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, roles, phases, elided, orders }
+}
+
+/// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.
+fn phases(
+    checked: &CheckedGraph,
+    choices: &Choices,
+    role_of: &Arena<PhaseId, RoleId>,
+    even_sends: bool,
+) -> Arena<PhaseId, PhaseSchedule> {
+    let bands = bands(checked, choices);
+    let by_arrival = by_arrival(checked);
+    let mut preceding = preceding(checked.graph(), role_of);
+    let phase = |id| PhaseSchedule {
+        role: role_of[id],
+        band: bands[id],
+        by_arrival: even_sends && by_arrival[id],
+        preceding: std::mem::take(&mut preceding[id]),
+        joins_previous: false,
+        waits: Vec::new(),
+        signals: Vec::new(),
+    };
+    checked.graph().phases.ids().map(phase).collect()
 }
 
 /// Numbers of ranks that share the experts evenly.

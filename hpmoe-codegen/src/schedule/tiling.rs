@@ -1,25 +1,14 @@
-//! Which core makes which tile of a phase.
+//! Which phases are cut and dealt to cores alike.
 
+use super::PhaseSchedule;
 use hpmoe_language::graph::TaskGraph;
-use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
+use hpmoe_language::ids::{Arena, PhaseId};
 
-/// What decides it beside the order of queues, by phase.
-#[derive(Clone, Copy)]
-pub(super) struct Tiling<'a> {
-    pub(super) role_of: &'a Arena<PhaseId, RoleId>,
-    pub(super) band_of: &'a Arena<PhaseId, u32>,
-    pub(super) coming: &'a Arena<PhaseId, bool>,
-    pub(super) starts: &'a Arena<PhaseId, Vec<(SpaceId, u32)>>,
-}
-
-impl Tiling<'_> {
-    /// Whether two phases cut the same space into the same tiles for the same cores.
-    pub(super) fn alike(&self, graph: &TaskGraph, a: PhaseId, b: PhaseId) -> bool {
-        let of = |id: PhaseId| (graph.phases[id].space, &graph.phases[id].ranges);
-        of(a) == of(b)
-            && self.role_of[a] == self.role_of[b]
-            && self.band_of[a] == self.band_of[b]
-            && self.coming[a] == self.coming[b]
-            && self.starts[a] == self.starts[b]
-    }
+/// Whether two phases cut the same space into the same tiles and deal them to the same cores.
+pub(super) fn same_tiles(graph: &TaskGraph, phases: &Arena<PhaseId, PhaseSchedule>, a: PhaseId, b: PhaseId) -> bool {
+    let (call_a, call_b) = (&graph.phases[a], &graph.phases[b]);
+    let (a, b) = (&phases[a], &phases[b]);
+    (call_a.space, &call_a.ranges) == (call_b.space, &call_b.ranges)
+        && (a.role, a.band, a.by_arrival) == (b.role, b.band, b.by_arrival)
+        && a.preceding == b.preceding
 }

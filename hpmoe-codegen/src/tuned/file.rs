@@ -145,9 +145,16 @@ impl Reader<'_> {
     fn choices(&mut self, table: &DeTable<'_>) -> Choices {
         let mut choices = Choices::default();
         for (key, value) in table {
-            if let Some(number) = self.number(key, value)
-                && let Err(fault) = choices.set(key.get_ref(), number as u64)
-            {
+            let value = match value.get_ref() {
+                DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+                DeValue::Boolean(value) => value.to_string(),
+                DeValue::String(word) => word.to_string(),
+                _ => {
+                    self.fault(key, format!("`{}` is a word, a number, `true` or `false`", key.get_ref()));
+                    continue;
+                }
+            };
+            if let Err(fault) = choices.set(key.get_ref(), &value) {
                 self.fault(key, fault);
             }
         }
@@ -199,9 +206,46 @@ impl fmt::Display for TunedKernel {
             writeln!(f, "sizes = {}", inline(sizes.collect()))?;
         }
         for (flow, choices) in &self.candidate.choices {
-            let choices = choices.named().map(|(key, value)| format!("{key} = {value}"));
+            let plain = |value: &str| value.parse::<u32>().is_ok() || value.parse::<bool>().is_ok();
+            let quoted = |value: String| if plain(&value) { value } else { format!("\"{value}\"") };
+            let choices = choices.named().map(|(key, value)| format!("{key} = {}", quoted(value)));
             writeln!(f, "choices.{flow} = {}", inline(choices.collect()))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_come_back_as_written() {
+        let choices =
+            "put_cores=12 peer_cores=shared by_arrival=always return_cores=sending join=false experts_ahead=2";
+        let candidate = Candidate {
+            sizes: Shape::from([("TILE_M".to_owned(), 64)]),
+            choices: [("forward".to_owned(), Choices::read(choices).unwrap())].into(),
+        };
+        let tuned = Tuned {
+            kernels: vec![TunedKernel {
+                kernel: "moe_ffn".to_owned(),
+                target: "ascend-a3".to_owned(),
+                matrix_cores: 24,
+                shape: Shape::from([("HIDDEN".to_owned(), 256)]),
+                candidate,
+                note: String::new(),
+            }],
+        };
+        let text = tuned.to_string();
+        assert!(text.contains("by_arrival = \"always\", return_cores = \"sending\", join = false"), "{text}");
+        assert_eq!(Tuned::read(&text), Ok(tuned));
+        let faults = Tuned::read(&text.replace("\"always\"", "2").replace("join = false", "join = [1]")).unwrap_err();
+        let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+        let expected = [
+            "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`",
+            "`join` is a word, a number, `true` or `false`",
+        ];
+        assert_eq!(texts, expected);
     }
 }

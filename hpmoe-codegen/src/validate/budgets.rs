@@ -31,7 +31,7 @@ type Number = (&'static str, u64, u64);
 /// Fields of descriptors.
 fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Number> {
     let graph = checked.graph();
-    let band = schedule.band_of.iter().map(|(_, &band)| band).max().unwrap_or(1);
+    let band = schedule.phases.iter().map(|(_, phase)| phase.band).max().unwrap_or(1);
     let cores = schedule.aic.max(schedule.aiv);
     let columns = graph.phases.iter().map(|(_, phase)| {
         let product = phase.ranges.iter().try_fold(1u64, |product, &range| product.checked_mul(range.into()));
@@ -57,7 +57,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
             + 2 * groups;
         items.saturating_mul(phase.ranges.iter().map(|&range| u64::from(range)).product())
     });
-    let needs = schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| need(checked, wait, rows));
+    let needs = schedule.waits().map(|wait| need(checked, wait, rows));
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
         ("received rows", rows * sizes.buffers() as u64, INT),
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_band_must_fit_its_field() {
-        let found = too_large(&Layer::SMALL, |schedule| schedule.band_of[PhaseId(0)] = 70_000);
+        let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(0)].band = 70_000);
         assert_eq!(found[0], (1, "a band"));
     }
 

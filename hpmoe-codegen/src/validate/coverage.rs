@@ -1,12 +1,12 @@
 //! Every dependency is kept by something.
 
 use super::Violation;
-use super::forms::home;
+use super::forms::{Home, home};
 use super::same_core::SameCore;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index, Wait};
-use hpmoe_language::graph::{Phase, Rows, TaskGraph};
+use hpmoe_language::graph::{Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 use std::collections::BTreeSet;
 
@@ -37,12 +37,13 @@ pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut 
 
 /// The producer signals, and the consumer waits, or the same core has waited for the same in an earlier entry.
 fn counted(schedule: &Schedule, same_core: &SameCore, dependency: &Dependency) -> bool {
-    let waits = |phase: PhaseId| schedule.waits[phase].contains(&dependency.wait);
+    let waits = |phase: PhaseId| schedule.phases[phase].waits.contains(&dependency.wait);
     let waited_before = || {
-        let mut phases = schedule.waits.ids();
+        let mut phases = schedule.phases.ids();
         phases.any(|phase| same_core.before(phase, dependency.after) && waits(phase))
     };
-    schedule.signals[dependency.before].contains(&dependency.signal) && (waits(dependency.after) || waited_before())
+    schedule.phases[dependency.before].signals.contains(&dependency.signal)
+        && (waits(dependency.after) || waited_before())
 }
 
 /// The same core makes `other`'s tile after `wanted`'s, signals the counter at the same place in an array of the same
@@ -71,9 +72,15 @@ fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
         && touched.all(|access| !access.remote && made.contains(&(access.tensor, access.region, false)))
 }
 
+/// Whether covered dependencies lead from one end to the other.
+///
 /// Every phase covers all rows that it shares with another, so a row that both ends touch is touched by a tile of each
 /// phase between them, and those tiles follow one another: each step relates tiles that share a row. A step from tile
 /// to tile keeps to one column; any other waits for all columns, and so one such step joins them.
+///
+/// Each step leads to the rank of the row where the counter lies. A phase over chunks has a tile on the rank that received the
+/// row and one on the rank whose token it is, so the last step must lead to the rank of the dependency itself: what the
+/// other rank has awaited says nothing about this one.
 fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
     let graph = checked.graph();
     if !row_by_row(graph, wanted) {
@@ -87,20 +94,28 @@ fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
         if !seen.insert((phase, joined)) {
             continue;
         }
-        for (step, solid) in checked.dependencies().iter().zip(solid) {
-            let same_home = home(graph, step.before, step.signal.index, step.signal.remote)
-                == home(graph, step.after, step.wait.index, false);
-            if step.before != phase || !solid || !same_home {
+        let steps = checked.dependencies().iter().zip(solid).filter(|(step, solid)| **solid && step.before == phase);
+        for (step, _) in steps {
+            let joined = joined || !column_by_column(step);
+            let reached = signalled_home(graph, step);
+            let on_both_ranks = graph.spaces[graph.phases[step.after].space].kind == SpaceKind::Chunks;
+            if !on_both_ranks && reached != home(graph, step.after, step.wait.index, false) {
                 continue;
             }
-            let joined = joined || !column_by_column(step);
-            if step.after == wanted.after && (joined || by_column) {
+            if step.after == wanted.after && reached == signalled_home(graph, wanted) && (joined || by_column) {
                 return true;
             }
-            open.push((step.after, joined));
+            if !on_both_ranks {
+                open.push((step.after, joined));
+            }
         }
     }
     false
+}
+
+/// The rank, told by a row, on which the counter of a dependency lies.
+fn signalled_home(graph: &TaskGraph, dependency: &Dependency) -> Option<Home> {
+    home(graph, dependency.before, dependency.signal.index, dependency.signal.remote)
 }
 
 fn column_by_column(dependency: &Dependency) -> bool {
@@ -119,7 +134,7 @@ mod tests {
     use super::*;
     use crate::schedule::{Cores, Entry, schedule};
     use crate::validate::broken::broken_of;
-    use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
+    use hpmoe_language::fixture::{Layer, activated_again, chunked, gated, moe_ffn};
 
     fn uncovered_of_small(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
         uncovered(&moe_ffn(&Layer::SMALL), break_it)
@@ -145,13 +160,13 @@ mod tests {
         let checked = moe_ffn(&Layer::SMALL);
         let whole = schedule(&checked, Cores::ASCEND_A3);
         for phase in checked.graph().phases.ids() {
-            for wait in 0..whole.waits[phase].len() {
-                let found = uncovered_of_small(|schedule| drop(schedule.waits[phase].remove(wait)));
+            for wait in 0..whole.phases[phase].waits.len() {
+                let found = uncovered_of_small(|schedule| drop(schedule.phases[phase].waits.remove(wait)));
                 assert!(!found.is_empty(), "wait {wait} of phase {}", phase.0);
             }
-            for signal in 0..whole.signals[phase].len() {
+            for signal in 0..whole.phases[phase].signals.len() {
                 let found = uncovered_of_small(|schedule| {
-                    schedule.signals[phase].remove(signal);
+                    schedule.phases[phase].signals.remove(signal);
                 });
                 assert!(!found.is_empty(), "signal {signal} of phase {}", phase.0);
             }
@@ -162,7 +177,7 @@ mod tests {
     fn other_cores_speak_for_nobody() {
         // Without the same band, up's tiles don't tell of gate's, nor gate's waits of up's; and no path is left for the
         // (token, k).
-        assert_eq!(uncovered_of_small(|schedule| schedule.band_of[PhaseId(1)] = 2), [1, 2, 7]);
+        assert_eq!(uncovered_of_small(|schedule| schedule.phases[PhaseId(1)].band = 2), [1, 2, 7]);
     }
 
     #[test]
@@ -170,9 +185,9 @@ mod tests {
         let again = PhaseId(4);
         let checked = activated_again(&Layer::SMALL, true);
         let of_again = |found: Vec<usize>| found.iter().any(|&number| checked.dependencies()[number].after == again);
-        assert!(of_again(uncovered(&checked, |schedule| schedule.band_of[again] = 2)));
+        assert!(of_again(uncovered(&checked, |schedule| schedule.phases[again].band = 2)));
         let checked = activated_again(&Layer::SMALL, false);
-        assert!(of_again(uncovered(&checked, |schedule| schedule.waits[again].clear())));
+        assert!(of_again(uncovered(&checked, |schedule| schedule.phases[again].waits.clear())));
     }
 
     #[test]
@@ -189,12 +204,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_peer_awaits_says_nothing_about_this_rank() {
+        let checked = chunked(&Layer::TINY, 4);
+        let frees = checked.reuse().unwrap().frees;
+        let through = |d: &&Dependency| checked.counters()[d.signal.counter].through;
+        let dependencies: Vec<&Dependency> = checked.dependencies().iter().filter(through).collect();
+        let returns = |d: &&Dependency| checked.graph().phases[d.before].accesses.iter().any(|access| access.remote);
+        assert!(dependencies.iter().any(returns), "the put that gives rows back");
+        for dependency in dependencies {
+            let uncovered = uncovered(&checked, |schedule| {
+                schedule.phases[dependency.before].signals.retain(|signal| *signal != dependency.signal);
+                schedule.phases[frees].waits.retain(|wait| *wait != dependency.wait);
+            });
+            let uncovered: Vec<&Dependency> = uncovered.iter().map(|&number| &checked.dependencies()[number]).collect();
+            assert!(uncovered.contains(&dependency), "phase {} is not awaited", dependency.before.0);
+        }
+    }
+
+    #[test]
     fn a_path_from_tile_to_tile_joins_no_columns() {
         // Received rows are read again by a phase that runs tile by tile after the down projection. Without the wait of
         // the down projection for whole rows nothing joins the columns on the way.
         let checked = gated(&Layer::SMALL);
         let down = PhaseId(4);
-        let found = uncovered(&checked, |schedule| schedule.waits[down].clear());
+        let found = uncovered(&checked, |schedule| schedule.phases[down].waits.clear());
         assert!(found.len() > 1, "{found:?}");
     }
 }

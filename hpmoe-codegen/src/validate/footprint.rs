@@ -1,6 +1,6 @@
 //! What a rank needs in memory, as a function of the rows that it may receive.
 
-use crate::schedule::{Schedule, walks};
+use crate::schedule::Schedule;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Storage, TaskGraph, Tensor};
 use hpmoe_language::ids::CounterId;
@@ -45,8 +45,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     });
     let counters = arrays.sum();
     let order = schedule.orders.iter().find(|order| order.ranks == ranks);
-    let descriptors = order
-        .map_or(0, |order| order.queues.iter().map(|(_, queue)| walks(queue, &schedule.joins).count() as u64).sum());
+    let descriptors =
+        order.map_or(0, |order| order.queues.iter().map(|(_, queue)| schedule.walks(queue).count() as u64).sum());
     Footprint {
         rows,
         counters,
@@ -67,7 +67,7 @@ pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
 }
 
 fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
-    schedule.waits.iter().flat_map(|(_, waits)| waits).map(|wait| wait.counter).collect()
+    schedule.waits().map(|wait| wait.counter).collect()
 }
 
 fn tensors(graph: &TaskGraph, memory: Storage, ranks: u32, rows: u64) -> Bytes {

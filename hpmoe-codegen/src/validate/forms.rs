@@ -11,12 +11,12 @@ use hpmoe_language::ids::PhaseId;
 pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let graph = checked.graph();
     for phase in graph.phases.ids() {
-        for signal in &schedule.signals[phase] {
+        for signal in &schedule.phases[phase].signals {
             if !signal_fits(checked, phase, signal) {
                 found.push(Violation::Form { phase, counter: signal.counter });
             }
         }
-        for wait in &schedule.waits[phase] {
+        for wait in &schedule.phases[phase].waits {
             if !wait_fits(checked, phase, wait) {
                 found.push(Violation::Form { phase, counter: wait.counter });
             }
@@ -124,21 +124,21 @@ mod tests {
     #[test]
     fn a_put_signals_the_row_tile_at_the_peer() {
         let dispatch = PhaseId(0);
-        let found = broken(forms, |schedule| schedule.signals[dispatch][0].remote = false);
+        let found = broken(forms, |schedule| schedule.phases[dispatch].signals[0].remote = false);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == dispatch));
     }
 
     #[test]
     fn matrix_cores_count_pieces() {
         let up = PhaseId(2);
-        let found = broken(forms, |schedule| schedule.signals[up][0].amount = Amount::Rows);
+        let found = broken(forms, |schedule| schedule.phases[up].signals[0].amount = Amount::Rows);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == up));
     }
 
     #[test]
     fn a_wait_addresses_counters_of_its_grid() {
         let back = PhaseId(5);
-        let found = broken(forms, |schedule| schedule.waits[back][0].index = Index::Expert);
+        let found = broken(forms, |schedule| schedule.phases[back].waits[0].index = Index::Expert);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == back));
     }
 }

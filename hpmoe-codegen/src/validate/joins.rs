@@ -10,7 +10,7 @@ use hpmoe_language::ids::{Id, PhaseId};
 /// phase before.
 pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let graph = checked.graph();
-    for (second, _) in schedule.joins.iter().filter(|(_, joins)| **joins) {
+    for (second, _) in schedule.phases.iter().filter(|(_, phase)| phase.joins_previous) {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else {
             found.push(Violation::Joins { phase: second });
             continue;
@@ -42,11 +42,11 @@ mod tests {
     #[test]
     fn other_tiles_and_other_places_are_found() {
         assert_eq!(
-            broken(joins, |schedule| schedule.joins[PhaseId(4)] = true),
+            broken(joins, |schedule| schedule.phases[PhaseId(4)].joins_previous = true),
             [Violation::Joins { phase: PhaseId(4) }]
         );
         assert_eq!(
-            broken(joins, |schedule| schedule.joins[PhaseId(0)] = true),
+            broken(joins, |schedule| schedule.phases[PhaseId(0)].joins_previous = true),
             [Violation::Joins { phase: PhaseId(0) }]
         );
         let found = broken(joins, |schedule| {

@@ -50,8 +50,8 @@ impl SameCore {
 pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (PhaseId, &Phase)) -> bool {
     graph.spaces[a.1.space] == graph.spaces[b.1.space]
         && a.1.ranges == b.1.ranges
-        && schedule.role_of[a.0] == schedule.role_of[b.0]
-        && schedule.band_of[a.0] == schedule.band_of[b.0]
-        && schedule.coming[a.0] == schedule.coming[b.0]
-        && schedule.starts[a.0] == schedule.starts[b.0]
+        && schedule.phases[a.0].role == schedule.phases[b.0].role
+        && schedule.phases[a.0].band == schedule.phases[b.0].band
+        && schedule.phases[a.0].by_arrival == schedule.phases[b.0].by_arrival
+        && schedule.phases[a.0].preceding == schedule.phases[b.0].preceding
 }

@@ -5,7 +5,7 @@ use crate::schedule::{CoreKind, Entry, MAX_RANKS, Order, Role, Schedule};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
-use hpmoe_language::ids::PhaseId;
+use hpmoe_language::ids::{Id, PhaseId, SpaceId};
 
 /// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
 /// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
@@ -42,21 +42,11 @@ fn each_core_once(schedule: &Schedule, sets: &[&Role], found: &mut Vec<Violation
 }
 
 fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
-    let phases = graph.phases.len();
-    let tables = [
-        ("role_of", schedule.role_of.len()),
-        ("band_of", schedule.band_of.len()),
-        ("coming", schedule.coming.len()),
-        ("starts", schedule.starts.len()),
-        ("joins", schedule.joins.len()),
-        ("waits", schedule.waits.len()),
-        ("signals", schedule.signals.len()),
-    ];
-    let wrong = tables.into_iter().filter(|&(_, rows)| rows != phases);
-    found.extend(wrong.map(|(what, _)| Violation::Table { what }));
-    let known = |role: &hpmoe_language::ids::RoleId| (role.0 as usize) < schedule.roles.len();
-    if !schedule.role_of.iter().all(|(_, role)| known(role)) {
-        found.push(Violation::Table { what: "role_of" });
+    if schedule.phases.len() != graph.phases.len() {
+        found.push(Violation::Table { what: "phases" });
+    }
+    if !schedule.phases.iter().all(|(_, phase)| phase.role.index() < schedule.roles.len()) {
+        found.push(Violation::Table { what: "roles" });
     }
     if schedule.orders.iter().any(|order| order.queues.len() != order.parts.len()) {
         found.push(Violation::Table { what: "queues" });
@@ -65,7 +55,7 @@ fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
 
 fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     for (phase, call) in graph.phases.iter() {
-        let role = schedule.role_of[phase];
+        let role = schedule.phases[phase].role;
         let wanted = match graph.tasks[call.task].kind {
             TaskKind::Matrix => CoreKind::Aic,
             TaskKind::Vector | TaskKind::Put => CoreKind::Aiv,
@@ -73,8 +63,12 @@ fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
         if schedule.roles[role].unit != wanted {
             found.push(Violation::WrongUnit { phase, role });
         }
-        if schedule.band_of[phase] == 0 {
+        if schedule.phases[phase].band == 0 {
             found.push(Violation::Band { phase });
+        }
+        let runs_over = |space: SpaceId| graph.phases.iter().any(|(_, phase)| phase.space == space);
+        if !schedule.phases[phase].preceding.iter().all(|&(space, _)| runs_over(space)) {
+            found.push(Violation::Preceding { phase });
         }
     }
 }
@@ -101,7 +95,7 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
             let Entry { phase, expert, peer_offset } = entry;
             let at = phase.0 as usize;
             let belongs = shapes.get(at).is_some_and(|&(experts, peers)| expert < experts && peer_offset < peers);
-            if !belongs || !within(&order.parts[part], &schedule.roles[schedule.role_of[phase]]) {
+            if !belongs || !within(&order.parts[part], &schedule.roles[schedule.phases[phase].role]) {
                 found.push(Violation::Misplaced { ranks, part, entry });
             } else if std::mem::replace(&mut seen[at][(expert * shapes[at].1 + peer_offset) as usize], true) {
                 found.push(Violation::Twice { ranks, entry });
@@ -138,7 +132,8 @@ fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
 mod tests {
     use super::*;
     use crate::validate::broken::broken;
-    use hpmoe_language::ids::{Id, PartId, RoleId};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::{PartId, RoleId};
 
     #[test]
     fn a_right_schedule_passes() {
@@ -153,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_matrix_phase_on_vector_cores_is_found() {
-        let found = broken(structure, |schedule| schedule.role_of[PhaseId(1)] = RoleId(2));
+        let found = broken(structure, |schedule| schedule.phases[PhaseId(1)].role = RoleId(2));
         assert!(found.contains(&Violation::WrongUnit { phase: PhaseId(1), role: RoleId(2) }));
     }
 
@@ -173,8 +168,15 @@ mod tests {
     }
 
     #[test]
+    fn tiles_that_precede_others_are_those_of_a_phase() {
+        let spaces = moe_ffn(&Layer::SMALL).graph().spaces.len();
+        let found = broken(structure, |schedule| schedule.phases[PhaseId(4)].preceding.push((SpaceId::new(spaces), 1)));
+        assert_eq!(found, [Violation::Preceding { phase: PhaseId(4) }]);
+    }
+
+    #[test]
     fn a_band_of_nothing_and_a_missing_order_are_found() {
-        let found = broken(structure, |schedule| schedule.band_of[PhaseId(4)] = 0);
+        let found = broken(structure, |schedule| schedule.phases[PhaseId(4)].band = 0);
         assert_eq!(found, [Violation::Band { phase: PhaseId(4) }]);
         let found = broken(structure, |schedule| drop(schedule.orders.pop()));
         assert_eq!(found, [Violation::Orders { found: vec![1, 2, 4, 8] }]);

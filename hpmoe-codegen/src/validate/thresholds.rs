@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// signalled is awaited, so that nothing arrives after a launch has ended.
 pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let mut added: BTreeMap<CounterId, Option<Sum>> = BTreeMap::new();
-    for (phase, signals) in schedule.signals.iter() {
-        for signal in signals {
+    for (phase, fixed) in schedule.phases.iter() {
+        for signal in &fixed.signals {
             let sum = added.entry(signal.counter).or_insert_with(|| Some(Sum::default()));
             match contribution(checked, phase, signal) {
                 Some(part) => {
@@ -25,14 +25,14 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mu
                     found.push(Violation::Inexact { phase, counter: signal.counter });
                 }
             }
-            let mut waits = schedule.waits.iter().flat_map(|(_, waits)| waits);
+            let mut waits = schedule.waits();
             if !waits.any(|wait| wait.counter == signal.counter) {
                 found.push(Violation::Unawaited { phase, counter: signal.counter });
             }
         }
     }
-    for (phase, waits) in schedule.waits.iter() {
-        for wait in waits {
+    for (phase, fixed) in schedule.phases.iter() {
+        for wait in &fixed.waits {
             let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default())) else {
                 continue;
             };
@@ -191,12 +191,13 @@ mod tests {
     fn every_changed_need_is_found() {
         let checked = moe_ffn(&Layer::SMALL);
         let whole = schedule(&checked, Cores::ASCEND_A3);
-        for (phase, waits) in whole.waits.iter() {
-            for wait in 0..waits.len() {
-                let found = broken(thresholds, |schedule| schedule.waits[phase][wait].need.per_row += 1);
+        for (phase, fixed) in whole.phases.iter() {
+            for wait in 0..fixed.waits.len() {
+                let found = broken(thresholds, |schedule| schedule.phases[phase].waits[wait].need.per_row += 1);
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
-                let found =
-                    broken(thresholds, |schedule| schedule.waits[phase][wait].need.pieces.push((Height::Rows(8), 1)));
+                let found = broken(thresholds, |schedule| {
+                    schedule.phases[phase].waits[wait].need.pieces.push((Height::Rows(8), 1))
+                });
                 assert!(matches!(found[..], [Violation::Threshold { .. }]), "{found:?}");
             }
         }
@@ -205,14 +206,14 @@ mod tests {
     #[test]
     fn a_signal_that_nobody_awaits_is_found() {
         let combine = PhaseId(6);
-        let found = broken(thresholds, |schedule| schedule.waits[combine].clear());
+        let found = broken(thresholds, |schedule| schedule.phases[combine].waits.clear());
         assert!(matches!(found[..], [Violation::Unawaited { phase: PhaseId(5), .. }]), "{found:?}");
     }
 
     #[test]
     fn a_second_signal_to_a_counter_changes_its_sum() {
         let (gate, up) = (PhaseId(1), PhaseId(2));
-        let found = broken(thresholds, |schedule| schedule.signals[gate] = schedule.signals[up].clone());
+        let found = broken(thresholds, |schedule| schedule.phases[gate].signals = schedule.phases[up].signals.clone());
         assert!(matches!(found[..], [Violation::Threshold { phase: PhaseId(3), .. }]), "{found:?}");
     }
 

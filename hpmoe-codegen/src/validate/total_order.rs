@@ -21,6 +21,10 @@ const EACH_RANK: usize = 1 << 14;
 /// counts.
 pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
     let links = Links::new(checked, schedule);
+    // A place in the order of experts then says nothing about the experts whose tiles hold a once-sent token.
+    if schedule.by_load && links.waits.iter().any(|&(_, _, index)| index == Index::OnceTiles) {
+        found.push(Violation::OnceByLoad);
+    }
     for order in &schedule.orders {
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
         // All ranks have the same queues with peers counted from the own rank, so the graph over all ranks is a cover of
@@ -47,11 +51,9 @@ impl Links {
             links.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
             links.waits.insert((dependency.after, wait.counter, wait.index));
         }
-        for (phase, signals) in schedule.signals.iter() {
-            links.signals.extend(signals.iter().map(|s| (phase, s.counter, s.index, s.remote)));
-        }
-        for (phase, waits) in schedule.waits.iter() {
-            links.waits.extend(waits.iter().map(|wait| (phase, wait.counter, wait.index)));
+        for (id, phase) in schedule.phases.iter() {
+            links.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index, s.remote)));
+            links.waits.extend(phase.waits.iter().map(|wait| (id, wait.counter, wait.index)));
         }
         links
     }
@@ -75,7 +77,7 @@ fn cycle(
     // Entries that are walked together are one.
     let mut heads: Vec<usize> = (0..entries.len()).collect();
     for number in 1..entries.len() {
-        if schedule.joins[entries[number].phase] {
+        if schedule.phases[entries[number].phase].joins_previous {
             heads[number] = heads[number - 1];
         }
     }
@@ -225,7 +227,7 @@ mod tests {
     fn peers_that_wait_for_one_another_are_a_cycle() {
         // Each rank would put results back before it sends what its peer makes them from.
         let checked = moe_ffn(&Layer::TINY);
-        let together = Choices::read("spread=0 returns=0").unwrap();
+        let together = Choices::read("peer_cores=shared return_cores=sending").unwrap();
         let mut schedule = schedule_with(&checked, &Target::ascend_a3(), &together);
         let queue = &mut schedule.orders[1].queues[PartId::new(1)];
         let back = queue.iter().position(|entry| entry.phase == PhaseId(5) && entry.peer_offset == 1).unwrap();

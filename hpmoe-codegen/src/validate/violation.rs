@@ -31,6 +31,13 @@ pub enum Violation {
         /// The phase.
         phase: PhaseId,
     },
+    /// The tiles that precede those of a phase in the count that deals tiles to cores are of no phase.
+    Preceding {
+        /// The phase.
+        phase: PhaseId,
+    },
+    /// Experts run in the order of their rows, though tokens are sent once and stored under their lowest-numbered expert.
+    OnceByLoad,
     /// A phase is walked together with the one before it, but has other tiles or other places in queues.
     Joins {
         /// The phase.

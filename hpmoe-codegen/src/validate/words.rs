@@ -29,6 +29,14 @@ impl Violation {
             }
             Self::WrongUnit { phase: id, role } => format!("role {} can't run {}", role.0, phase(id)),
             Self::Band { phase: id } => format!("{} has a band without rows", phase(id)),
+            Self::Preceding { phase: id } => {
+                format!("the tiles counted before those of {} are in a space that no phase runs over", phase(id))
+            }
+            Self::OnceByLoad => {
+                "experts run in the order of their rows, but tokens that are sent once are stored under their \
+                 lowest-numbered expert, so experts must run in the order of their numbers"
+                    .to_owned()
+            }
             Self::Orders { found } => {
                 format!("there are orders for {found:?} ranks: wanted are all numbers that divide the experts")
             }

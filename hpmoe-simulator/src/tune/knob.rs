@@ -7,7 +7,7 @@ use hpmoe_codegen::tuned::{Candidate, Shape};
 #[derive(Clone, Debug)]
 pub(super) enum Knob {
     Size { name: String, own: usize, values: Vec<usize> },
-    Choice { flow: String, key: &'static str, values: Vec<u32> },
+    Choice { flow: String, key: &'static str, values: Vec<&'static str> },
 }
 
 impl Knob {
@@ -21,8 +21,9 @@ impl Knob {
             CHOICES
                 .iter()
                 .map(move |choice| {
-                    let possible =
-                        choice.tried.iter().copied().filter(|&value| choice.key != "put_cores" || value < vector_cores);
+                    let too_many = |value: &str| value.parse().is_ok_and(|cores: u32| cores >= vector_cores);
+                    let tried = choice.tried.iter().copied();
+                    let possible = tried.filter(|value| choice.key != "put_cores" || !too_many(value));
                     Self::Choice { flow: flow.clone(), key: choice.key, values: possible.collect() }
                 })
                 .collect::<Vec<_>>()
@@ -50,7 +51,7 @@ impl Knob {
             }
             Self::Choice { flow, key, values } => {
                 let choices = candidate.choices.entry(flow.clone()).or_default();
-                choices.set(key, values[value].into()).expect("values to try are right");
+                choices.set(key, values[value]).expect("values to try are right");
                 if *choices == Choices::default() {
                     candidate.choices.remove(flow);
                 }

@@ -52,7 +52,7 @@ fn a_broken_file_is_told_line_by_line() {
     let put = faults(&text.replacen("PUT = 4", "HIDDEN = 4", 1));
     assert!(put[0].starts_with(&format!("line {}: `HIDDEN` is no size of tiles", line("PUT = 4"))), "{put:?}");
     let choice = faults(&text.replacen("put_band = 2", "put_band = 0", 1));
-    assert!(choice[0].starts_with(&format!("line {}: `put_band` is 0", line("put_band"))), "{choice:?}");
+    assert!(choice[0].starts_with(&format!("line {}: `put_band` is `0`", line("put_band"))), "{choice:?}");
     assert!(faults("tuned = 3\n")[0].starts_with("line 1: unknown key"));
     assert!(faults("[[tuned]]\nkernel = \"a\"\n")[0].contains("`target` is missing"));
     assert!(faults("[[tuned]\n")[0].starts_with("line 1: "));

@@ -64,8 +64,9 @@ pub(super) fn tiles_of_core(
     let items = &all[number];
     let outer = graph.column_rows(entry.phase) as usize;
     let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
-    let swizzle = Swizzle { items: rows, columns: wide, band: schedule.band_of[entry.phase].into() };
-    let start: usize = schedule.starts[entry.phase]
+    let swizzle = Swizzle { items: rows, columns: wide, band: schedule.phases[entry.phase].band.into() };
+    let start: usize = schedule.phases[entry.phase]
+        .preceding
         .iter()
         .map(|&(space, columns)| {
             let phase =
@@ -101,8 +102,8 @@ fn walk(
         return Box::new(|place, _| place);
     }
     let expert = rank * routing.local + orders[rank][entry.expert as usize];
-    let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.alike);
-    if alike && schedule.coming[entry.phase] {
+    let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.even_sends);
+    if alike && schedule.phases[entry.phase].by_arrival {
         let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
         let tiles = as_rows_come(&rows, rank, space.height.number() as usize);
         return Box::new(move |place, _| tiles[place]);

@@ -66,7 +66,7 @@ pub(super) fn run(
             if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
                 freed.insert((tile.item.rank, tile.item.chunk));
             }
-            for signal in &schedule.signals[tile.phase] {
+            for signal in &schedule.phases[tile.phase].signals {
                 counters.signal(tile, signal);
             }
             core.running = false;
@@ -75,7 +75,7 @@ pub(super) fn run(
                 open.swap_remove(at);
             }
             open.append(&mut blocked);
-        } else if schedule.waits[tile.phase].iter().all(|wait| counters.holds(tile, wait))
+        } else if schedule.phases[tile.phase].waits.iter().all(|wait| counters.holds(tile, wait))
             && is_free(checked, &freed, tile)
         {
             memory.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
@@ -109,7 +109,7 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random:
         for (part, queue) in order.queues.iter() {
             let count = order.parts[part].count as usize;
             for core in 0..count {
-                let tiles = queue.chunk_by(|_, next| schedule.joins[next.phase]).flat_map(|joined| {
+                let tiles = queue.chunk_by(|_, next| schedule.phases[next.phase].joins_previous).flat_map(|joined| {
                     let of =
                         |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
                     in_turn(joined.iter().map(of).collect())

@@ -55,7 +55,7 @@ fn choices() -> impl Strategy<Value = Choices> {
     let any = values.prop_map(|values| {
         let mut choices = Choices::default();
         for (choice, value) in CHOICES.iter().zip(values) {
-            choices.set(choice.key, value.into()).unwrap();
+            choices.set(choice.key, value).unwrap();
         }
         choices
     });
@@ -104,17 +104,17 @@ proptest! {
 #[test]
 fn cores_that_serve_peers_alone_run() {
     let layer = Layer { tokens: 64, experts: 4, put: 1, ..Layer::TINY };
-    for (checked, choices, alike) in [
+    for (checked, choices, even) in [
         (moe_ffn(&layer), "put_cores=6", false),
-        (moe_ffn(&layer), "put_cores=6 coming=2", true),
+        (moe_ffn(&layer), "put_cores=6 by_arrival=always", true),
         (moe_backward(&layer), "put_cores=6", true),
     ] {
         let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
         let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
         let valid = validate(&checked, schedule).unwrap();
         let order = valid.schedule().orders.iter().find(|order| order.ranks == 2).unwrap();
-        assert_eq!((order.parts.len(), order.alike), (4, alike), "{choices}");
-        assert_eq!(valid.schedule().coming.iter().any(|(_, &coming)| coming), alike);
+        assert_eq!((order.parts.len(), order.even_sends), (4, even), "{choices}");
+        assert_eq!(valid.schedule().phases.iter().any(|(_, phase)| phase.by_arrival), even);
         for seed in 0..20 {
             let mut random = Random::new(seed);
             let routing = Routing::random(&checked.graph().sizes, 2, &mut random);
@@ -128,10 +128,10 @@ fn another_walk_makes_other_cores() {
     let checked = moe_ffn(&Layer::TINY);
     let whole = schedule(&checked, CORES);
     caught(&checked, &whole, "gate's tiles as rows come, up's rank after rank", |schedule| {
-        schedule.coming[hpmoe_language::ids::PhaseId(1)] = true;
-        schedule.joins[hpmoe_language::ids::PhaseId(2)] = false;
+        schedule.phases[hpmoe_language::ids::PhaseId(1)].by_arrival = true;
+        schedule.phases[hpmoe_language::ids::PhaseId(2)].joins_previous = false;
         for order in &mut schedule.orders {
-            order.alike = true;
+            order.even_sends = true;
         }
     });
 }
@@ -148,10 +148,10 @@ fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl F
 fn every_wait_is_needed() {
     for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
-        for (phase, waits) in whole.waits.iter() {
-            for wait in 0..waits.len() {
+        for (phase, fixed) in whole.phases.iter() {
+            for wait in 0..fixed.waits.len() {
                 caught(&checked, &whole, &format!("no wait {wait} of phase {}", phase.0), |schedule| {
-                    schedule.waits[phase].remove(wait);
+                    schedule.phases[phase].waits.remove(wait);
                 });
             }
         }
@@ -162,10 +162,10 @@ fn every_wait_is_needed() {
 fn every_signal_is_needed() {
     for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
-        for (phase, signals) in whole.signals.iter() {
-            for signal in 0..signals.len() {
+        for (phase, fixed) in whole.phases.iter() {
+            for signal in 0..fixed.signals.len() {
                 caught(&checked, &whole, &format!("no signal {signal} of phase {}", phase.0), |schedule| {
-                    schedule.signals[phase].remove(signal);
+                    schedule.phases[phase].signals.remove(signal);
                 });
             }
         }
@@ -176,13 +176,13 @@ fn every_signal_is_needed() {
 fn every_need_is_exact() {
     for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), sums(&NARROW, 2)] {
         let whole = schedule(&checked, CORES);
-        for (phase, waits) in whole.waits.iter() {
-            for wait in 0..waits.len() {
+        for (phase, fixed) in whole.phases.iter() {
+            for wait in 0..fixed.waits.len() {
                 caught(&checked, &whole, &format!("more for wait {wait} of phase {}", phase.0), |schedule| {
-                    schedule.waits[phase][wait].need.per_row += 1;
+                    schedule.phases[phase].waits[wait].need.per_row += 1;
                 });
                 caught(&checked, &whole, &format!("less for wait {wait} of phase {}", phase.0), |schedule| {
-                    let need = &mut schedule.waits[phase][wait].need;
+                    let need = &mut schedule.phases[phase].waits[wait].need;
                     match need.pieces.first_mut() {
                         Some(piece) => piece.1 -= 1,
                         None => need.per_row -= 1,
@@ -199,8 +199,28 @@ fn rows_that_are_sent_once_are_those_of_experts_before_as_well() {
     let whole = schedule(&checked, CORES);
     let copy = hpmoe_language::ids::PhaseId(1);
     caught(&checked, &whole, "a row tile of its own expert alone", |schedule| {
-        schedule.waits[copy][0].index = hpmoe_language::analyze::Index::RowTile;
+        schedule.phases[copy].waits[0].index = hpmoe_language::analyze::Index::RowTile;
     });
+}
+
+#[test]
+fn rows_that_are_sent_once_go_by_number() {
+    let checked = once(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "experts by load", |schedule| schedule.by_load = true);
+}
+
+/// The word that frees a chunk waits for every phase of its rank, the put that gives rows back among them.
+#[test]
+fn every_phase_of_a_rank_is_over_when_a_chunk_is_freed() {
+    let checked = chunked(&Layer::TINY, 4);
+    let whole = schedule(&checked, CORES);
+    for dependency in checked.dependencies().iter().filter(|d| checked.counters()[d.signal.counter].through) {
+        caught(&checked, &whole, &format!("phase {} is not awaited", dependency.before.0), |schedule| {
+            schedule.phases[dependency.before].signals.retain(|signal| *signal != dependency.signal);
+            schedule.phases[dependency.after].waits.retain(|wait| *wait != dependency.wait);
+        });
+    }
 }
 
 #[test]
@@ -236,8 +256,8 @@ fn another_band_makes_other_cores() {
     let checked = moe_ffn(&layer);
     let whole = schedule(&checked, CORES);
     caught(&checked, &whole, "gate's tiles on other cores than up's", |schedule| {
-        schedule.band_of[hpmoe_language::ids::PhaseId(1)] = 1;
-        schedule.joins[hpmoe_language::ids::PhaseId(2)] = false;
+        schedule.phases[hpmoe_language::ids::PhaseId(1)].band = 1;
+        schedule.phases[hpmoe_language::ids::PhaseId(2)].joins_previous = false;
     });
 }
 

@@ -42,8 +42,8 @@ impl CounterLayout {
             matches!(extent, RowKind::Received | RowKind::Expert { .. })
         };
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
-        let by_token = |phase: PhaseId| schedule.signals[phase].iter().any(|s| s.index == Index::PieceBlocks);
-        let tokens = if schedule.signals.ids().any(by_token) {
+        let by_token = |phase: PhaseId| schedule.phases[phase].signals.iter().any(|s| s.index == Index::PieceBlocks);
+        let tokens = if schedule.phases.ids().any(by_token) {
             let chunked = Chunked::new(layout.chunks, routing);
             (0..layout.ranks).map(|source| chunked.tokens_of_rows(routing, source)).collect()
         } else {

@@ -60,12 +60,12 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting_order(checked, schedule, routing)?;
-        let walked = schedule.coming.iter().filter(|(_, coming)| order.alike && **coming);
+        let walked = schedule.phases.iter().filter(|(_, phase)| order.even_sends && phase.by_arrival);
         let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
         let layout = Layout::new(graph, routing, schedule.by_load, &coming);
         let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
-            let before = schedule.starts[phase].iter();
+            let before = schedule.phases[phase].preceding.iter();
             before.map(|&(space, columns)| u64::from(layout.items(space, rank)) * u64::from(columns)).sum()
         };
         let starts =
@@ -96,8 +96,9 @@ impl<'a> Ours<'a> {
     pub fn without_extras(mut self) -> Self {
         self.core_only = true;
         let stays = |(phase, _): &(PhaseId, _)| !self.ops[phase.index()].extra;
+        let phases = self.schedule.phases.iter().filter(stays);
         let added: BTreeSet<CounterId> =
-            self.schedule.signals.iter().filter(stays).flat_map(|(_, signals)| signals).map(|s| s.counter).collect();
+            phases.flat_map(|(_, phase)| &phase.signals).map(|signal| signal.counter).collect();
         self.left_out = self.checked.counters().ids().filter(|counter| !added.contains(counter)).collect();
         self
     }
@@ -127,14 +128,14 @@ impl<'a> Ours<'a> {
 
     fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut QueuedTask) {
         let phase = &self.checked.graph().phases[entry.phase];
-        let band = self.schedule.band_of[entry.phase];
+        let band = self.schedule.phases[entry.phase].band;
         let outer = self.checked.graph().column_rows(entry.phase);
         let wide = u64::from(phase.columns() / outer);
         let swizzle = Swizzle { items: (items * outer).into(), columns: wide, band: band.into() };
         let (place, column) = swizzle.place(tile);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
-        let coming = self.order.alike && self.schedule.coming[entry.phase];
+        let coming = self.order.even_sends && self.schedule.phases[entry.phase].by_arrival;
         let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
@@ -144,11 +145,12 @@ impl<'a> Ours<'a> {
         task.column = column;
         task.work = self.works[entry.phase].work(self.target, (item.peer, item.rows), column, (items, band));
         task.waits.clear();
-        for wait in self.schedule.waits[entry.phase].iter().filter(|wait| !self.left_out.contains(&wait.counter)) {
+        for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))
+        {
             self.counters.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
         }
         task.signals.clear();
-        for signal in &self.schedule.signals[entry.phase] {
+        for signal in &self.schedule.phases[entry.phase].signals {
             self.counters.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
         }
         if let Some(reuse) = self.checked.reuse() {
@@ -210,7 +212,7 @@ impl Program for Ours<'_> {
             let queue = &self.order.queues[part];
             let joined = 1 + queue[cursor.entry as usize + 1..]
                 .iter()
-                .take_while(|next| self.schedule.joins[next.phase])
+                .take_while(|next| self.schedule.phases[next.phase].joins_previous)
                 .count();
             let joined = joined as u32;
             let phase = &self.checked.graph().phases[entry.phase];

@@ -1,26 +1,28 @@
-//! Where the count of each phase's tiles begins.
+//! Which tiles precede those of a phase in the count that deals tiles to cores.
 
 use hpmoe_language::graph::{Height, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
 
-/// Lets each kind of tiles of a role begin where the one before it ended. Phases with the same tiles begin alike, so that one
-/// core makes the same tile of all of them; but not those over whole experts: their tiles are few and each takes as long as
-/// its expert has rows, so that cores with one more of a phase are to have one less of the next.
-pub(super) fn starts(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
+/// The kinds of tiles that precede each phase's own: those of its role's earlier phases, each kind once.
+///
+/// Phases with the same tiles have the same count, so that one core makes the same tile of all of them. Phases over whole
+/// experts follow one another instead: their tiles are few, and each takes as long as its expert has rows, so a core with one
+/// more of a phase is to have one less of the next.
+pub(super) fn preceding(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
     let tiles = |phase: PhaseId| (graph.phases[phase].space, graph.phases[phase].columns());
     let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].height == Height::WholeExpert;
-    let alike = |one: PhaseId, other: PhaseId| one == other || tiles(one) == tiles(other) && !whole(one);
-    let start = |phase: PhaseId| {
+    let alike = |a: PhaseId, b: PhaseId| a == b || tiles(a) == tiles(b) && !whole(a);
+    let preceding = |phase: PhaseId| {
         let same_role = graph.phases.ids().filter(|other| role_of[*other] == role_of[phase]);
-        let mut before: Vec<PhaseId> = Vec::new();
+        let mut earlier: Vec<PhaseId> = Vec::new();
         for other in same_role.take_while(|&other| !alike(other, phase)) {
-            if !before.iter().any(|&known| alike(known, other)) {
-                before.push(other);
+            if !earlier.iter().any(|&known| alike(known, other)) {
+                earlier.push(other);
             }
         }
-        before.into_iter().map(tiles).collect()
+        earlier.into_iter().map(tiles).collect()
     };
-    graph.phases.ids().map(start).collect()
+    graph.phases.ids().map(preceding).collect()
 }
 
 #[cfg(test)]
@@ -33,7 +35,7 @@ mod tests {
     fn the_same_tiles_begin_alike_and_others_behind_them() {
         let checked = moe_ffn(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let starts = |phase| &schedule.starts[PhaseId(phase)];
+        let starts = |phase| &schedule.phases[PhaseId(phase)].preceding;
         let gate = (checked.graph().phases[PhaseId(1)].space, checked.graph().phases[PhaseId(1)].columns());
         assert!(starts(0).is_empty() && starts(1).is_empty());
         assert_eq!(starts(1), starts(2));
@@ -53,10 +55,10 @@ mod tests {
         let whole: Vec<PhaseId> = whole.map(|(id, _)| id).collect();
         assert_eq!(whole.len(), 3);
         let tiles = |phase: PhaseId| checked.graph().phases[phase].columns();
-        let before = |phase: PhaseId| schedule.starts[phase].iter().map(|&(_, columns)| columns).sum::<u32>();
+        let before = |phase: PhaseId| schedule.phases[phase].preceding.iter().map(|&(_, columns)| columns).sum::<u32>();
         for pair in whole.windows(2) {
             assert_eq!(before(pair[1]), before(pair[0]) + tiles(pair[0]));
-            assert!(!schedule.joins[pair[1]], "phases with other cores aren't walked together");
+            assert!(!schedule.phases[pair[1]].joins_previous, "phases with other cores aren't walked together");
         }
     }
 }

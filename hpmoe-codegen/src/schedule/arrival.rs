@@ -1,0 +1,48 @@
+//! Which phases walk row tiles in the order in which their rows arrive.
+
+use super::bands::walked_alike;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{Height, SpaceKind};
+use hpmoe_language::ids::{Arena, Id, PhaseId};
+use std::collections::BTreeSet;
+
+/// Whether each phase walks row tiles in the order in which their rows arrive where ranks send evenly.
+///
+/// Those are the phases over row tiles that read what other ranks send, and phases that feed them or are fed by them tile by
+/// tile. Where all ranks send at once and at the same rate, the rows of the next rank are complete no sooner than those of
+/// any other; a core that walked them first would wait.
+pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
+    let graph = checked.graph();
+    let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
+    let over_row_tiles = |phase: PhaseId| {
+        let space = graph.spaces[graph.phases[phase].space];
+        space.kind == SpaceKind::RowTiles && space.height != Height::WholeExpert
+    };
+    let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
+    let of_sent_rows = checked.dependencies().iter().filter(|d| puts(d.before) && kind(d.before) == SpaceKind::Sends);
+    let mut alike = walked_alike(checked);
+    let reading: BTreeSet<usize> =
+        of_sent_rows.filter(|d| over_row_tiles(d.after)).map(|d| alike.find_mut(d.after.index())).collect();
+    let phases = graph.phases.ids();
+    phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.find(phase.index()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+
+    fn names(checked: &CheckedGraph) -> Vec<String> {
+        let graph = checked.graph();
+        let by_arrival = by_arrival(checked);
+        let phases = graph.phases.ids().filter(|&phase| by_arrival[phase]);
+        phases.map(|phase| graph.tasks[graph.phases[phase].task].name.clone()).collect()
+    }
+
+    #[test]
+    fn what_is_put_back_is_walked_rank_after_rank() {
+        assert_eq!(names(&moe_ffn(&Layer::SMALL)), ["project", "project", "swiglu"]);
+        assert_eq!(names(&moe_backward(&Layer::SMALL)), ["project_back", "swiglu_grad_of"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! All choices by their keys, with the values that tuning tries.
+
+use super::Choices;
+use super::value::Value;
+
+/// One choice.
+pub struct Choice {
+    /// Its name in files and on the command line.
+    pub key: &'static str,
+    /// The values that are tried when a schedule is tuned, as they are written.
+    pub tried: &'static [&'static str],
+    limits: (u32, u32),
+    value: fn(&Choices) -> String,
+    /// Whether the value could be read within the limits.
+    set: fn(&mut Choices, &str, (u32, u32)) -> bool,
+    known: fn((u32, u32)) -> String,
+}
+
+impl Choice {
+    /// Its value, as it is written.
+    #[must_use]
+    pub fn value(&self, choices: &Choices) -> String {
+        (self.value)(choices)
+    }
+
+    pub(super) fn set(&self, choices: &mut Choices, value: &str) -> Result<(), String> {
+        let Self { key, limits, .. } = self;
+        let refusal = || format!("`{key}` is `{value}`: it may be {}", (self.known)(*limits));
+        (self.set)(choices, value, *limits).then_some(()).ok_or_else(refusal)
+    }
+}
+
+/// The smallest and the largest number for a value that is not a number.
+const NO_LIMITS: (u32, u32) = (0, 0);
+
+const fn known<T: Value>(_: fn(&Choices) -> T) -> fn((u32, u32)) -> String {
+    T::known
+}
+
+macro_rules! choice {
+    ($field:ident, $limits:expr, $tried:expr) => {
+        Choice {
+            key: stringify!($field),
+            tried: &$tried,
+            limits: $limits,
+            value: |choices| choices.$field.written(),
+            set: |choices, text, limits| Value::read(text, limits).map(|value| choices.$field = value).is_some(),
+            known: known(|choices| choices.$field),
+        }
+    };
+}
+
+/// All choices.
+pub const CHOICES: [Choice; 10] = [
+    choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
+    choice!(matrix_band, (1, 4096), ["1", "2", "3", "4", "6", "8", "12"]),
+    choice!(put_band, (1, 4096), ["1", "2", "3", "4", "6"]),
+    choice!(peer_cores, (1, 10_000), ["shared", "10", "20", "40", "100", "400"]),
+    choice!(dedicate_from, (0, 10_000), ["0", "100"]),
+    choice!(by_arrival, NO_LIMITS, ["never", "whole_experts", "always"]),
+    choice!(return_cores, NO_LIMITS, ["sending", "computing"]),
+    choice!(join, NO_LIMITS, ["false", "true"]),
+    choice!(by_load, NO_LIMITS, ["false", "true"]),
+    choice!(experts_ahead, (0, 4096), ["0", "1", "2", "3"]),
+];

@@ -1,0 +1,163 @@
+//! The decisions of the scheduler for which more than one answer is right.
+
+mod list;
+mod value;
+
+pub use list::{CHOICES, Choice};
+
+use std::fmt;
+
+/// Decisions that change when things happen, and never what is computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choices {
+    /// Number of vector cores that put. `None` takes as many as fill the link, and no more than their share of the work.
+    pub put_cores: Option<u32>,
+    /// Rows of tiles that products walk together, column by column.
+    pub matrix_band: u32,
+    /// The same for products whose rows are put to other ranks afterwards.
+    pub put_band: u32,
+    /// How sending cores are divided among peers.
+    pub peer_cores: PeerCores,
+    /// Minimum rows per (rank, expert) pair, in percent of a row tile, before sending cores are dedicated to peers. With
+    /// fewer rows, a row tile holds rows of several ranks and needs all of them at once.
+    pub dedicate_from: u32,
+    /// Which kernels walk row tiles in the order in which their rows arrive, where sending cores are dedicated to peers.
+    pub by_arrival: ByArrival,
+    /// Which vector cores put results back, where sending cores are dedicated to peers.
+    pub return_cores: ReturnCores,
+    /// Whether consecutive phases with the same tiles are walked together, tile by tile, rather than one after the other.
+    pub join: bool,
+    /// Whether a rank works on its experts in the order of their rows at run time, the least loaded one first and then from
+    /// the most loaded one down, rather than in the order of their numbers.
+    pub by_load: bool,
+    /// Number of experts that a role starts before it continues with what another role has made of the first.
+    pub experts_ahead: u32,
+}
+
+/// How sending cores are divided among peers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeerCores {
+    /// All of them serve one peer after another.
+    Shared,
+    /// Each serves a few peers only, where there are three cores for each rank and enough is sent. The share of the i-th
+    /// peer is proportional to 1/i + percent/100.
+    Dedicated {
+        /// The part of a share that is the same for all peers, in percent of the first peer's other part.
+        percent: u32,
+    },
+}
+
+/// Which kernels walk row tiles in the order in which their rows arrive. Peers then have equally many sending cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ByArrival {
+    /// None: row tiles are walked rank after rank. Kernels with a phase that needs all rows of an expert at once share their
+    /// sending cores.
+    Never,
+    /// Those with a phase that needs all rows of an expert at once.
+    WholeExperts,
+    /// All of them.
+    Always,
+}
+
+/// Which vector cores put results back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReturnCores {
+    /// Those that send.
+    Sending,
+    /// Those that compute.
+    Computing,
+}
+
+impl Default for Choices {
+    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing. Short bands finish rows soon,
+    /// which keeps the links evenly busy and leaves few rows for the very end; with 24 cores on 2x12 tiles, products still
+    /// need less than HBM gives.
+    fn default() -> Self {
+        Self {
+            put_cores: None,
+            matrix_band: 2,
+            put_band: 1,
+            peer_cores: PeerCores::Dedicated { percent: 20 },
+            dedicate_from: 100,
+            by_arrival: ByArrival::WholeExperts,
+            return_cores: ReturnCores::Computing,
+            join: true,
+            by_load: true,
+            experts_ahead: 1,
+        }
+    }
+}
+
+impl Choices {
+    /// Values by key, as [`set`](Self::set) reads them, without those of the default.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        let default = Self::default();
+        let all = CHOICES.iter().map(move |choice| (choice.key, choice.value(self), choice.value(&default)));
+        all.filter(|(_, value, default)| value != default).map(|(key, value, _)| (key, value))
+    }
+
+    /// Sets a choice by its key.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when there is no such choice or it can't have the value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let choice = CHOICES.iter().find(|choice| choice.key == key).ok_or_else(|| {
+            let known = CHOICES.map(|choice| choice.key).join("`, `");
+            format!("there is no choice `{key}`: there are `{known}`")
+        })?;
+        choice.set(self, value)
+    }
+
+    /// Reads what `Display` writes.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the part that is not a choice.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut choices = Self::default();
+        for part in text.split_whitespace() {
+            let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is not `key=value`"))?;
+            choices.set(key, value)?;
+        }
+        Ok(choices)
+    }
+}
+
+impl fmt::Display for Choices {
+    /// `key=value`, separated by blanks; nothing for the default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self.named().map(|(key, value)| format!("{key}={value}")).collect();
+        f.write_str(&pairs.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_come_back_as_written() {
+        assert_eq!(Choices::default().to_string(), "");
+        for choice in &CHOICES {
+            for value in choice.tried {
+                let mut choices = Choices::default();
+                choices.set(choice.key, value).unwrap();
+                assert_eq!(choice.value(&choices), *value);
+                assert_eq!(Choices::read(&choices.to_string()), Ok(choices));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_choice_is_named() {
+        let refusal = |text| Choices::read(text).unwrap_err();
+        assert!(refusal("bands=2").contains("no choice `bands`"));
+        assert_eq!(refusal("put_band=0"), "`put_band` is `0`: it may be 1 to 4096");
+        assert!(refusal("put_band=x").contains("1 to 4096"));
+        assert_eq!(refusal("put_cores=0"), "`put_cores` is `0`: it may be `auto` or 1 to 1024");
+        assert_eq!(refusal("join=1"), "`join` is `1`: it may be `true` or `false`");
+        assert_eq!(refusal("by_arrival=2"), "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`");
+        assert!(refusal("put_band").contains("not `key=value`"));
+    }
+}
