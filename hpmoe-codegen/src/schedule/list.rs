@@ -36,7 +36,7 @@ pub(super) fn list(
     let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
 
     let mut lists = Lists {
-        incoming: precedence.incoming.clone(),
+        incoming: precedence.incoming(),
         ready: vec![Nanos(0); precedence.len()],
         lanes: parts.parts.ids().map(|_| Lane::default()).collect(),
         precedence: &precedence,
@@ -48,10 +48,9 @@ pub(super) fn list(
         kinds: kinds(checked, role_of),
         visible: costs.visible,
     };
-    for node in 0..precedence.len() {
-        if precedence.incoming[node] == 0 {
-            lists.release(node);
-        }
+    let free = (0..precedence.len()).filter(|&node| lists.incoming[node] == 0);
+    for node in free.collect::<Vec<_>>() {
+        lists.release(node);
     }
     let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
     let mut placed = vec![false; entries.len()];

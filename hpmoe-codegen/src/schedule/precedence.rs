@@ -1,6 +1,6 @@
 //! What must come before what among the entries of one rank, as a sparse graph.
 //!
-//! All ranks run the same queues, with peers counted from the own rank, so one rank stands for all: what arrives here
+//! All ranks run the same queues, with peers counted from the rank itself, so one rank stands for all: what arrives here
 //! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
 
 use super::Entry;
@@ -8,20 +8,21 @@ use super::groups::{Groups, chunk};
 use hpmoe_language::analyze::{CheckedGraph, Index};
 use hpmoe_language::graph::{CHUNK_BUFFERS, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, RoleId};
+use petgraph::algo::toposort;
+use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::BTreeSet;
 
+/// The entries of one rank and what must come before what among them.
+///
 /// Nodes are the entries by number; then one for each group of counters, which follows all entries that signal it and
 /// precedes all that wait for it; then one for each point at which one phase of a role ends and the next begins, for
 /// one expert. So the number of edges grows with the number of entries, not with its square.
 pub(super) struct Precedence {
-    /// Nodes that stand for entries.
+    /// Number of nodes that stand for entries.
     pub(super) entries: usize,
     /// The first node that stands for program order rather than for data.
     pub(super) first_order: usize,
-    /// Edges that lead to each node.
-    pub(super) incoming: Vec<u32>,
-    first: Vec<usize>,
-    targets: Vec<u32>,
+    graph: DiGraph<(), ()>,
 }
 
 impl Precedence {
@@ -46,12 +47,27 @@ impl Precedence {
 
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
-        self.incoming.len()
+        self.graph.node_count()
+    }
+
+    /// Number of edges that lead to each node.
+    pub(super) fn incoming(&self) -> Vec<u32> {
+        let mut incoming = vec![0; self.len()];
+        for edge in self.graph.raw_edges() {
+            incoming[edge.target().index()] += 1;
+        }
+        incoming
     }
 
     /// Nodes that come after a node.
     pub(super) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.targets[self.first[node]..self.first[node + 1]].iter().map(|&node| node as usize)
+        self.graph.neighbors(NodeIndex::new(node)).map(NodeIndex::index)
+    }
+
+    /// All nodes, each after those that come before it; nothing where some come before themselves.
+    pub(super) fn sorted(&self) -> Option<Vec<usize>> {
+        let sorted = toposort(&self.graph, None).ok()?;
+        Some(sorted.into_iter().map(NodeIndex::index).collect())
     }
 }
 
@@ -94,7 +110,7 @@ impl Edges {
         }
     }
 
-    /// Rows of a chunk are written where those of the chunk before the last were, once these are read no more.
+    /// Rows of a chunk are written where those of the chunk before the last were, once those are no longer read.
     fn reuse(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32) {
         let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
         let first = self.nodes;
@@ -157,22 +173,12 @@ impl Edges {
     }
 
     fn finish(self, entries: usize, first_order: usize) -> Precedence {
-        let mut incoming = vec![0; self.nodes];
-        let mut first = vec![0; self.nodes + 1];
-        for &(from, to) in &self.list {
-            incoming[to as usize] += 1;
-            first[from as usize + 1] += 1;
+        let mut graph = DiGraph::with_capacity(self.nodes, self.list.len());
+        for _ in 0..self.nodes {
+            graph.add_node(());
         }
-        for node in 0..self.nodes {
-            first[node + 1] += first[node];
-        }
-        let mut next = first.clone();
-        let mut targets = vec![0; self.list.len()];
-        for (from, to) in self.list {
-            targets[next[from as usize]] = to;
-            next[from as usize] += 1;
-        }
-        Precedence { entries, first_order, incoming, first, targets }
+        graph.extend_with_edges(self.list);
+        Precedence { entries, first_order, graph }
     }
 }
 

@@ -7,7 +7,7 @@ use hpmoe_language::ids::{Arena, Id, PhaseId, RoleId};
 use hpmoe_language::units::Nanos;
 use petgraph::unionfind::UnionFind;
 
-/// By entry number, from the times of entries and the time that a signal takes.
+/// The priority of each entry, by its number, from the times of entries and the time that a signal takes.
 ///
 /// Phases of one role and one space that feed the same phase share the longer of their paths, so that the entries of one
 /// group stay together and their consumer finds their tiles in L2.
@@ -40,10 +40,11 @@ pub(super) fn priorities(
     left
 }
 
-/// Over data alone: program order within a role is no work.
+/// The longest path from the beginning of each node to the end of all work, over data alone: program order within a role is
+/// not work. Where nodes come before themselves no order is right, and no node has a path.
 fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -> Vec<Nanos> {
     let mut left = vec![Nanos(0); precedence.len()];
-    for node in topological(precedence).into_iter().rev() {
+    for node in precedence.sorted().unwrap_or_default().into_iter().rev() {
         let after = precedence.successors(node).filter(|&next| next < precedence.first_order);
         let after = after.map(|next| left[next]).max();
         left[node] = match after {
@@ -55,23 +56,7 @@ fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -
     left
 }
 
-/// Nodes that no cycle holds back, each after those that come before it.
-fn topological(precedence: &Precedence) -> Vec<usize> {
-    let mut incoming = precedence.incoming.clone();
-    let mut order: Vec<usize> = (0..precedence.len()).filter(|&node| incoming[node] == 0).collect();
-    let mut done = 0;
-    while done < order.len() {
-        for next in precedence.successors(order[done]) {
-            incoming[next] -= 1;
-            if incoming[next] == 0 {
-                order.push(next);
-            }
-        }
-        done += 1;
-    }
-    order
-}
-
+/// Phases that have the same tiles, the same role and a common consumer, as sets.
 fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> UnionFind<usize> {
     let graph = checked.graph();
     let mut siblings = UnionFind::new(graph.phases.len());

@@ -39,16 +39,12 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let costs = Costs::new(graph, target);
 
-    let mut replay = Replay {
-        incoming: precedence.incoming.clone(),
-        ready: vec![Nanos(0); precedence.len()],
-        precedence: &precedence,
-    };
+    let incoming = precedence.incoming();
+    let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
+    let mut replay = Replay { incoming, ready: vec![Nanos(0); precedence.len()], precedence: &precedence };
     let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
-    for node in precedence.entries..precedence.len() {
-        if precedence.incoming[node] == 0 {
-            replay.let_go(node, Nanos(0));
-        }
+    for node in free {
+        replay.let_go(node, Nanos(0));
     }
     loop {
         let mut moved = false;

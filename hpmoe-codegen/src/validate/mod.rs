@@ -1,4 +1,22 @@
-//! Is this schedule right? Code of its own, which knows nothing of how schedules are made.
+//! Validation: checks that a schedule keeps every promise of its graph, by code of its own, which knows nothing of how
+//! schedules are made. [`Violation`] is one broken promise as data, `words.rs` the text of each.
+//!
+//! | promise | file | violation |
+//! |---|---|---|
+//! | Every core is in one role and, for each number of ranks, in one part of a role | `structure.rs` | `Roles` |
+//! | Every phase has a row in the schedule, with a role that can run it, a band, and counted tiles of phases alone | `structure.rs` | `Table`, `WrongUnit`, `Band`, `Preceding` |
+//! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
+//! | A tile can address every counter that it signals or awaits | `forms.rs` | `Form` |
+//! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
+//! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
+//! | A chunk's memory is free before another chunk's rows are written there | `reuse.rs` | `NoWord`, `WordsOutOfOrder`, `FreedEarly`, `WrittenEarly` |
+//! | What chunks add to the same sums is added in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
+//! | One order of all entries of all ranks exists, so no run deadlocks | `total_order.rs` | `Cycle`, `OnceByLoad` |
+//! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `Inexact`, `Unawaited` |
+//! | Numbers fit their fields, and buffers the memory | `budgets.rs` | `TooLarge` |
+//!
+//! `execute` runs schedules tile by tile on random routings, in tests alone: what is accepted runs right, and what is broken
+//! is refused and fails.
 
 #[cfg(test)]
 mod broken;

@@ -204,26 +204,6 @@ fn rows_that_are_sent_once_are_those_of_experts_before_as_well() {
 }
 
 #[test]
-fn rows_that_are_sent_once_go_by_number() {
-    let checked = once(&Layer::TINY);
-    let whole = schedule(&checked, CORES);
-    caught(&checked, &whole, "experts by load", |schedule| schedule.by_load = true);
-}
-
-/// The word that frees a chunk waits for every phase of its rank, the put that gives rows back among them.
-#[test]
-fn every_phase_of_a_rank_is_over_when_a_chunk_is_freed() {
-    let checked = chunked(&Layer::TINY, 4);
-    let whole = schedule(&checked, CORES);
-    for dependency in checked.dependencies().iter().filter(|d| checked.counters()[d.signal.counter].through) {
-        caught(&checked, &whole, &format!("phase {} is not awaited", dependency.before.0), |schedule| {
-            schedule.phases[dependency.before].signals.retain(|signal| *signal != dependency.signal);
-            schedule.phases[dependency.after].waits.retain(|wait| *wait != dependency.wait);
-        });
-    }
-}
-
-#[test]
 fn a_consumer_before_its_producer_never_ends() {
     let checked = moe_ffn(&Layer::TINY);
     let whole = schedule(&checked, CORES);

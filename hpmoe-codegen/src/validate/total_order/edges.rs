@@ -1,0 +1,181 @@
+//! What must come before what among the entries of all ranks, as a graph.
+
+use crate::schedule::{Entry, Order, Schedule, chunk};
+use hpmoe_language::analyze::{CheckedGraph, Index, Whose};
+use hpmoe_language::graph::CHUNK_BUFFERS;
+use hpmoe_language::ids::{CounterId, PhaseId};
+use petgraph::algo::{astar, toposort};
+use petgraph::graph::{DiGraph, NodeIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which phases signal and await which array of counters: by dependencies and by the schedule.
+pub(super) struct Links {
+    signals: BTreeSet<(PhaseId, CounterId, Index, bool)>,
+    pub(super) waits: BTreeSet<(PhaseId, CounterId, Index)>,
+}
+
+impl Links {
+    pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
+        let mut links = Self { signals: BTreeSet::new(), waits: BTreeSet::new() };
+        for dependency in checked.dependencies() {
+            let (signal, wait) = (&dependency.signal, &dependency.wait);
+            links.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
+            links.waits.insert((dependency.after, wait.counter, wait.index));
+        }
+        for (id, phase) in schedule.phases.iter() {
+            links.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index, s.remote)));
+            links.waits.extend(phase.waits.iter().map(|wait| (id, wait.counter, wait.index)));
+        }
+        links
+    }
+}
+
+/// The edges of the graph, each from a node to one that comes after it.
+///
+/// Nodes are the entries of each rank; then, for each rank, one for each array of counters and expert chunk; then one for
+/// each chunk of each rank, whose rows are no longer read there.
+pub(super) struct Edges<'a> {
+    checked: &'a CheckedGraph,
+    order: &'a Order,
+    /// Ranks that have nodes of their own.
+    copies: u32,
+    entries: Vec<Entry>,
+    /// By entry, the first of those that it is walked together with, which stands for all of them.
+    heads: Vec<usize>,
+    by_phase: BTreeMap<PhaseId, Vec<usize>>,
+    list: Vec<(u32, u32)>,
+}
+
+impl<'a> Edges<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order, copies: u32) -> Self {
+        let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
+        let mut heads: Vec<usize> = (0..entries.len()).collect();
+        let mut by_phase: BTreeMap<PhaseId, Vec<usize>> = BTreeMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            by_phase.entry(entry.phase).or_default().push(number);
+            if number > 0 && schedule.phases[entry.phase].joins_previous {
+                heads[number] = heads[number - 1];
+            }
+        }
+        Self { checked, order, copies, entries, heads, by_phase, list: Vec::new() }
+    }
+
+    /// Rank and entry along a cycle, each before the next and the last before the first, if there is one.
+    pub(super) fn cycle(mut self, links: &Links) -> Option<Vec<(u32, Entry)>> {
+        for rank in 0..self.copies {
+            self.queues(rank);
+            self.signals(rank, links);
+            self.waits(rank, links);
+            self.once_tiles(rank, links);
+            self.reuse(rank);
+        }
+        let nodes = circle(&DiGraph::from_edges(&self.list))?;
+        let entries = self.entries.len();
+        let nodes = nodes.into_iter().filter(|&node| node < self.copies as usize * entries);
+        Some(nodes.map(|node| ((node / entries) as u32, self.entries[node % entries])).collect())
+    }
+
+    /// An entry comes after the one before it in its queue.
+    fn queues(&mut self, rank: u32) {
+        let mut first = 0;
+        for (_, queue) in self.order.queues.iter() {
+            for number in first + 1..first + queue.len() {
+                if self.heads[number] == number {
+                    self.add(self.entry(rank, number - 1), self.entry(rank, number));
+                }
+            }
+            first += queue.len();
+        }
+    }
+
+    /// A counter is full after all entries that signal it.
+    fn signals(&mut self, rank: u32, links: &Links) {
+        for &(phase, counter, index, remote) in &links.signals {
+            for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
+                let entry = self.entries[number];
+                let at = if remote { self.peer(rank, entry) } else { rank };
+                self.add(self.entry(rank, number), self.counter(at, counter, self.group(index, entry)));
+            }
+        }
+    }
+
+    /// An entry comes after the counters that it waits for.
+    fn waits(&mut self, rank: u32, links: &Links) {
+        for &(phase, counter, index) in &links.waits {
+            for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
+                let group = self.group(index, self.entries[number]);
+                self.add(self.counter(rank, counter, group), self.entry(rank, number));
+            }
+        }
+    }
+
+    /// A tile of once-sent tokens may belong to any expert up to that of the entry which waits for it: an expert's counters
+    /// come after those of the expert before it.
+    fn once_tiles(&mut self, rank: u32, links: &Links) {
+        for &(_, counter, _) in links.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
+            for expert in 1..self.expert_chunks() {
+                self.add(self.counter(rank, counter, expert - 1), self.counter(rank, counter, expert));
+            }
+        }
+    }
+
+    /// An entry that writes where an earlier chunk lay comes after the word that the chunk is free.
+    fn reuse(&mut self, rank: u32) {
+        let Some(reuse) = self.checked.reuse() else { return };
+        for number in 0..self.entries.len() {
+            let entry = self.entries[number];
+            let chunk = chunk(self.checked.graph(), self.order.ranks, entry) as usize;
+            if entry.phase == reuse.frees {
+                self.add(self.entry(rank, number), self.freed(rank, chunk));
+            }
+            if let (Some(whose), Some(before)) = (reuse.waits[entry.phase], chunk.checked_sub(CHUNK_BUFFERS)) {
+                let at = if whose == Whose::Peer { self.peer(rank, entry) } else { rank };
+                self.add(self.freed(at, before), self.entry(rank, number));
+            }
+        }
+    }
+
+    fn add(&mut self, from: usize, to: usize) {
+        self.list.push((from as u32, to as u32));
+    }
+
+    fn entry(&self, rank: u32, number: usize) -> usize {
+        rank as usize * self.entries.len() + self.heads[number]
+    }
+
+    fn counter(&self, rank: u32, counter: CounterId, group: usize) -> usize {
+        let first = self.copies as usize * self.entries.len();
+        first + (rank as usize * self.checked.counters().len() + counter.0 as usize) * self.expert_chunks() + group
+    }
+
+    fn freed(&self, rank: u32, chunk: usize) -> usize {
+        let first = self.counter(self.copies, CounterId(0), 0);
+        first + rank as usize * self.checked.graph().sizes.chunks + chunk
+    }
+
+    /// The group of counters that an entry touches in an array: those of its expert, or of its chunk.
+    fn group(&self, index: Index, entry: Entry) -> usize {
+        match index {
+            Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,
+            Index::Block | Index::PieceBlocks | Index::Rank => {
+                chunk(self.checked.graph(), self.order.ranks, entry) as usize
+            }
+        }
+    }
+
+    fn peer(&self, rank: u32, entry: Entry) -> u32 {
+        (rank + entry.peer_offset) % self.copies
+    }
+
+    fn expert_chunks(&self) -> usize {
+        self.checked.graph().sizes.expert_chunks(self.order.ranks as usize)
+    }
+}
+
+/// Nodes along a cycle, each before the next and the last before the first, if there is one.
+fn circle(graph: &DiGraph<(), ()>) -> Option<Vec<usize>> {
+    let last = toposort(graph, None).err()?.node_id();
+    let ways = graph.neighbors(last).filter_map(|first| astar(graph, first, |node| node == last, |_| 1, |_| 0));
+    let (_, nodes) = ways.min_by_key(|(length, _)| *length)?;
+    Some(nodes.into_iter().map(NodeIndex::index).collect())
+}
