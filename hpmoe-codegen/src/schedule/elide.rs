@@ -60,23 +60,23 @@ fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
 
 /// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.
 fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
-    let of = |phase: PhaseId| {
+    let accesses = |phase: PhaseId| {
         let all = checked.graph().phases[phase].accesses.iter();
         all.filter(|access| access.tensor == dependency.tensor)
     };
-    let written = |region| of(dependency.before).any(|made| made.write && !made.remote && made.region == region);
-    of(dependency.after).all(|access| !access.remote && written(access.region))
+    let written = |region| accesses(dependency.before).any(|made| made.write && !made.remote && made.region == region);
+    accesses(dependency.after).all(|access| !access.remote && written(access.region))
 }
 
 /// Of several producers of one tile on one core, the last speaks for all.
 fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     for consumer in checked.graph().phases.ids() {
-        let of: Vec<usize> =
+        let needs: Vec<usize> =
             (0..dependencies.len()).filter(|&d| dependencies[d].after == consumer && implied[d].is_none()).collect();
         // Everything that one wait stands for must be implied, or the wait stays.
         let mut waits: BTreeMap<&Wait, Vec<usize>> = BTreeMap::new();
-        for &d in &of {
+        for &d in &needs {
             waits.entry(&dependencies[d].wait).or_default().push(d);
         }
         for (wait, parts) in &waits {
@@ -85,7 +85,7 @@ fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Im
                     let other = &dependencies[other];
                     other.wait != **wait && speaks_for(checked, before, other, &dependencies[d])
                 };
-                let others = of.iter().filter(speaks).map(|&other| dependencies[other].before);
+                let others = needs.iter().filter(speaks).map(|&other| dependencies[other].before);
                 others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
             };
             let later: Option<Vec<PhaseId>> = parts.iter().map(later).collect();
@@ -204,7 +204,7 @@ mod tests {
                 Elision { dependency: 7, implied: Implied::Path(vec![dispatch, up, swiglu, down, back]) },
             ]
         );
-        let counts = |of: PhaseId| (schedule.phases[of].waits.len(), schedule.phases[of].signals.len());
+        let counts = |phase: PhaseId| (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
         assert_eq!(
             [dispatch, gate, up, swiglu, down, back, sum].map(counts),
             [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]

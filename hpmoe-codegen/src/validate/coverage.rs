@@ -124,8 +124,9 @@ fn column_by_column(dependency: &Dependency) -> bool {
 
 /// Whether the two phases meet only where they touch the same routed rows or tokens.
 fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
-    let of = |phase: PhaseId| graph.phases[phase].accesses.iter();
-    let mut shared = of(dependency.before).chain(of(dependency.after)).filter(|a| a.tensor == dependency.tensor);
+    let accesses = |phase: PhaseId| graph.phases[phase].accesses.iter();
+    let mut shared =
+        accesses(dependency.before).chain(accesses(dependency.after)).filter(|a| a.tensor == dependency.tensor);
     shared.all(|access| !matches!(access.region.rows, Rows::Expert { .. }))
 }
 

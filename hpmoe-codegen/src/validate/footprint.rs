@@ -1,4 +1,4 @@
-//! What a rank needs in memory, as a function of the rows that it may receive.
+//! The memory that a rank needs, as a function of the rows that it may receive.
 
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::CheckedGraph;
@@ -7,34 +7,34 @@ use hpmoe_language::ids::CounterId;
 use hpmoe_language::units::Bytes;
 use std::collections::BTreeSet;
 
-/// Counters lie this far apart.
+/// Bytes from one counter to the next.
 const LINE: u64 = 512;
-/// One set for this launch, one for the next.
+/// Sets of counters: one for this launch, one for the next.
 const COUNTER_SETS: u64 = 2;
-/// One descriptor.
+/// Bytes of a descriptor.
 const DESCRIPTOR: u64 = 64;
 
-/// Memory of one rank.
+/// The memory of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// Rows that the rank may receive of each chunk.
+    /// Rows of each chunk that the rank may receive.
     pub rows: u64,
-    /// Counters of one set.
+    /// Number of counters in one set.
     pub counters: u64,
-    /// Both sets of counters.
+    /// Bytes of both sets of counters.
     pub counter_bytes: Bytes,
-    /// Tensors in the rank's workspace.
+    /// Bytes of the tensors in the rank's workspace.
     pub workspace: Bytes,
-    /// Tensors in the symmetric heap.
+    /// Bytes of the tensors in the symmetric heap.
     pub symmetric: Bytes,
-    /// Entries of all queues; the cores of a role share theirs.
+    /// Number of descriptors in all queues; the cores of a part share a queue.
     pub descriptors: u64,
-    /// The descriptors.
+    /// Bytes of the descriptors.
     pub descriptor_bytes: Bytes,
 }
 
-/// What a rank of a group of `ranks` needs when it may receive `rows` rows. Arrays of counters that the schedule does not
-/// use take no room.
+/// The memory that each of `ranks` ranks needs when it may receive `rows` rows. Arrays of counters that the schedule does not
+/// use take no memory.
 #[must_use]
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
@@ -58,7 +58,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     }
 }
 
-/// Most rows that a rank can receive of a chunk: every token of the group sent to as many experts of one rank as it may.
+/// The most rows of a chunk that a rank can receive: those when every token of the group goes to as many experts of this rank as
+/// one token can.
 #[must_use]
 pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     let sizes = &graph.sizes;
@@ -81,9 +82,9 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes
         RowKind::Token => tokens * buffers,
         RowKind::Slot => tokens * graph.sizes.top_k as u64 * buffers,
         RowKind::Received => received * buffers,
-        // No token comes twice, and none that no row is received for.
+        // A rank receives a token at most once, and only for an expert that receives it.
         RowKind::Once => received.min(u64::from(ranks) * tokens) * buffers,
-        // Chunks have none of their own.
+        // All chunks share the matrices of experts.
         RowKind::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
         RowKind::Matrix { rows } => u64::from(rows),
     };
@@ -115,20 +116,21 @@ mod tests {
 
     #[test]
     fn chunks_have_memory_for_two_of_them() {
-        let of = |chunks: usize| {
+        let footprint_of = |chunks: usize| {
             let checked = chunked(&Layer::DEEPSEEK, chunks);
             let rows = lossless_rows(checked.graph(), 8);
             (rows, footprint(&checked, &schedule(&checked, Cores::ASCEND_A3), 8, rows))
         };
-        let (rows, four) = of(4);
+        let (rows, four) = footprint_of(4);
         assert_eq!(rows, 8 * 1024 * 8);
         // As above, and one row of 7168 columns for each token.
         assert_eq!(four.workspace, Bytes((7168 + 3 * 2048) * 2 * 2 * rows + 7168 * 2 * 2 * 1024));
         assert_eq!(four.symmetric, Bytes(2 * (7168 * 2 + 4) * rows + 7168 * 2 * 2 * 1024 * 8));
-        let (_, whole) = of(1);
-        let all = |it: &Footprint| it.workspace + it.symmetric;
-        assert_eq!(all(&of(2).1), all(&whole));
-        assert_eq!(all(&four) + all(&four), all(&whole));
-        assert_eq!(all(&of(8).1) + all(&of(8).1), all(&four));
+        let (_, whole) = footprint_of(1);
+        let tensor_bytes = |footprint: &Footprint| footprint.workspace + footprint.symmetric;
+        assert_eq!(tensor_bytes(&footprint_of(2).1), tensor_bytes(&whole));
+        assert_eq!(tensor_bytes(&four) + tensor_bytes(&four), tensor_bytes(&whole));
+        let eight = footprint_of(8).1;
+        assert_eq!(tensor_bytes(&eight) + tensor_bytes(&eight), tensor_bytes(&four));
     }
 }

@@ -1,4 +1,4 @@
-//! Violations in words.
+//! The text of each violation.
 
 use super::Violation;
 use crate::schedule::{CoreKind, Entry};
@@ -11,26 +11,29 @@ impl Violation {
     /// One line, with the names of the graph.
     #[must_use]
     pub fn text(&self, checked: &CheckedGraph) -> String {
-        let phase = |id: &PhaseId| phase(checked, *id);
-        let counter = |id: &CounterId| counter(checked, *id);
-        let entry = |of: &Entry| entry(checked, *of);
-        let name = |id: &TensorId| format!("`{}`", checked.graph().tensors[*id].name);
+        let phase_name = |id: &PhaseId| phase_name(checked, *id);
+        let counter_name = |id: &CounterId| counter_name(checked, *id);
+        let entry_name = |entry: &Entry| entry_name(checked, *entry);
+        let tensor_name = |id: &TensorId| format!("`{}`", checked.graph().tensors[*id].name);
         match self {
             Self::Roles { unit, cores } => {
                 let unit = match unit {
                     CoreKind::Aic => "matrix",
                     CoreKind::Aiv => "vector",
                 };
-                format!("the roles do not have each of the {cores} {unit} cores once")
+                format!("the {cores} {unit} cores are not in one role each")
             }
-            Self::Table { what } => format!("`{what}` has not one row for each phase"),
-            Self::Joins { phase: id } => {
-                format!("{} can't be walked together with the phase before it", phase(id))
+            Self::Table { what } => format!("`{what}` does not have one row for each phase"),
+            Self::Joins { phase } => {
+                format!("{} can't be walked together with the phase before it", phase_name(phase))
             }
-            Self::WrongUnit { phase: id, role } => format!("role {} can't run {}", role.0, phase(id)),
-            Self::Band { phase: id } => format!("{} has a band without rows", phase(id)),
-            Self::Preceding { phase: id } => {
-                format!("the tiles counted before those of {} are in a space that no phase runs over", phase(id))
+            Self::WrongUnit { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
+            Self::Band { phase } => format!("{} has a band without rows", phase_name(phase)),
+            Self::Preceding { phase } => {
+                format!(
+                    "the tiles counted before those of {} are in a space that no phase runs over",
+                    phase_name(phase)
+                )
             }
             Self::OnceByLoad => {
                 "experts run in the order of their rows, but tokens that are sent once are stored under their \
@@ -38,70 +41,92 @@ impl Violation {
                     .to_owned()
             }
             Self::Orders { found } => {
-                format!("there are orders for {found:?} ranks: wanted are all numbers that divide the experts")
+                format!(
+                    "there are orders for {found:?} ranks, but there must be one for each number that divides the experts"
+                )
             }
-            Self::Missing { ranks, entry: of } => format!("{ranks} ranks: {} is in no queue", entry(of)),
-            Self::Twice { ranks, entry: of } => format!("{ranks} ranks: {} is in the queues twice", entry(of)),
-            Self::Misplaced { ranks, part, entry: of } => {
-                format!("{ranks} ranks: {} does not belong in queue {}", entry(of), part.0)
+            Self::Missing { ranks, entry } => format!("{ranks} ranks: {} is in no queue", entry_name(entry)),
+            Self::Twice { ranks, entry } => format!("{ranks} ranks: {} is in the queues twice", entry_name(entry)),
+            Self::Misplaced { ranks, part, entry } => {
+                format!("{ranks} ranks: {} does not belong in queue {}", entry_name(entry), part.0)
             }
-            Self::Form { phase: id, counter: of } => {
-                format!("a tile of {} can't address {} in this way", phase(id), counter(of))
+            Self::Form { phase, counter } => {
+                format!("a tile of {} can't address {} in this way", phase_name(phase), counter_name(counter))
             }
             Self::Uncovered { dependency } => {
                 let dependency = &checked.dependencies()[*dependency];
                 let tensor = &checked.graph().tensors[dependency.tensor].name;
-                let (before, after) = (phase(&dependency.before), phase(&dependency.after));
+                let (before, after) = (phase_name(&dependency.before), phase_name(&dependency.after));
                 format!("nothing makes {after} come after {before}, which share `{tensor}`")
             }
             Self::Cycle { ranks, entries } => {
                 let mut text = format!("{ranks} ranks: these wait for one another:");
-                for (rank, of) in entries {
-                    let _ = write!(text, " rank {rank} {},", entry(of));
+                for (rank, entry) in entries {
+                    let _ = write!(text, " rank {rank} {},", entry_name(entry));
                 }
                 text.pop();
                 text
             }
-            Self::Threshold { phase: id, counter: of, need, added } => {
-                format!("{} waits for {} of {}, which gets {}", phase(id), words(need), counter(of), words(added))
+            Self::Threshold { phase, counter, need, added } => {
+                format!(
+                    "{} waits for {} of {}, which gets {}",
+                    phase_name(phase),
+                    need_text(need),
+                    counter_name(counter),
+                    need_text(added)
+                )
             }
-            Self::Inexact { phase: id, counter: of } => {
-                format!("what {} adds to {} does not follow from its rows", phase(id), counter(of))
+            Self::Inexact { phase, counter } => {
+                format!(
+                    "what {} adds to {} depends on more than the counter's rows",
+                    phase_name(phase),
+                    counter_name(counter)
+                )
             }
-            Self::Unawaited { phase: id, counter: of } => {
-                format!("{} signals {}, and nobody waits for it", phase(id), counter(of))
+            Self::Unawaited { phase, counter } => {
+                format!("{} signals {}, but no phase waits for it", phase_name(phase), counter_name(counter))
             }
-            Self::NoWord => "chunks take memory in turn, and no phase tells when it is free".to_owned(),
+            Self::NoWord => "chunks reuse memory, but no phase tells when it is free".to_owned(),
             Self::WordsOutOfOrder { ranks } => {
-                format!("{ranks} ranks: that memory is free is not told chunk after chunk, in one queue")
+                format!(
+                    "{ranks} ranks: the words that free the memory of chunks are not in one queue in the order of chunks"
+                )
             }
-            Self::FreedEarly { phase: id, tensor } => {
-                format!("{} may still use a chunk's rows of {} when they are said to be free", phase(id), name(tensor))
+            Self::FreedEarly { phase, tensor } => {
+                format!(
+                    "{} may still use a chunk's rows of {} after they are freed",
+                    phase_name(phase),
+                    tensor_name(tensor)
+                )
             }
-            Self::WrittenEarly { phase: id, tensor } => {
-                format!("{} may write rows of {} before those of another chunk are free", phase(id), name(tensor))
+            Self::WrittenEarly { phase, tensor } => {
+                format!(
+                    "{} may write rows of {} before those of an earlier chunk are freed",
+                    phase_name(phase),
+                    tensor_name(tensor)
+                )
             }
-            Self::SumsOutOfOrder { ranks, phase: id } => {
-                format!("{ranks} ranks: {} does not add chunk after chunk, in one queue", phase(id))
+            Self::SumsOutOfOrder { ranks, phase } => {
+                format!("{ranks} ranks: {} does not add in the order of chunks, in one queue", phase_name(phase))
             }
             Self::TooLarge { ranks, what, value, limit } => {
-                format!("{ranks} ranks: {what} would be {value}, at most {limit} fit")
+                format!("{ranks} ranks: {what}: {value}, but at most {limit} fit")
             }
         }
     }
 }
 
-fn phase(checked: &CheckedGraph, id: PhaseId) -> String {
+fn phase_name(checked: &CheckedGraph, id: PhaseId) -> String {
     let graph = checked.graph();
     format!("phase {} (`{}`)", id.0, graph.phases[id].source)
 }
 
-fn counter(checked: &CheckedGraph, id: CounterId) -> String {
+fn counter_name(checked: &CheckedGraph, id: CounterId) -> String {
     let tensor = checked.counters()[id].tensor;
     format!("counter {} of `{}`", id.0, checked.graph().tensors[tensor].name)
 }
 
-fn entry(checked: &CheckedGraph, entry: Entry) -> String {
+fn entry_name(checked: &CheckedGraph, entry: Entry) -> String {
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let name = format!("{} (phase {})", graph.tasks[phase.task].name, entry.phase.0);
@@ -116,10 +141,10 @@ fn entry(checked: &CheckedGraph, entry: Entry) -> String {
     }
 }
 
-/// As in `2 a row + 4 per 128 rows`.
-fn words(need: &Need) -> String {
+/// A need, as in `2 per row + 4 per 128 rows`.
+fn need_text(need: &Need) -> String {
     let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
-    let rows = (need.per_row > 0).then(|| format!("{} a row", need.per_row));
+    let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
     let pieces = need.pieces.iter().map(|(height, count)| match height {
         Height::Rows(rows) => format!("{count} per {rows} rows"),
         Height::WholeExpert => format!("{count} per expert with rows"),
