@@ -18,6 +18,14 @@ pub enum LaunchError {
         /// Ranks of the group.
         group: usize,
     },
+    /// A delay is for a rank that the group does not have.
+    #[error("there is a delay for rank {rank}, but the group has {ranks} ranks: delay one from 0 to {}", .ranks.saturating_sub(1))]
+    DelayedRank {
+        /// The rank of the delay.
+        rank: usize,
+        /// Ranks of the group.
+        ranks: usize,
+    },
     /// The kernel has no schedule for this number of ranks.
     #[error("{kernel} has no schedule for {ranks} ranks: use one of {}", list(.available))]
     NoSchedule {

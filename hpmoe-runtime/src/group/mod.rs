@@ -96,7 +96,7 @@ impl Group {
     }
 
     /// Lets `rank` start each launch that much later than it could, to test that nothing depends on ranks starting
-    /// together.
+    /// together. A launch refuses a delay for a rank that the group does not have.
     #[must_use]
     pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
         self.options.delays.insert(rank, delay);
@@ -152,6 +152,7 @@ impl Group {
         assert!(!row.is_empty(), "a row of launches has at least one");
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
+        self.options.check_delays(self.ranks)?;
         let schedule = check::schedule(tables, self.ranks)?;
         let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
         let mut steps = Vec::with_capacity(row.len());
@@ -189,6 +190,14 @@ fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>])
 }
 
 impl Options {
+    /// Refuses a delay for a rank that the group does not have.
+    fn check_delays(&self, ranks: usize) -> Result<(), LaunchError> {
+        match self.delays.keys().find(|&&rank| rank >= ranks) {
+            Some(&rank) => Err(LaunchError::DelayedRank { rank, ranks }),
+            None => Ok(()),
+        }
+    }
+
     fn threads(&self, ranks: usize) -> u32 {
         self.threads.unwrap_or_else(|| {
             let machine = available_parallelism().map_or(1, usize::from);
@@ -205,5 +214,19 @@ impl Options {
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Group").field("ranks", &self.ranks).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_for_a_rank_that_does_not_exist_is_refused() {
+        let group = Group::new(4).delay(3, Duration::ZERO);
+        assert!(group.options.check_delays(4).is_ok());
+        let refused = group.delay(4, Duration::ZERO).options.check_delays(4).unwrap_err();
+        let said = "there is a delay for rank 4, but the group has 4 ranks: delay one from 0 to 3";
+        assert_eq!(refused.to_string(), said);
     }
 }
