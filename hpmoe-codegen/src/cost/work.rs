@@ -15,7 +15,7 @@ pub enum Efficiency {
 /// What a task does. The engine turns it into time; nobody else does.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Work {
-    /// Nothing: it waits, signals and costs [`CoreCosts::empty`].
+    /// Nothing: it waits, signals, and costs what any entry without work costs.
     #[default]
     Empty,
     /// Products `m`×`k` by `k`×`n` in bf16, `tiles` of them one after another, on a matrix core.
