@@ -2,6 +2,8 @@
 //!
 //! Prints the shortest and the median time of a launch. `HPMOE_SET` sets the constants of the layer and of its tiles.
 
+#![expect(clippy::duplicate_mod, reason = "the example keeps what it shares with the others to itself")]
+
 #[path = "../moe_ffn.rs"]
 #[expect(dead_code, reason = "what checks and prints the example is not measured")]
 mod example;
