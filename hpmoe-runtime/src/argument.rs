@@ -1,5 +1,6 @@
 //! The tensors that a launch is given.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::tables::RowKind;
@@ -16,7 +17,35 @@ pub(crate) struct Part {
 }
 
 /// A tensor that a launch reads or writes, borrowed for the launch. Generated code makes these.
-#[derive(Clone, Debug)]
+///
+/// Tensors are cells, which a kernel accesses from threads of its own while the launching thread waits. So that no other
+/// thread can access them at the same time, an argument stays on the thread that made it, like the tensor's own reference,
+///
+/// ```compile_fail,E0277
+/// # use hpmoe_runtime::{Argument, prelude::*};
+/// let x: PerRank<Tensor<f32, 16>> = PerRank::from_fn(Ranks::new(1), |_| Tensor::zeros(1));
+/// let argument = Argument::read("x", &x);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| drop(argument)); // not `Send`
+/// });
+/// ```
+///
+/// can't be seen from another thread,
+///
+/// ```compile_fail,E0277
+/// # use hpmoe_runtime::Argument;
+/// fn shared<T: Sync>() {}
+/// shared::<Argument<'static>>();
+/// ```
+///
+/// and there is only one for a tensor that is written:
+///
+/// ```compile_fail,E0277
+/// # use hpmoe_runtime::Argument;
+/// fn copied<T: Clone>() {}
+/// copied::<Argument<'static>>();
+/// ```
+#[derive(Debug)]
 pub struct Argument<'a> {
     pub(crate) name: &'static str,
     pub(crate) element: ElementType,
@@ -24,7 +53,8 @@ pub struct Argument<'a> {
     pub(crate) kind: RowKind,
     pub(crate) parts: Vec<Part>,
     pub(crate) writable: bool,
-    borrow: PhantomData<&'a ()>,
+    /// The borrowed tensors, which are `Cell`s: neither `Send` nor `Sync`.
+    borrow: PhantomData<&'a Cell<()>>,
 }
 
 impl<'a> Argument<'a> {

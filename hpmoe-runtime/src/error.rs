@@ -1,5 +1,7 @@
 //! Why a launch did not happen, or did not end well.
 
+use std::fmt;
+
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
@@ -162,6 +164,16 @@ pub enum LaunchError {
         /// The most rows that a rank receives by this route.
         rows: usize,
     },
+    /// This machine refused a resource that a rank needs: all ranks have been stopped.
+    #[error("rank {rank} could not get {resource} ({cause}): {}, then make a new Group", resource.way_out())]
+    Resource {
+        /// The rank.
+        rank: usize,
+        /// The resource.
+        resource: Resource,
+        /// The system's answer.
+        cause: String,
+    },
     /// An earlier launch of the group went wrong, so its counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
@@ -176,6 +188,51 @@ pub enum LaunchError {
         /// Task, source line, tile and call that the core was in, if it had begun one.
         source_line: Option<String>,
     },
+}
+
+/// A resource of this machine that a launch needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Resource {
+    /// The thread that a rank runs on.
+    RankThread,
+    /// A thread that shares the cores of a rank.
+    WorkerThread,
+    /// The stack of a core.
+    Stack,
+    /// Memory for the cores of a rank.
+    Memory,
+}
+
+impl Resource {
+    const fn way_out(self) -> &'static str {
+        match self {
+            Self::RankThread => "use fewer ranks or raise the limit on threads (`ulimit -u`, pids.max of a container)",
+            Self::WorkerThread => {
+                "lower Group::threads or raise the limit on threads (`ulimit -u`, pids.max of a container)"
+            }
+            Self::Stack => "use fewer ranks or raise the limits on memory maps (vm.max_map_count, `ulimit -v`)",
+            Self::Memory => "use fewer ranks, free memory or raise its limit (`ulimit -v`, memory.max of a container)",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RankThread => "its thread",
+            Self::WorkerThread => "a worker thread",
+            Self::Stack => "the stack of a core",
+            Self::Memory => "memory for its cores",
+        })
+    }
+}
+
+impl LaunchError {
+    /// A rank that could not get a resource.
+    pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
+        Self::Resource { rank, resource, cause }
+    }
 }
 
 fn list(numbers: &[u32]) -> String {

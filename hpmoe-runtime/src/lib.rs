@@ -12,6 +12,7 @@ mod backend;
 mod check;
 mod error;
 mod group;
+mod kernel;
 mod layout;
 mod memory;
 pub mod prelude;
@@ -23,9 +24,12 @@ mod testing;
 
 pub use argument::{Argument, TensorArgument};
 pub use backend::host::HostStatistics;
-pub use error::LaunchError;
+pub use error::{LaunchError, Resource};
+#[doc(hidden)]
+pub use group::Fault;
 pub use group::Group;
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
+pub use kernel::{CompiledKernel, EntryPoint};
 pub use report::{CoreReport, Report, StuckReport};
 pub use tables::KernelTables;

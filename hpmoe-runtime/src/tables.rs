@@ -11,8 +11,6 @@ pub struct KernelTables {
     pub fingerprint: &'static str,
     /// Source file, as given to the build script.
     pub file: &'static str,
-    /// The compiled kernel; its argument is the address of the launch structure.
-    pub entry: unsafe extern "C" fn(*mut u8),
     /// `EXPERTS`.
     pub experts: usize,
     /// `TOP_K`.

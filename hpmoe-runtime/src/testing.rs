@@ -7,9 +7,6 @@ use crate::KernelTables;
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
 use crate::tables::{CounterTable, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable};
 
-/// Leaves at once.
-extern "C" fn nothing(_: *mut u8) {}
-
 pub(crate) const fn tensor(name: &'static str, extent: RowKind, memory: Storage) -> TensorTable {
     TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, extent, memory, writable: true }
 }
@@ -23,7 +20,6 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     name: "layer::forward",
     fingerprint: "0",
     file: "src/layer.rs",
-    entry: nothing,
     experts: 4,
     top_k: 2,
     tokens: 8,

@@ -4,7 +4,6 @@ use std::slice::from_raw_parts;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use hpmoe_runtime::Argument;
 use hpmoe_runtime::abi::{
     HPMOE_BLOCKS, HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_LINE, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeExpert, HpmoeLaunch,
     HpmoeRecord, HpmoeSpace,
@@ -14,6 +13,7 @@ use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{
     CounterTable, Grid, KernelTables, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable,
 };
+use hpmoe_runtime::{Argument, CompiledKernel, EntryPoint};
 
 const AIC: usize = 2;
 const CORES: usize = 6;
@@ -43,12 +43,11 @@ const TENSORS: &[TensorTable] = &[
 
 const SCHEDULES: &[ScheduleTable] = &[schedule(1), schedule(2)];
 
-const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> KernelTables {
+const fn tables(name: &'static str) -> KernelTables {
     KernelTables {
         name,
         fingerprint: "0",
         file: "src/layer.rs",
-        entry,
         experts: 4,
         top_k: 2,
         tokens: 8,
@@ -63,6 +62,12 @@ const fn tables(name: &'static str, entry: unsafe extern "C" fn(*mut u8)) -> Ker
         phases: &[PhaseTable { task: "project", source: "project(..)", line: 41, space: 0, starts: &[] }],
         schedules: SCHEDULES,
     }
+}
+
+/// A kernel of this file.
+fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel {
+    // SAFETY: the functions of this file read what the runtime makes of these tables, and nothing else.
+    unsafe { CompiledKernel::new(entry, tables) }
 }
 
 /// The launch structure and the records of a kernel.
@@ -144,12 +149,12 @@ unsafe extern "C" fn stuck(launch: *mut u8) {
     }
 }
 
-fn launch(group: &Group, tables: &KernelTables, y: &mut PerRank<Tensor<bf16, 16>>) -> Result<Report, LaunchError> {
+fn launch(group: &Group, kernel: &CompiledKernel, y: &mut PerRank<Tensor<bf16, 16>>) -> Result<Report, LaunchError> {
     let ids: PerRank<Tensor<i32, 2>> =
         PerRank::from_vec(vec![Tensor::from_slice(&[0, 1, 1, 2, 3, 0]), Tensor::from_slice(&[0, 3])]);
     let route = Route::new(group.ranks(), 4, &ids).unwrap();
     let x = PerRank::from_fn(group.ranks(), |rank| Tensor::<bf16, 16>::from_f32(&vec![1.0; 16 * [3, 1][rank.id()]]));
-    group.launch(tables, &route, &[Argument::read("x", &x), Argument::write("y", y)])
+    group.launch(kernel, &route, &[Argument::read("x", &x), Argument::write("y", y)])
 }
 
 fn outputs() -> PerRank<Tensor<bf16, 16>> {
@@ -158,15 +163,15 @@ fn outputs() -> PerRank<Tensor<bf16, 16>> {
 
 #[test]
 fn a_kernel_finds_everything_and_is_reported() {
-    let tables = tables("checking", checking);
+    let kernel = kernel(checking, tables("checking"));
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).delay(1, Duration::from_millis(20));
     let mut y = outputs();
-    let first = launch(&group, &tables, &mut y).unwrap();
+    let first = launch(&group, &kernel, &mut y).unwrap();
     assert_eq!((first.tasks, first.aic_cores_used, first.aiv_cores_used), (0, 0, 0));
     assert!(first.wall >= Duration::from_millis(20));
     assert_eq!((y[Rank::new(0)].to_f32()[0], y[Rank::new(1)].to_f32()[0]), (2.0, 2.0));
 
-    let again = launch(&group.repeat(3), &tables, &mut y).unwrap();
+    let again = launch(&group.repeat(3), &kernel, &mut y).unwrap();
     assert_eq!(LAST_LAUNCH.load(Ordering::Relaxed), 4, "launches are counted across calls");
     assert_eq!((again.ranks, again.launches, again.tasks, again.waits), (2, 3, 3 * 12, 2 * 12));
     assert_eq!((again.aic_cores_used, again.aiv_cores_used), (2, 4));
@@ -176,9 +181,9 @@ fn a_kernel_finds_everything_and_is_reported() {
 
 #[test]
 fn a_core_that_gives_up_is_named_and_breaks_the_group() {
-    let tables = tables("stuck", stuck);
+    let kernel = kernel(stuck, tables("stuck"));
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1));
-    let error = launch(&group, &tables, &mut outputs()).unwrap_err().to_string();
+    let error = launch(&group, &kernel, &mut outputs()).unwrap_err().to_string();
     assert!(
         error.contains(
             "rank 1 AIV 1 gave up waiting for `recv`[3] (has 16, needs 32) in `project` at src/layer.rs:41, row tile 0 \
@@ -187,39 +192,39 @@ fn a_core_that_gives_up_is_named_and_breaks_the_group() {
         "{error}"
     );
     assert!(error.contains("rank 0\n    AIC 0–1: done\n    AIV 0–3: done\n"), "{error}");
-    let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+    let error = launch(&group, &kernel, &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Broken), "{error}");
 }
 
 #[test]
 fn arguments_that_do_not_fit_leave_the_group_sound() {
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).capacity_rows(4);
-    let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
+    let error = launch(&group, &kernel(checking, tables("checking")), &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Capacity { rank: 0, rows: 5, capacity: 4 }), "{error}");
-    let error = launch(&group, &tables("checking", checking), &mut outputs()).unwrap_err();
+    let error = launch(&group, &kernel(checking, tables("checking")), &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Capacity { .. }), "{error}");
 }
 
 #[test]
 fn a_size_that_no_machine_has_is_refused_and_leaves_the_group_sound() {
-    let tables = tables("checking", checking);
+    let kernel = kernel(checking, tables("checking"));
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).capacity_rows(1 << 52);
     for _ in 0..2 {
-        let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+        let error = launch(&group, &kernel, &mut outputs()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "checking needs 4.0 EiB on each of 2 ranks to receive up to 4503599627370496 rows, more than this machine \
              can address: make room for what this route needs with Group::capacity_rows(5)"
         );
     }
-    launch(&group.capacity_rows(2 * 8 * 2), &tables, &mut outputs()).unwrap();
+    launch(&group.capacity_rows(2 * 8 * 2), &kernel, &mut outputs()).unwrap();
 }
 
 #[test]
 fn a_kernel_that_does_nothing_is_reported_core_by_core() {
     extern "C" fn nothing(_: *mut u8) {}
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1));
-    let error = launch(&group, &tables("nothing", nothing), &mut outputs()).unwrap_err().to_string();
+    let error = launch(&group, &kernel(nothing, tables("nothing")), &mut outputs()).unwrap_err().to_string();
     assert_eq!(
         error,
         "nothing ended before its cores were done\nevery core, when the launch was given up:\n  ranks 0–1\n    \
@@ -229,9 +234,9 @@ fn a_kernel_that_does_nothing_is_reported_core_by_core() {
 
 #[test]
 fn a_broken_rule_comes_back_as_the_host_says_it() {
-    let tables = KernelTables { aiv: 5, ..tables("uneven", checking) };
+    let kernel = kernel(checking, KernelTables { aiv: 5, ..tables("uneven") });
     let group = Group::new(2).threads(1);
-    let error = launch(&group, &tables, &mut outputs()).unwrap_err();
+    let error = launch(&group, &kernel, &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Rule { source_line: None, .. }), "{error}");
     assert_eq!(error.to_string(), "rank 0: aiv must be a multiple of aic");
 }

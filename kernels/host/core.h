@@ -81,6 +81,7 @@ struct Core {
     uint32_t lastRegion; ///< where the last global address was found
     uint32_t lingers;    ///< times it waited for others to see a signal that came too early
     int32_t slice;       ///< calls left until the fiber lets others run
+    bool starves;        ///< a test wants its calls to find no memory
 
     void prepare(Rank &owner, bool matrix, uint32_t number);
     void numberCalls();
@@ -93,6 +94,8 @@ void runCore(void *core);
 // error.cpp
 [[noreturn]] void fail(Core &core, Where where, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/// Ends the launch because a call found no memory.
+[[noreturn]] void starve(Core &core);
 [[noreturn]] void leaveForEver(Core &core);
 std::string describe(const Call &call);
 

@@ -5,6 +5,7 @@
 // order. How far the scalar program runs ahead, which pipe goes first and which of several copies is
 // taken is drawn anew at random moments, and kept for a while: a steady bias finds more than a fair coin.
 #include <ctime>
+#include <new>
 
 #include "core.h"
 
@@ -163,6 +164,7 @@ Core &enterCall() {
     stopIfAsked(core);
     ++core.counters.calls;
     if (--core.slice < 0) {
+        if (core.starves) throw std::bad_alloc();
         core.slice = drawSlice(core.random);
         core.busy = true;
         core.fiber.leave();

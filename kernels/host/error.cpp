@@ -1,6 +1,8 @@
-// The one way out for a broken rule: the first message of a rank is kept, everything stops.
+// The ways out for a core that can't go on: the first message of a rank is kept, everything stops.
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "core.h"
 
@@ -42,6 +44,16 @@ void fail(Core &core, Where where, const char *name, const char *format, ...) {
             std::vsnprintf(result.message + used, sizeof result.message - static_cast<size_t>(used), format, arguments);
             va_end(arguments);
         }
+    }
+    __atomic_store_n(rank.stop, 1, __ATOMIC_SEQ_CST);
+    leaveForEver(core);
+}
+
+void starve(Core &core) {
+    Rank &rank = *core.rank;
+    if (!rank.failed.exchange(true)) {
+        rank.result->code = HPMOE_HOST_NO_MEMORY;
+        std::snprintf(rank.result->message, sizeof rank.result->message, "%s", std::strerror(ENOMEM));
     }
     __atomic_store_n(rank.stop, 1, __ATOMIC_SEQ_CST);
     leaveForEver(core);

@@ -4,8 +4,8 @@
 // two system calls for signal masks each time.
 #include "fiber.h"
 
+#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -162,12 +162,14 @@ Fiber::~Fiber() {
 void Fiber::prepare(Body body, void *argument) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     if (!map_) {
-        mapBytes_ = kStack + page;
-        map_ = mmap(nullptr, mapBytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (map_ == MAP_FAILED || mprotect(map_, page, PROT_NONE) != 0) {
-            std::perror("stack of a core");
-            std::abort();
+        void *map = mmap(nullptr, kStack + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (map == MAP_FAILED) throw NoStack{errno};
+        if (mprotect(map, page, PROT_NONE) != 0) {
+            int error = errno;
+            munmap(map, kStack + page);
+            throw NoStack{error};
         }
+        map_ = map, mapBytes_ = kStack + page;
     }
     char *bottom = static_cast<char *>(map_);
     inside_ = makeContext(inside_, bottom + page, bottom + mapBytes_, body, argument);

@@ -5,6 +5,11 @@
 
 namespace AscendC::host {
 
+/// Why a fiber has no stack: an error number of the system.
+struct NoStack {
+    int error;
+};
+
 class Fiber {
   public:
     using Body = void (*)(void *argument);
@@ -15,7 +20,7 @@ class Fiber {
     ~Fiber();
 
     /// Makes it ready to run `body(argument)`, which must end in `leave` and never return.
-    /// The stack is kept from one use to the next.
+    /// The stack is kept from one use to the next. Throws NoStack when the system gives none.
     void prepare(Body body, void *argument);
     /// Runs it until it leaves. Called by a worker.
     void enter();

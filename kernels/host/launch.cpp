@@ -2,10 +2,13 @@
 #include "launch.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <sched.h>
+#include <system_error>
 #include <thread>
 #include <time.h>
 
@@ -27,9 +30,12 @@ class Pool {
         free_.pop_back();
         return core;
     }
-    void give(std::unique_ptr<Core> core) {
-        std::lock_guard<std::mutex> guard(lock_);
-        free_.push_back(std::move(core));
+    /// A core that there is no room to keep is freed.
+    void give(std::unique_ptr<Core> core) noexcept {
+        try {
+            std::lock_guard<std::mutex> guard(lock_);
+            free_.push_back(std::move(core));
+        } catch (const std::bad_alloc &) {}
     }
 
   private:
@@ -42,11 +48,22 @@ Pool &pool() {
     return *one;
 }
 
+/// False when one of the kernel's calls found no memory. No other fiber may run while the exception is handled, so that
+/// what follows is up to the caller.
+bool runKernel(Core &core) {
+    try {
+        core.rank->entry(core.rank->launch);
+        finishCore(core);
+        return true;
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+}
+
 void bodyOfCore(void *argument) {
     Core &core = *static_cast<Core *>(argument);
-    core.rank->entry(core.rank->launch);
-    finishCore(core);
-    core.finished = true;
+    core.finished = runKernel(core);
+    if (!core.finished) starve(core);
     leaveForEver(core);
 }
 
@@ -167,45 +184,114 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
 
 using namespace AscendC::host;
 
+namespace AscendC::host {
+
+namespace {
+
+/// Whether a test wants the resource of that number to be missing.
+bool isMissing(const Rank &rank, uint32_t fault, uint32_t number) {
+    return rank.options.fault == fault && rank.options.fault_at == number;
+}
+
+/// The cores of a launch, taken from the pool and given back whatever happens.
+class Cores {
+  public:
+    explicit Cores(Rank &rank) {
+        uint32_t aic = rank.options.aic, count = aic + rank.options.aiv;
+        for (uint32_t i = 0; i < count; ++i) {
+            if (isMissing(rank, HPMOE_HOST_FAULT_CORE, i)) throw std::bad_alloc();
+            cores_.push_back(pool().take());
+            if (isMissing(rank, HPMOE_HOST_FAULT_STACK, i)) throw NoStack{ENOMEM};
+            cores_[i]->prepare(rank, i < aic, i < aic ? i : i - aic);
+            cores_[i]->starves = isMissing(rank, HPMOE_HOST_FAULT_CALL, i);
+        }
+    }
+    ~Cores() {
+        for (auto &core : cores_) pool().give(std::move(core));
+    }
+    /// Core i, i + threads, i + 2 * threads and so on for thread i.
+    std::vector<std::vector<Core *>> shares(uint32_t threads) {
+        std::vector<std::vector<Core *>> shares(threads);
+        for (size_t i = 0; i < cores_.size(); ++i) shares[i % threads].push_back(cores_[i].get());
+        return shares;
+    }
+    /// Adds up what the cores counted; false when one of them did not come to the end of its kernel.
+    bool finish(HpmoeHostResult &result) {
+        bool left = true;
+        for (auto &core : cores_) {
+            if (!core->finished) core->cache.salvage(); // a core that left has lost what it did not write back
+            left &= core->finished;
+            addCounters(result, core->counters);
+        }
+        return left;
+    }
+
+  private:
+    std::vector<std::unique_ptr<Core>> cores_;
+};
+
+/// Runs each share on a thread of its own, the first one on the calling thread. When a thread can't be started, those that
+/// run already are stopped.
+void runShares(Rank &rank, const std::vector<std::vector<Core *>> &shares) {
+    std::vector<std::thread> workers;
+    uint64_t seed = rank.options.seed;
+    try {
+        workers.reserve(shares.size());
+        for (uint32_t t = 1; t < shares.size(); ++t) {
+            if (isMissing(rank, HPMOE_HOST_FAULT_THREAD, t))
+                throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+            workers.emplace_back(work, std::ref(rank), shares[t], seed + t);
+        }
+        work(rank, shares[0], seed);
+    } catch (...) {
+        __atomic_store_n(rank.stop, 1, __ATOMIC_SEQ_CST);
+        for (std::thread &worker : workers) worker.join();
+        throw;
+    }
+    for (std::thread &worker : workers) worker.join();
+}
+
+void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &options, HpmoeHostResult &result) {
+    Rank rank;
+    rank.options = options;
+    rank.entry = entry, rank.launch = static_cast<uint8_t *>(launch), rank.result = &result;
+    rank.stop = options.stop ? options.stop : &rank.ownStop;
+    rank.regions.assign(options.regions, options.regions + options.region_count);
+    std::sort(rank.regions.begin(), rank.regions.end(),
+              [](const HpmoeHostRegion &a, const HpmoeHostRegion &b) { return a.base < b.base; });
+    Cores cores(rank);
+    runShares(rank, cores.shares(std::max(1u, std::min(options.threads, options.aic + options.aiv))));
+    if (!cores.finish(result) && result.code == HPMOE_HOST_OK) {
+        result.code = HPMOE_HOST_STOPPED;
+        std::snprintf(result.message, sizeof result.message, "rank %u: stopped because another rank was", options.rank);
+    }
+}
+
+/// The rank can't go on for want of a resource, and the others need not wait for it.
+void lack(const HpmoeHostOptions &options, HpmoeHostResult &result, int32_t code, const char *answer) {
+    result.code = code;
+    std::snprintf(result.message, sizeof result.message, "%s", answer);
+    if (options.stop) __atomic_store_n(options.stop, 1, __ATOMIC_SEQ_CST);
+}
+
+} // namespace
+
+} // namespace AscendC::host
+
 int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result) {
     std::memset(result, 0, sizeof *result);
     if (const char *reason = refuse(*options)) {
         std::snprintf(result->message, sizeof result->message, "rank %u: %s", options->rank, reason);
         return result->code = HPMOE_HOST_BROKEN_RULE;
     }
-    Rank rank;
-    rank.options = *options;
-    rank.entry = entry, rank.launch = static_cast<uint8_t *>(launch), rank.result = result;
-    rank.stop = options->stop ? options->stop : &rank.ownStop;
-    rank.regions.assign(options->regions, options->regions + options->region_count);
-    std::sort(rank.regions.begin(), rank.regions.end(),
-              [](const HpmoeHostRegion &a, const HpmoeHostRegion &b) { return a.base < b.base; });
-
-    std::vector<std::unique_ptr<Core>> cores;
-    uint32_t count = options->aic + options->aiv, threads = std::max(1u, std::min(options->threads, count));
-    std::vector<std::vector<Core *>> shares(threads);
-    for (uint32_t i = 0; i < count; ++i) {
-        cores.push_back(pool().take());
-        bool aic = i < options->aic;
-        cores[i]->prepare(rank, aic, aic ? i : i - options->aic);
-        shares[i % threads].push_back(cores[i].get());
-    }
-    std::vector<std::thread> workers;
-    for (uint32_t t = 1; t < threads; ++t) workers.emplace_back(work, std::ref(rank), shares[t], options->seed + t);
-    work(rank, shares[0], options->seed);
-    for (std::thread &worker : workers) worker.join();
-
-    bool left = true;
-    for (auto &core : cores) {
-        if (!core->finished) core->cache.salvage(); // a core that left has lost what it did not write back
-        left &= core->finished;
-        addCounters(*result, core->counters);
-        pool().give(std::move(core));
-    }
-    if (result->code == HPMOE_HOST_OK && !left) {
-        result->code = HPMOE_HOST_STOPPED;
-        std::snprintf(result->message, sizeof result->message, "rank %u: stopped because another rank was",
-                      options->rank);
+    try {
+        runRank(entry, launch, *options, *result);
+    } catch (const NoStack &stack) {
+        lack(*options, *result, HPMOE_HOST_NO_STACK, std::strerror(stack.error));
+    } catch (const std::bad_alloc &) {
+        lack(*options, *result, HPMOE_HOST_NO_MEMORY, std::strerror(ENOMEM));
+    } catch (const std::system_error &thread) {
+        lack(*options, *result, HPMOE_HOST_NO_THREAD, std::strerror(thread.code().value()));
     }
     return result->code;
 }

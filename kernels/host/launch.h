@@ -13,6 +13,16 @@ typedef void (*HpmoeHostKernel)(uint8_t *launch);
 
 enum { HPMOE_HOST_PRIVATE = 0, HPMOE_HOST_SYMMETRIC = 1 };
 enum { HPMOE_HOST_OK = 0, HPMOE_HOST_BROKEN_RULE = 1, HPMOE_HOST_STOPPED = 2 };
+/* A resource of this machine that the launch could not get; the message is the system's answer. */
+enum { HPMOE_HOST_NO_MEMORY = 3, HPMOE_HOST_NO_STACK = 4, HPMOE_HOST_NO_THREAD = 5 };
+/* Faults that a test can ask for, at the call that asks for the resource. */
+enum {
+    HPMOE_HOST_FAULT_NONE = 0,
+    HPMOE_HOST_FAULT_THREAD = 1, /* start of worker thread `fault_at`, counted from 1 */
+    HPMOE_HOST_FAULT_CORE = 2,   /* memory of core `fault_at`, matrix cores first */
+    HPMOE_HOST_FAULT_STACK = 3,  /* stack of that core */
+    HPMOE_HOST_FAULT_CALL = 4    /* memory in one of that core's calls */
+};
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 
 /* One stretch of global memory. Every access lies wholly inside one. A rank reads its own regions,
@@ -37,10 +47,12 @@ typedef struct HpmoeHostOptions {
     const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
     uint64_t region_count;
     volatile int32_t *stop; /* shared by all ranks, may be null: set by the first error, ends all launches */
+    uint32_t fault;         /* HPMOE_HOST_FAULT_NONE, or what a test lets fail */
+    uint32_t fault_at;
 } HpmoeHostOptions;
 
 typedef struct HpmoeHostResult {
-    int32_t code;        /* HPMOE_HOST_OK, _BROKEN_RULE (of this rank) or _STOPPED (because of another rank) */
+    int32_t code; /* HPMOE_HOST_OK, _BROKEN_RULE or _NO_... (of this rank), or _STOPPED (because of another rank) */
     uint32_t core_kind;  /* of the core that broke a rule: HPMOE_HOST_AIC or HPMOE_HOST_AIV */
     uint32_t core_index; /* its number: AIC 0..aic-1, AIV 0..aiv-1 */
     uint32_t reserved;
@@ -55,7 +67,7 @@ typedef struct HpmoeHostResult {
 } HpmoeHostResult;
 
 /* Runs `entry(launch)` on every core of one rank and returns when all have left. Several ranks call
-   it at the same time, each from a thread of its own. Returns result->code. */
+   it at the same time, each from a thread of its own. Returns result->code. No exception gets out. */
 int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result);
 
 #ifdef __cplusplus

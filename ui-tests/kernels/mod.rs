@@ -1,5 +1,7 @@
 //! The small kernels of this package, each in a file of its own, as users have them.
 
+// What `#[megakernel]` adds is fine where no unsafe code may be written.
+#![forbid(unsafe_code)]
 #![allow(dead_code, unused_imports, reason = "a program takes the kernels that it tests, and of these what it needs")]
 
 #[path = "bytes.rs"]

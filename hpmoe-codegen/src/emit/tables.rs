@@ -24,7 +24,7 @@ pub struct Paths<'a> {
 /// The tables of one taskflow.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Items: the kernel's declaration and `KERNEL`.
+    /// Items: the descriptors, and the constant `TABLES`, which the macro joins with the kernel's entry point.
     pub rust: TokenStream,
     /// The file of descriptors: those of all numbers of ranks, one after another.
     pub descriptors: Vec<u8>,
@@ -48,19 +48,8 @@ pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, 
             ScheduleTable { ranks: #ranks, queues: &[#(#queues),*], descriptors: descriptors(#start, #count) }
         });
     }
-    let items =
-        [declaration(names.symbol), bytes(paths.descriptors), kernel(checked, schedule, names, paths, &schedules)];
+    let items = [bytes(paths.descriptors), kernel(checked, schedule, names, paths, &schedules)];
     Tables { rust: items.into_iter().collect(), descriptors }
-}
-
-fn declaration(symbol: &str) -> TokenStream {
-    let entry = format_ident!("{symbol}");
-    quote! {
-        #[link(name = #symbol, kind = "static")]
-        unsafe extern "C" {
-            fn #entry(launch: *mut u8);
-        }
-    }
 }
 
 fn bytes(path: &str) -> TokenStream {
@@ -81,7 +70,7 @@ fn kernel(
 ) -> TokenStream {
     let graph = checked.graph();
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
-    let (fingerprint, file, entry) = (paths.fingerprint, names.file, format_ident!("{}", names.symbol));
+    let (fingerprint, file) = (paths.fingerprint, names.file);
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
     let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
     let origins = graph.phases.iter().any(|(_, phase)| {
@@ -110,15 +99,13 @@ fn kernel(
         quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
     });
     quote! {
-        #[doc(hidden)]
-        pub static KERNEL: ::hpmoe_runtime::tables::KernelTables = {
+        const TABLES: ::hpmoe_runtime::tables::KernelTables = {
             use ::hpmoe_runtime::op::ElementType;
             use ::hpmoe_runtime::tables::*;
             KernelTables {
                 name: #name,
                 fingerprint: #fingerprint,
                 file: #file,
-                entry: #entry,
                 experts: #experts,
                 top_k: #top_k,
                 tokens: #tokens,

@@ -12,8 +12,31 @@ pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
     let arguments = arguments(function);
     let group = group();
     let body = quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*]));
-    let items = quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables)););
+    let kernel = kernel(&artifact.symbol);
+    let items = quote! {
+        ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
+        #kernel
+    };
     module(function, &items, &parameters, &body)
+}
+
+/// The compiled kernel: its entry point with the `TABLES` that the build script wrote for it.
+///
+/// The macro writes this and not the build script, because lints of the user's crate reach the file that is included
+/// and not what an attribute macro makes: with `forbid(unsafe_code)`, kernels compile as well.
+fn kernel(symbol: &str) -> TokenStream {
+    let entry = Ident::new(symbol, Span::call_site());
+    quote! {
+        #[link(name = #symbol, kind = "static")]
+        unsafe extern "C" {
+            fn #entry(launch: *mut u8);
+        }
+        #[doc(hidden)]
+        pub static KERNEL: ::hpmoe_runtime::CompiledKernel = unsafe {
+            // SAFETY: the symbol has the fingerprint of the tables: one run of the build script generated both.
+            ::hpmoe_runtime::CompiledKernel::new(#entry, TABLES)
+        };
+    }
 }
 
 /// For a kernel with faults, so that its users compile.
@@ -88,7 +111,8 @@ fn parameters(function: &ItemFn) -> (Vec<TokenStream>, TokenStream) {
 }
 
 /// What the module beside the taskflow declares.
-const DECLARED: [&str; 7] = ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE"];
+const DECLARED: [&str; 8] =
+    ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES"];
 
 /// A type as it is outside of that module, where a constant may have one of those names.
 fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {

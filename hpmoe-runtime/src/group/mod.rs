@@ -1,6 +1,8 @@
 //! Groups of ranks, and launches.
 
 mod launch;
+mod outcome;
+mod prepare;
 mod rank;
 mod regions;
 mod session;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::layout::{Chunks, Sizes};
-use crate::{Argument, KernelTables, LaunchError, Report, check};
+use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
 use launch::Step;
 use session::Session;
 
@@ -44,6 +46,23 @@ struct Options {
     delays: BTreeMap<usize, Duration>,
     threads: Option<u32>,
     repeat: u32,
+    fault: Option<(Rank, Fault)>,
+}
+
+/// A resource that a test lets be missing, at the call that asks for it.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The thread of the rank.
+    RankThread,
+    /// The worker thread with that number; 0 is the rank's own thread.
+    WorkerThread(u32),
+    /// Memory for the model of the core with that number, matrix cores first.
+    Core(u32),
+    /// The stack of that core.
+    Stack(u32),
+    /// Memory that one of that core's calls asks for.
+    Call(u32),
 }
 
 #[derive(Default)]
@@ -66,6 +85,7 @@ impl Group {
             delays: BTreeMap::new(),
             threads: None,
             repeat: 1,
+            fault: None,
         };
         Self { ranks, options, state: Mutex::new(State::Sound(BTreeMap::new())) }
     }
@@ -117,6 +137,14 @@ impl Group {
         self
     }
 
+    /// Lets a resource be missing on a rank, for tests of what happens then.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn fault(mut self, rank: Rank, fault: Fault) -> Self {
+        self.options.fault = Some((rank, fault));
+        self
+    }
+
     /// The ranks.
     #[must_use]
     pub const fn ranks(&self) -> Ranks {
@@ -131,11 +159,11 @@ impl Group {
     /// makes no progress or breaks a rule of the device, after which the group can't be used any more.
     pub fn launch(
         &self,
-        tables: &KernelTables,
+        kernel: &CompiledKernel,
         route: &Route,
         arguments: &[Argument<'_>],
     ) -> Result<Report, LaunchError> {
-        self.launch_row(tables, &[(route, arguments)])
+        self.launch_row(kernel, &[(route, arguments)])
     }
 
     /// Runs a kernel several times, with nothing between the launches that makes ranks wait for each other. Each launch
@@ -148,8 +176,13 @@ impl Group {
     /// # Panics
     ///
     /// When the row is empty.
-    pub fn launch_row(&self, tables: &KernelTables, row: &[(&Route, &[Argument<'_>])]) -> Result<Report, LaunchError> {
+    pub fn launch_row(
+        &self,
+        kernel: &CompiledKernel,
+        row: &[(&Route, &[Argument<'_>])],
+    ) -> Result<Report, LaunchError> {
         assert!(!row.is_empty(), "a row of launches has at least one");
+        let tables = kernel.tables();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
         self.options.check_delays(self.ranks)?;
@@ -170,7 +203,7 @@ impl Group {
         };
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
-        let report = launch::launch(tables, schedule, &steps, &self.options, &mut session)?;
+        let report = launch::launch(kernel, schedule, &steps, &self.options, &mut session)?;
         sessions.insert(key, session);
         *state = State::Sound(sessions);
         Ok(report)
@@ -205,7 +238,12 @@ impl Options {
         })
     }
 
-    /// Cycles of the device's system counter, 20 ns each.
+    /// The fault that a test wants on this rank.
+    fn fault(&self, rank: Rank) -> Option<Fault> {
+        self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
+    }
+
+    /// The time limit in cycles of the device's system counter, of 20 ns each.
     fn time_limit_cycles(&self) -> u64 {
         u64::try_from(self.time_limit.as_nanos() / 20).unwrap_or(u64::MAX)
     }

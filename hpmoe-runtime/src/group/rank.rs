@@ -5,32 +5,33 @@ use std::thread::sleep;
 
 use hpmoe_kernels::Rank;
 
-use super::launch::{Shared, is_done};
+use super::launch::Shared;
+use super::outcome::is_done;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, Outcome, Region, Run};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::Arena;
 
-/// What a rank is launched with.
+/// The tables that a rank is launched with.
 pub(super) struct RankLaunch {
     pub(super) rank: Rank,
-    /// For each step of the row.
+    /// One for each step of the row.
     pub(super) steps: Vec<RankTables>,
     pub(super) records: Arena,
 }
 
-/// How a rank's last launch ended.
+/// The end of a rank's last launch.
 pub(super) struct RankEnd {
     pub(super) outcome: Outcome,
     pub(super) records: Vec<HpmoeRecord>,
-    /// Its number.
+    /// Number of that launch.
     pub(super) number: i32,
-    /// Of all its launches.
+    /// Sum over all of the rank's launches.
     pub(super) host: HostStatistics,
 }
 
 impl RankLaunch {
-    /// Launch after launch, until all are done or something goes wrong. Ranks don't wait for each other here.
+    /// Runs launch after launch, until all are done or one goes wrong. Nothing here makes ranks wait for each other.
     pub(super) fn run(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>]) -> RankEnd {
         let mut host = HostStatistics::default();
         let mut number = shared.first;
@@ -53,7 +54,7 @@ impl RankLaunch {
     }
 
     fn run_one(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>], number: i32) -> Outcome {
-        let (tables, options) = (shared.tables, shared.options);
+        let (tables, options) = (shared.kernel.tables(), shared.options);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
             sleep(*delay);
         }
@@ -61,20 +62,21 @@ impl RankLaunch {
         step.number(number);
         self.records.bytes_mut().fill(0);
         let run = Run {
-            entry: tables.entry,
+            entry: shared.kernel.entry(),
             launch: step.launch_address(),
             rank: u32::try_from(self.rank.id()).expect("ranks are numbered by u32"),
             aic: tables.aic,
             aiv: tables.aiv,
-            threads: options.threads(shared.ranks()),
-            // Another order in each launch.
+            threads: options.threads(shared.ranks),
+            // A different order in each launch.
             seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
             regions: &regions[shared.step(number)],
+            fault: options.fault(self.rank),
         };
         run.run(&shared.stop)
     }
 
     fn records(&self, shared: &Shared<'_>) -> Vec<HpmoeRecord> {
-        bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.tables)]).to_vec()
+        bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.kernel.tables())]).to_vec()
     }
 }

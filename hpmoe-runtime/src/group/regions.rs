@@ -5,7 +5,7 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::{Shared, Step};
+use super::launch::Step;
 use super::rank::RankLaunch;
 use super::session::Session;
 use crate::KernelTables;
@@ -15,12 +15,18 @@ use crate::layout::plan::row_bytes;
 use crate::layout::rows_of;
 use crate::tables::Storage;
 
-/// All regions of a rank in one step of the row.
-pub(super) fn regions(shared: &Shared<'_>, session: &mut Session, launch: &mut RankLaunch, step: usize) -> Vec<Region> {
+/// Lists the regions of a rank in one step of the row.
+pub(super) fn regions(
+    tables: &KernelTables,
+    row: &[Step<'_>],
+    session: &mut Session,
+    launch: &mut RankLaunch,
+    step: usize,
+) -> Vec<Region> {
     let rank = launch.rank;
-    let mut regions = tensors(shared.tables, &shared.row[step], session, rank);
+    let mut regions = tensors(tables, &row[step], session, rank);
     regions.extend(words(session, rank));
-    regions.extend(tables(launch, step));
+    regions.extend(launch_tables(launch, step));
     regions.retain(|region| region.bytes > 0);
     regions
 }
@@ -48,7 +54,7 @@ fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: 
     tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
 }
 
-/// Counters, words of peers and the abort word.
+/// The counters, the ready and freed words of the peers, and the abort word.
 fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
@@ -68,8 +74,8 @@ fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
     })
 }
 
-/// What the kernel reads, and its records.
-fn tables(launch: &mut RankLaunch, step: usize) -> Vec<Region> {
+/// The tables that the kernel reads, and its records.
+fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<Region> {
     let RankLaunch { rank, steps, records } = launch;
     let region = |(name, arena): (&'static str, &mut crate::memory::Arena)| Region {
         name,

@@ -6,16 +6,16 @@ use crate::small_kernels::{
     bytes as octets, chunks, coarse, deep, echo, ffn, once, products, rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{Argument, KernelTables};
+use hpmoe_runtime::{Argument, CompiledKernel};
 
 /// A kernel of this package.
 pub struct Kernel {
     pub name: &'static str,
     /// The generated file.
     pub text: &'static str,
-    pub tables: &'static KernelTables,
+    pub compiled: &'static CompiledKernel,
     /// Launches in a row: whether all had the bits of the reference.
-    pub launch: fn(&KernelTables, &Group, &[Launch]) -> Result<bool, LaunchError>,
+    pub launch: fn(&CompiledKernel, &Group, &[Launch]) -> Result<bool, LaunchError>,
 }
 
 impl Kernel {
@@ -27,7 +27,7 @@ impl Kernel {
 /// A kernel with its tensors, in the order of its parameters: those that it reads, then those that it writes.
 macro_rules! kernel {
     ($kernel:ident, $($tensor:ident = $make:expr),+; $($result:ident = $new:expr),+) => {{
-        fn launch(tables: &KernelTables, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
+        fn launch(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
             let routes: Vec<Route> =
                 row.iter().map(|launch| launch.route::<{ $kernel::TOP_K }>($kernel::EXPERTS)).collect();
             let of = || row.iter().map(|launch| &launch.case).zip(&routes);
@@ -48,13 +48,13 @@ macro_rules! kernel {
                 ])
                 .collect();
             let launches: Vec<_> = routes.iter().zip(&arguments).map(|(route, all)| (route, &all[..])).collect();
-            group.launch_row(tables, &launches)?;
+            group.launch_row(compiled, &launches)?;
             Ok(found == expected)
         }
         Kernel {
             name: stringify!($kernel),
             text: $kernel::forward::ASCENDC,
-            tables: &$kernel::forward::KERNEL,
+            compiled: &$kernel::forward::KERNEL,
             launch,
         }
     }};

@@ -3,7 +3,7 @@
 use crate::kernels::{ALL, Kernel};
 use crate::rows::Row;
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{CoreReport, KernelTables};
+use hpmoe_runtime::{CompiledKernel, CoreReport};
 use std::time::Duration;
 
 /// First argument of the process; kernel and library follow.
@@ -20,9 +20,9 @@ const LONG_LIMIT: Duration = Duration::from_secs(10);
 /// Runs the kernel from the library until something is wrong, and prints the verdict.
 pub fn run(kernel: &str, library: &str) {
     let kernel = ALL.iter().find(|known| known.name == kernel).expect("the sweep names one of its kernels");
-    let tables = tables(kernel, library);
+    let mutant = mutant(kernel, library);
     for row in kernel.rows() {
-        if let Some(problem) = problem(kernel, &tables, &row) {
+        if let Some(problem) = problem(kernel, &mutant, &row) {
             println!("{FOUND}{problem} [{}, seed {}, {} ranks]", kernel.name, row.seed, row.ranks);
             return;
         }
@@ -30,19 +30,18 @@ pub fn run(kernel: &str, library: &str) {
     println!("{SURVIVED}");
 }
 
-/// The kernel's tables with the library's entry.
-fn tables(kernel: &Kernel, library: &str) -> KernelTables {
+/// The kernel with the library's entry point.
+#[expect(unsafe_code, reason = "mutants come as libraries")]
+fn mutant(kernel: &Kernel, library: &str) -> CompiledKernel {
     let symbol = symbol(kernel.text);
     // SAFETY: the library has no code that runs when it is loaded. Its kernel was generated for these tables, but for one
     // statement; that this may break anything is why it has a process of its own.
-    #[expect(unsafe_code, reason = "mutants come as libraries")]
-    let entry = unsafe {
+    unsafe {
         let library = libloading::Library::new(library).expect("the mutant's library can be loaded");
         let entry = *library.get(symbol.as_bytes()).expect("the mutant has the kernel's symbol");
         std::mem::forget(library);
-        entry
-    };
-    KernelTables { entry, ..*kernel.tables }
+        CompiledKernel::new(entry, *kernel.compiled.tables())
+    }
 }
 
 fn symbol(text: &str) -> &str {
@@ -51,13 +50,13 @@ fn symbol(text: &str) -> &str {
     head.split(' ').next_back().unwrap_or_default()
 }
 
-fn problem(kernel: &Kernel, tables: &KernelTables, row: &Row) -> Option<String> {
+fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row) -> Option<String> {
     let launch = |limit| {
         let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit);
         if let Some(rank) = row.late {
             group = group.delay(rank, Duration::from_millis(12));
         }
-        (kernel.launch)(tables, &group, &row.launches)
+        (kernel.launch)(mutant, &group, &row.launches)
     };
     let found = match launch(LIMIT) {
         Err(LaunchError::Stuck(_)) => launch(LONG_LIMIT),

@@ -23,7 +23,7 @@ pub struct Launch {
 /// Rows of a kernel: with many tokens, and now and then with few. Each launch has tokens of its own, so that what an
 /// earlier one left helps nobody; both sets of counters are used again.
 pub fn rows(kernel: &Kernel) -> Vec<Row> {
-    let (experts, most) = (kernel.tables.experts, kernel.tables.tokens);
+    let (experts, most) = (kernel.compiled.tables().experts, kernel.compiled.tables().tokens);
     let divisors: Vec<usize> = (1..=6).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
     let row = |seed: u64| {
         let turn = seed as usize;
@@ -39,7 +39,7 @@ pub fn rows(kernel: &Kernel) -> Vec<Row> {
         let late = (turn % 2 == 1).then_some(turn % ranks);
         let launch = |at: u64, routing, alone| Launch {
             case: Case { tokens: tokens.clone(), routing, seed: seed ^ at << 16, late },
-            alone: alone && experts / ranks >= kernel.tables.top_k,
+            alone: alone && experts / ranks >= kernel.compiled.tables().top_k,
         };
         let launches = vec![
             launch(0, routing, false),

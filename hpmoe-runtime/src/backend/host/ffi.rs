@@ -6,11 +6,16 @@ use std::ptr::{null, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicI32;
 
 use super::{HostStatistics, Outcome, Region, Run};
+use crate::error::Resource;
+use crate::{EntryPoint, Fault};
 
 const PRIVATE: u32 = 0;
 const SYMMETRIC: u32 = 1;
 const OK: i32 = 0;
 const BROKEN_RULE: i32 = 1;
+const NO_MEMORY: i32 = 3;
+const NO_STACK: i32 = 4;
+const NO_THREAD: i32 = 5;
 const AIV: u32 = 1;
 
 #[repr(C)]
@@ -34,6 +39,8 @@ struct HostOptions {
     regions: *const HostRegion,
     region_count: u64,
     stop: *mut i32,
+    fault: u32,
+    fault_at: u32,
 }
 
 #[repr(C)]
@@ -47,12 +54,7 @@ struct HostResult {
 }
 
 unsafe extern "C" {
-    fn hpmoe_host_run(
-        entry: unsafe extern "C" fn(*mut u8),
-        launch: *mut u8,
-        options: *const HostOptions,
-        result: *mut HostResult,
-    ) -> i32;
+    fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
 }
 
 /// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
@@ -60,6 +62,7 @@ unsafe extern "C" {
 pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
     let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
     let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
+    let (fault, fault_at) = fault(run.fault);
     let options = HostOptions {
         rank: run.rank,
         aic: run.aic,
@@ -69,6 +72,8 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
         regions: regions.as_ptr(),
         region_count: regions.len() as u64,
         stop: stop.as_ptr(),
+        fault,
+        fault_at,
     };
     let mut result = HostResult {
         code: OK,
@@ -80,8 +85,8 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
     };
     // SAFETY: `options` and what it points to live until the call returns, and so does all memory in `regions`: it
     // belongs to arenas and borrowed arguments that outlive the run, and no Rust code reads or writes it meanwhile. The
-    // callee keeps the kernel's accesses inside the regions. `entry` is a kernel that was compiled for the launch
-    // structure at this address, as `KernelTables` demands.
+    // callee keeps the kernel's accesses inside the regions and lets no exception out. `entry` was compiled for the launch
+    // structure at this address, as `CompiledKernel::new` demands.
     unsafe {
         let launch = with_exposed_provenance_mut(run.launch as usize);
         hpmoe_host_run(run.entry, launch, &raw const options, &raw mut result);
@@ -89,7 +94,21 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
     match result.code {
         OK => Outcome::Left(result.statistics),
         BROKEN_RULE => Outcome::BrokenRule { message: message(&result), core: core(&result, run.aic) },
+        NO_MEMORY => Outcome::Lacking { resource: Resource::Memory, cause: message(&result) },
+        NO_STACK => Outcome::Lacking { resource: Resource::Stack, cause: message(&result) },
+        NO_THREAD => Outcome::Lacking { resource: Resource::WorkerThread, cause: message(&result) },
         _ => Outcome::Stopped,
+    }
+}
+
+/// The fault as the C interface numbers it, and the core or thread that it strikes.
+const fn fault(fault: Option<Fault>) -> (u32, u32) {
+    match fault {
+        None | Some(Fault::RankThread) => (0, 0),
+        Some(Fault::WorkerThread(thread)) => (1, thread),
+        Some(Fault::Core(core)) => (2, core),
+        Some(Fault::Stack(core)) => (3, core),
+        Some(Fault::Call(core)) => (4, core),
     }
 }
 

@@ -7,6 +7,9 @@ pub(crate) use mapping::{Mapping, NoMapping};
 
 use std::sync::atomic::AtomicI32;
 
+use crate::error::Resource;
+use crate::{EntryPoint, Fault};
+
 /// What a host run can't show; printed with its results. The rest is in the README of the host's AscendC.
 pub(crate) const LIMITS: &str = "run on this machine's CPU: the results are the kernel's, the time is not the device's";
 
@@ -56,7 +59,7 @@ pub(crate) struct Region {
 
 /// One launch on one rank.
 pub(crate) struct Run<'a> {
-    pub(crate) entry: unsafe extern "C" fn(*mut u8),
+    pub(crate) entry: EntryPoint,
     /// Address of the launch structure.
     pub(crate) launch: u64,
     pub(crate) rank: u32,
@@ -67,6 +70,8 @@ pub(crate) struct Run<'a> {
     /// Chooses the order of everything that flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [Region],
+    /// The resource that a test lets be missing.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// How a launch ended on one rank.
@@ -76,7 +81,9 @@ pub(crate) enum Outcome {
     Left(HostStatistics),
     /// A core broke a rule.
     BrokenRule { message: String, core: usize },
-    /// Another rank broke a rule.
+    /// This machine had not enough of a resource.
+    Lacking { resource: Resource, cause: String },
+    /// Another rank could not go on.
     Stopped,
 }
 

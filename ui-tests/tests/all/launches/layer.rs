@@ -1,12 +1,14 @@
 //! Random arguments for the forward layer, in several sizes.
 
+use hpmoe_runtime::{CompiledKernel, KernelTables};
+
 /// A module for each kernel that has the layer's signature.
 macro_rules! layers {
     ($($name:ident: $kernel:path;)*) => {$(
         pub mod $name {
             use crate::random::{Case, Routing, experts, ids, numbers, weights};
             use hpmoe_runtime::prelude::*;
-            use hpmoe_runtime::{Argument, KernelTables};
+            use hpmoe_runtime::{Argument, CompiledKernel};
             pub use $kernel as kernel;
             use kernel::{EXPERTS, HIDDEN, INTER, TOP_K};
 
@@ -56,14 +58,14 @@ macro_rules! layers {
                     self.launch_with(group, &kernel::forward::KERNEL)
                 }
 
-                /// As a megakernel with other tables.
+                /// As a megakernel, which may have other tables.
                 pub fn launch_with(
                     &self,
                     group: &Group,
-                    tables: &KernelTables,
+                    compiled: &CompiledKernel,
                 ) -> Result<(Output, Report), LaunchError> {
                     let mut y = self.zeros();
-                    let report = group.launch(tables, &self.route, &self.arguments(&mut y))?;
+                    let report = group.launch(compiled, &self.route, &self.arguments(&mut y))?;
                     Ok((y, report))
                 }
 
@@ -95,6 +97,14 @@ layers! {
     small: crate::small_kernels::ffn;
     sixteen: crate::layers::deepseek_skewed;
     twelve: crate::layers::qwen3_ragged;
+}
+
+/// The small layer with other tables than its own.
+#[expect(unsafe_code, reason = "tables that are wrong, to see what the host model says")]
+pub fn with_tables(tables: KernelTables) -> CompiledKernel {
+    // SAFETY: the kernel accesses memory by calls of AscendC alone, and the host model checks each against the regions of
+    // the launch.
+    unsafe { CompiledKernel::new(crate::small_kernels::ffn::forward::KERNEL.entry(), tables) }
 }
 
 /// The source line of the small layer on which a call stands, which has that text.

@@ -1,5 +1,6 @@
 //! What happens around a kernel: broken rules, launches without progress, launches in a row, groups of every size.
 
+mod faults;
 mod groups;
 mod layer;
 mod row;

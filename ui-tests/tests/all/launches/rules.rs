@@ -1,27 +1,27 @@
 //! A kernel that breaks a rule of the device is told with the call of the taskflow.
 
-use super::layer::line_of;
 use super::layer::small::Layer;
+use super::layer::{line_of, with_tables};
 use crate::random::Routing;
 use crate::small_kernels::ffn;
-use hpmoe_runtime::KernelTables;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::TensorTable;
+use hpmoe_runtime::{CompiledKernel, KernelTables};
 
-/// The layer's tables with one tensor told wrong.
-fn with_tensor(name: &str, change: fn(&mut TensorTable)) -> KernelTables {
-    let mut tensors = ffn::forward::KERNEL.tensors.to_vec();
+/// The layer with tables that are wrong about one tensor.
+fn with_tensor(name: &str, change: fn(&mut TensorTable)) -> CompiledKernel {
+    let mut tensors = ffn::forward::KERNEL.tables().tensors.to_vec();
     change(tensors.iter_mut().find(|tensor| tensor.name == name).unwrap());
-    KernelTables { tensors: tensors.leak(), ..ffn::forward::KERNEL }
+    with_tables(KernelTables { tensors: tensors.leak(), ..*ffn::forward::KERNEL.tables() })
 }
 
 /// The runtime thinks that the tensor's rows are narrow, so that the first call that writes it goes beyond its end.
 #[track_caller]
 fn is_told(tensor: &str, task: &str, call: &str) {
-    let tables = with_tensor(tensor, |tensor| tensor.pitch = 16);
+    let kernel = with_tensor(tensor, |tensor| tensor.pitch = 16);
     for seed in 0..6 {
         let layer = Layer::new(&[40, 3], Routing::Uniform, seed);
-        let error = layer.launch_with(&Group::new(2).seed(seed), &tables).unwrap_err();
+        let error = layer.launch_with(&Group::new(2).seed(seed), &kernel).unwrap_err();
         let LaunchError::Rule { source_line: Some(found), .. } = &error else { panic!("{error}") };
         let expected = format!("`{task}` at kernels/ffn.rs:{}, ", line_of(call));
         assert!(found.starts_with(&expected) && found.ends_with(call), "{expected}\n{error}");
@@ -39,8 +39,8 @@ fn with_its_source_line_whatever_the_call() {
 
 #[test]
 fn with_its_tile() {
-    let tables = with_tensor("y", |y| y.writable = false);
-    let error = Layer::new(&[0, 9], Routing::Uniform, 1).launch_with(&Group::new(2), &tables).unwrap_err().to_string();
+    let kernel = with_tensor("y", |y| y.writable = false);
+    let error = Layer::new(&[0, 9], Routing::Uniform, 1).launch_with(&Group::new(2), &kernel).unwrap_err().to_string();
     let call = "combine(&back[r].slots(t).cols(n), &weights[r].rows(t), &mut y[r].rows(t).cols(n))";
     let (message, site) = error.split_once('\n').unwrap();
     assert!(message.starts_with("rank 1, AIV ") && message.ends_with("writes region y of rank 1, which is read-only"));

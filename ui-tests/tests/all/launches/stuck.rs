@@ -1,33 +1,33 @@
 //! A kernel that makes no progress ends with a report of every core.
 
-use super::layer::line_of;
 use super::layer::small::Layer;
+use super::layer::{line_of, with_tables};
 use crate::random::Routing;
 use crate::small_kernels::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::ScheduleTable;
-use hpmoe_runtime::{KernelTables, StuckReport};
+use hpmoe_runtime::{CompiledKernel, KernelTables, StuckReport};
 use std::time::{Duration, Instant};
 
 const AIC: usize = 3;
 const AIV: usize = 6;
 
-/// The layer's tables with other queues: `(first, count)` of each core, matrix cores first.
-fn with_queues(change: fn(&mut [(u32, u32)])) -> KernelTables {
+/// The layer with other queues: `(first, count)` of each core, matrix cores first.
+fn with_queues(change: fn(&mut [(u32, u32)])) -> CompiledKernel {
     let schedule = |schedule: &ScheduleTable| {
         let mut queues = schedule.queues.to_vec();
         change(&mut queues);
         ScheduleTable { queues: queues.leak(), ..*schedule }
     };
-    let schedules: Vec<ScheduleTable> = ffn::forward::KERNEL.schedules.iter().map(schedule).collect();
-    KernelTables { schedules: schedules.leak(), ..ffn::forward::KERNEL }
+    let schedules: Vec<ScheduleTable> = ffn::forward::KERNEL.tables().schedules.iter().map(schedule).collect();
+    with_tables(KernelTables { schedules: schedules.leak(), ..*ffn::forward::KERNEL.tables() })
 }
 
 /// Launches, and gives back the report and its text. A hang would be told as too long a time.
 #[track_caller]
-fn stuck(layer: &Layer, group: &Group, tables: &KernelTables) -> (StuckReport, String) {
+fn stuck(layer: &Layer, group: &Group, kernel: &CompiledKernel) -> (StuckReport, String) {
     let start = Instant::now();
-    let error = layer.launch_with(group, tables).unwrap_err();
+    let error = layer.launch_with(group, kernel).unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     let text = error.to_string();
     let LaunchError::Stuck(report) = error else { panic!("{text}") };
@@ -37,9 +37,9 @@ fn stuck(layer: &Layer, group: &Group, tables: &KernelTables) -> (StuckReport, S
 
 /// One core of each rank makes none of its tiles: who waits for them is told first, and everybody is told.
 #[track_caller]
-fn without_tiles_of(core: usize, tables: &KernelTables, counter: &str, call: &str) {
+fn without_tiles_of(core: usize, kernel: &CompiledKernel, counter: &str, call: &str) {
     let layer = Layer::new(&[40, 3, 0, 9], Routing::Uniform, 1);
-    let (report, text) = stuck(&layer, &Group::new(4).time_limit(Duration::from_millis(300)), tables);
+    let (report, text) = stuck(&layer, &Group::new(4).time_limit(Duration::from_millis(300)), kernel);
     assert_eq!(report.cores[core].text, "done after 0 tasks", "{text}");
     assert!(report.cores.iter().any(|core| core.gave_up), "{text}");
     let (first, all) = text.split_once("\nevery core, when the launch was given up:\n").unwrap();
@@ -53,16 +53,16 @@ fn without_tiles_of(core: usize, tables: &KernelTables, counter: &str, call: &st
 
 #[test]
 fn a_matrix_core_that_leaves_its_tiles_out() {
-    let tables = with_queues(|queues| queues[2].1 = 0);
+    let kernel = with_queues(|queues| queues[2].1 = 0);
     let call = "give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s))";
-    without_tiles_of(2, &tables, "`out, row tiles of 32`[", call);
+    without_tiles_of(2, &kernel, "`out, row tiles of 32`[", call);
 }
 
 #[test]
 fn a_vector_core_that_leaves_its_tiles_out() {
-    let tables = with_queues(|queues| queues[AIC].1 = 0);
+    let kernel = with_queues(|queues| queues[AIC].1 = 0);
     let call = "project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n))";
-    without_tiles_of(AIC, &tables, "`recv, row tiles of 32`[", call);
+    without_tiles_of(AIC, &kernel, "`recv, row tiles of 32`[", call);
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! One result from the ends of all ranks.
+
+use std::time::Duration;
+
+use bytemuck::Zeroable as _;
+
+use super::launch::{Shared, Step};
+use super::rank::RankEnd;
+use super::session::Session;
+use crate::abi::{HPMOE_DONE, HpmoeRecord};
+use crate::backend::host::{HostStatistics, Outcome};
+use crate::layout::plan::row_bytes;
+use crate::layout::{Plan, rows_of};
+use crate::report::{MemoryUse, Site, StuckReport};
+use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
+use crate::{LaunchError, Report};
+
+/// The memory of a row of launches, as the report shows it.
+pub(super) fn memory(tables: &KernelTables, row: &[Step<'_>], session: &Session) -> MemoryUse {
+    let Some(step) = row.last() else { return MemoryUse::default() };
+    let route = step.chunks.whole();
+    let most_bytes = |tensor: &TensorTable| {
+        let bytes = |rank| rows_of(tensor.extent, route, rank) * row_bytes(tensor);
+        route.ranks().into_iter().map(bytes).max().unwrap_or(0)
+    };
+    let is_kept = |tensor: &&TensorTable| {
+        let argument = matches!(tensor.memory, Storage::Argument(_) | Storage::Shared(_));
+        argument && matches!(tensor.extent, RowKind::Received | RowKind::Once)
+    };
+    let kept = tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, most_bytes(tensor)));
+    let Plan { counters, counters_at, workspace, .. } = &session.plan;
+    MemoryUse { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
+}
+
+/// The report, or the cause of a failure: a broken rule or a missing resource on one rank stops the others, so it is
+/// looked for before a core that waited in vain.
+pub(super) fn report(
+    shared: &Shared<'_>,
+    memory: MemoryUse,
+    wall: Duration,
+    ends: Vec<RankEnd>,
+) -> Result<Report, LaunchError> {
+    let tables = shared.kernel.tables();
+    if let Some(error) = ends.iter().enumerate().find_map(|(rank, end)| cause(tables, &ends, rank, end)) {
+        return Err(error);
+    }
+    let last = ends.iter().map(|end| end.number).max();
+    let mut host = HostStatistics::default();
+    ends.iter().for_each(|end| host.add(&end.host));
+    // A rank that finished an earlier launch did not start the one that another rank was in.
+    let last_records = |end: RankEnd| match Some(end.number) == last || !is_done(&end.records) {
+        true => end.records,
+        false => vec![HpmoeRecord::zeroed(); end.records.len()],
+    };
+    let records: Vec<Vec<HpmoeRecord>> = ends.into_iter().map(last_records).collect();
+    if !records.iter().all(|records| is_done(records)) {
+        return Err(LaunchError::Stuck(StuckReport::new(tables, shared.options.time_limit, &records)));
+    }
+    Ok(Report::new(tables, &records, shared.launches(), memory, wall, host))
+}
+
+/// The error of a rank that could not go on by itself.
+fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) -> Option<LaunchError> {
+    match &end.outcome {
+        Outcome::BrokenRule { message, core } => {
+            let site = Site::new(tables, ends.len(), rank);
+            let source_line = end.records.get(*core).and_then(|record| site.call(record));
+            Some(LaunchError::Rule { message: message.clone(), source_line })
+        }
+        Outcome::Lacking { resource, cause } => Some(LaunchError::lacking(rank, *resource, cause.clone())),
+        Outcome::Left(_) | Outcome::Stopped => None,
+    }
+}
+
+/// Whether all cores of a rank finished their queues.
+pub(super) fn is_done(records: &[HpmoeRecord]) -> bool {
+    records.iter().all(|record| record.state == HPMOE_DONE)
+}
