@@ -18,13 +18,15 @@ mod once;
 mod order;
 mod pieces;
 mod placed;
+mod rank;
 
 pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use load::by_load;
 pub use pieces::{Piece, RowTile, TokenBlock};
+pub use rank::{Expert, Rank, Ranks};
 
-use crate::{Expert, PerRank, Rank, Ranks, Tensor};
+use crate::{PerRank, Tensor};
 use once::Once;
 use order::SourceOrder;
 use placed::Placed;

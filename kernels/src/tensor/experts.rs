@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::buffer::Buffer;
-use crate::tile::Rows;
-use crate::{Element, Expert, Tile};
+use super::buffer::Buffer;
+use super::tile::Rows;
+use crate::{Element, Expert, PerRank, Ranks, Route, Tile};
 
 /// An N×K matrix for each expert of one rank, the rank's first expert first.
 #[derive(Clone)]
@@ -84,5 +84,13 @@ impl<T: Element, const N: usize, const K: usize> PartialEq for Experts<T, N, K> 
 impl<T: Element, const N: usize, const K: usize> fmt::Debug for Experts<T, N, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Experts<{}, {N}, {K}>[{} experts]", T::TYPE, self.count())
+    }
+}
+
+impl PerRank<()> {
+    /// [`Experts`] on each rank, in private memory. Every bit starts set.
+    #[must_use]
+    pub fn experts<T: Element, const N: usize, const K: usize>(ep: Ranks, route: &Route) -> PerRank<Experts<T, N, K>> {
+        PerRank::from_fn(ep, |_| Experts::poisoned(route.local_experts()))
     }
 }

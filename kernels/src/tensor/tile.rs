@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use crate::buffer::Buffer;
+use super::buffer::Buffer;
 use crate::{Element, Float, Number};
 
 /// As many rows as an expert has: the height of a tile of all rows received for it, `Tile<bf16, RAGGED, COLS>`.

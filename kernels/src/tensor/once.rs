@@ -1,7 +1,7 @@
 //! Rows received that are sent once to each rank.
 
-use crate::buffer::Buffer;
-use crate::tile::Rows;
+use super::buffer::Buffer;
+use super::tile::Rows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
 /// A row of `C` elements for each token that a rank receives, once however many of its experts the token goes to: by the

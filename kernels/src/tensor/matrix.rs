@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::buffer::Buffer;
-use crate::tile::Rows;
+use super::buffer::Buffer;
+use super::tile::Rows;
 use crate::{Element, Tile};
 
 /// An N×K matrix of one rank: what every token of the rank meets, as the weights of a shared expert.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::buffer::Buffer;
-use crate::tile::Rows;
-use crate::{Element, Float, Piece, Tile, TokenBlock};
+use super::buffer::Buffer;
+use super::tile::Rows;
+use crate::{Element, Float, PerRank, Piece, Ranks, Route, Tile, TokenBlock};
 
 /// Rows of `C` elements, one per token of a rank, without gaps.
 ///
@@ -128,5 +128,13 @@ impl<T: Element, const C: usize> PartialEq for Tensor<T, C> {
 impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor<{}, {C}>[{} rows]", T::TYPE, self.row_count())
+    }
+}
+
+impl PerRank<()> {
+    /// A [`Tensor`] on each rank with a row for each of its tokens, in private memory. Every bit starts set.
+    #[must_use]
+    pub fn tokens<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Tensor<T, C>> {
+        PerRank::from_fn(ep, |rank| Tensor::poisoned(route.first_token(rank), route.tokens(rank)))
     }
 }

@@ -1,0 +1,32 @@
+//! The types that kernels are written with: tensors, one of each per rank, and the tiles and values that task bodies see.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `dense`, `received`, `once`, `slots` | rows: of tokens, of (token, k) at the expert's owner, of tokens sent once, of (token, k) at the sender |
+//! | `experts`, `matrix` | matrices: one per expert, one per rank |
+//! | `per_rank` | one of them on each rank |
+//! | `tile`, `value` | a view in global memory, numbers on chip |
+//! | `element`, `buffer` | element types, memory |
+
+mod buffer;
+mod dense;
+mod element;
+mod experts;
+mod matrix;
+mod once;
+mod per_rank;
+mod received;
+mod slots;
+mod tile;
+mod value;
+
+pub use dense::Tensor;
+pub use element::{CubeElement, Element, Float, Number};
+pub use experts::Experts;
+pub use matrix::Matrix;
+pub use once::Once;
+pub use per_rank::PerRank;
+pub use received::Received;
+pub use slots::Slots;
+pub use tile::{RAGGED, Tile, TileBuf};
+pub use value::Value;

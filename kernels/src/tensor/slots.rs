@@ -1,0 +1,99 @@
+//! Rows of results, one for each (token, k) of a rank.
+
+use super::buffer::Buffer;
+use super::tile::Rows;
+use crate::{Element, PerRank, Piece, Rank, Ranks, Route, Tile, TokenBlock};
+
+/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`, counted from the route's first token.
+pub struct Slots<T, const C: usize> {
+    cells: Buffer<T>,
+    rank: Rank,
+    top_k: usize,
+    /// The slot of the first row.
+    first_slot: usize,
+}
+
+impl<T: Element, const C: usize> Slots<T, C> {
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.cells.len() / C
+    }
+
+    /// The slots of the rows of a piece that this rank sent, to be written.
+    ///
+    /// # Panics
+    ///
+    /// If another rank sent the piece.
+    #[must_use]
+    pub fn scatter<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
+        assert_eq!(piece.source(), self.rank, "the piece was sent by {}, not by {}", piece.source(), self.rank);
+        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
+    }
+
+    /// The slots of the rows of a piece that this rank sends, to be read.
+    ///
+    /// # Panics
+    ///
+    /// If another rank sends the piece.
+    #[must_use]
+    pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
+        self.scatter(piece)
+    }
+
+    /// The slots of a block of tokens, `top_k` rows for each token.
+    ///
+    /// # Panics
+    ///
+    /// If `R` is not `B * top_k`.
+    #[must_use]
+    pub fn slots<const R: usize, const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, R, C> {
+        let top_k = self.top_k;
+        assert_eq!(R, B * top_k, "{B} tokens with {top_k} slots each are not a tile of {R} rows");
+        let first = block.first() * top_k - self.first_slot;
+        Tile::new(&self.cells, C, Rows::Range { first, count: block.rows() * top_k })
+    }
+
+    /// Sets all elements, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If there are not `row_count() * C` values.
+    pub fn copy_from(&mut self, values: &[T]) {
+        assert_eq!(values.len(), self.cells.len(), "{} rows of {C} take as many values", self.row_count());
+        for (cell, value) in self.cells.iter().zip(values) {
+            cell.set(*value);
+        }
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        self.cells.to_vec()
+    }
+
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while
+    /// the tensor lives. Nothing on the host may access the tensor while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const T {
+        self.cells.as_ptr().cast()
+    }
+}
+
+impl<T: Element, const C: usize> PartialEq for Slots<T, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells[..] == other.cells[..]
+    }
+}
+
+impl PerRank<()> {
+    /// [`Slots`] on each rank, in symmetric memory. Every bit starts set, so that reading before writing shows as NaN.
+    #[must_use]
+    pub fn slots<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Slots<T, C>> {
+        let top_k = route.top_k();
+        PerRank::from_fn(ep, |rank| {
+            let cells = Buffer::filled(route.tokens(rank) * top_k * C, T::POISON);
+            Slots { cells, rank, top_k, first_slot: route.first_token(rank) * top_k }
+        })
+    }
+}
