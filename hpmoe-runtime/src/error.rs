@@ -1,4 +1,4 @@
-//! Why a launch did not happen, or did not end well.
+//! Errors of launches, with their words.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use crate::report::StuckReport;
 
-/// Why a launch did not happen, or did not end well. Everything but [`Stuck`](Self::Stuck) and [`Rule`](Self::Rule) is
+/// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule) and [`Resource`](Self::Resource), errors are
 /// found before anything starts, on all ranks.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// The route is for another number of ranks than the group has.
+    /// The route and the group have different numbers of ranks.
     #[error("the route is for {route} ranks, but the group has {group}: make both with the same number")]
     RouteRanks {
         /// Ranks of the route.
@@ -38,7 +38,7 @@ pub enum LaunchError {
         /// Ranks that there are schedules for.
         available: Vec<u32>,
     },
-    /// The route was made for other constants than the kernel.
+    /// The route and the kernel were made with different constants.
     #[error("the route has {name} = {route}, but {kernel} was built with {built}: make the route from its constants")]
     RouteConstant {
         /// The kernel.
@@ -64,7 +64,7 @@ pub enum LaunchError {
         /// `TOKENS`.
         limit: usize,
     },
-    /// Another number of tensors than the taskflow has.
+    /// The number of tensors passed is not that of the taskflow.
     #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
     Arity {
         /// The kernel.
@@ -74,9 +74,9 @@ pub enum LaunchError {
         /// Tensors passed.
         got: usize,
     },
-    /// A tensor has another number of parts than the group has ranks.
+    /// The number of parts of a tensor is not the number of ranks.
     #[error(
-        "`{tensor}` has parts for {parts} ranks, but the group has {ranks}: give one part per rank, of zero rows if need be"
+        "`{tensor}` has parts for {parts} ranks, but the group has {ranks}: give one part per rank, with zero rows for a rank without tokens"
     )]
     Parts {
         /// The tensor.
@@ -86,7 +86,7 @@ pub enum LaunchError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A tensor has another element type or width than the kernel was built for.
+    /// A tensor has an element type or width that the kernel was not built for.
     #[error(
         "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
     )]
@@ -102,7 +102,7 @@ pub enum LaunchError {
         /// Columns passed.
         got_columns: usize,
     },
-    /// A tensor has rows of another kind than the kernel was built for.
+    /// A tensor has a kind of rows that the kernel was not built for.
     #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
     Kind {
         /// The tensor.
@@ -112,7 +112,7 @@ pub enum LaunchError {
         /// What was passed.
         got: String,
     },
-    /// A tensor has other rows than the route or the kernel asks for.
+    /// The number of rows of a tensor is not what the route or the kernel requires.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {
         /// The tensor.
@@ -239,7 +239,7 @@ fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// In the largest unit that it has one of.
+/// A size in the largest unit of which there is at least one.
 fn size(bytes: usize) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let unit = (bytes.max(1).ilog2() / 10) as usize;

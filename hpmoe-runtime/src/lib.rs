@@ -1,8 +1,7 @@
-//! Ranks, launches and backends: what a program needs to run kernels written in hpmoe.
+//! Ranks, launches and backends, for programs that run kernels written in hpmoe.
 //!
-//! Programs start with `use hpmoe_runtime::prelude::*;`. A [`Group`] runs a kernel on its ranks; the function
-//! `launch` beside each taskflow calls [`Group::launch`] with the tables that the build script made, and gives back a
-//! [`Report`] or a [`LaunchError`].
+//! Programs start with `use hpmoe_runtime::prelude::*;`. A [`Group`] runs a kernel on its ranks. The function `launch` in the
+//! module of each taskflow calls [`Group::launch`] with its [`CompiledKernel`], and returns a [`Report`] or a [`LaunchError`].
 
 #![deny(unsafe_code)]
 

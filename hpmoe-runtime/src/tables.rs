@@ -1,8 +1,8 @@
-//! What the build script tells the runtime about a compiled kernel. Generated code fills these in.
+//! The tables that describe a compiled kernel to the runtime. Generated code fills them in.
 
 use hpmoe_kernels::op::ElementType;
 
-/// One taskflow, scheduled and compiled.
+/// The tables of one taskflow, scheduled and compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelTables {
     /// `module::taskflow`.

@@ -1,4 +1,4 @@
-//! What the host and a kernel agree on: `include/hpmoe/abi.h` of the device library.
+//! The interface between host and kernel: `include/hpmoe/abi.h` of the device library.
 
 // Made by bindgen; `tests/all/bindings.rs` of `hpmoe-kernels` says how to renew it.
 #[rustfmt::skip]
@@ -10,5 +10,5 @@ pub use bindings::*;
 /// Counters, ready words and rows of symmetric and workspace buffers lie this many bytes apart.
 pub(crate) const LINE: usize = HPMOE_LINE as usize;
 
-/// Rows of so many chunks have memory at a time.
+/// Number of chunks that have memory at a time.
 pub(crate) const CHUNK_BUFFERS: usize = HPMOE_CHUNK_BUFFERS as usize;

@@ -22,7 +22,7 @@ use session::Session;
 
 /// The ranks that run a kernel together, as threads of this process.
 ///
-/// A group keeps the memory of each kernel that it has run: later launches follow without clearing anything.
+/// A group keeps the memory of each kernel that it has run, so later launches need not clear anything.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct Group {
     state: Mutex<State>,
 }
 
-/// What a launch of a group is told.
+/// The options of a launch.
 #[derive(Clone, Debug)]
 struct Options {
     seed: u64,
@@ -69,7 +69,7 @@ pub enum Fault {
 enum State {
     /// Memory of each kernel that has run, by name and fingerprint.
     Sound(BTreeMap<(&'static str, &'static str), Session>),
-    /// A launch went wrong, or is running and panicked.
+    /// A launch failed or panicked.
     #[default]
     Broken,
 }
@@ -90,47 +90,47 @@ impl Group {
         Self { ranks, options, state: Mutex::new(State::Sound(BTreeMap::new())) }
     }
 
-    /// Chooses the order of everything that a kernel leaves open. Results must not depend on it.
+    /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
     }
 
-    /// The longest that a core may wait for anything, which includes the time that others need for what it waits for:
-    /// large layers take their time on a CPU. Default: 60 seconds.
+    /// Sets the longest time that a core may wait. That includes the time in which other cores compute what it waits for,
+    /// which is long for large layers on a CPU. Default: 60 seconds.
     #[must_use]
     pub const fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
         self
     }
 
-    /// Room for `rows` received rows on each rank: of each chunk, where a kernel cuts tokens into chunks.
+    /// Reserves room for `rows` received rows on each rank; with chunks, for so many rows of each chunk.
     ///
-    /// Default: as many as any routing can need. These are ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
-    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` where there are chunks.
+    /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
+    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);
         self
     }
 
-    /// Lets `rank` start each launch that much later than it could, to test that nothing depends on ranks starting
-    /// together. A launch refuses a delay for a rank that the group does not have.
+    /// Delays the start of each launch on `rank`, to test that nothing depends on ranks starting together.
+    /// A launch refuses a delay for a rank that the group does not have.
     #[must_use]
     pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
         self.options.delays.insert(rank, delay);
         self
     }
 
-    /// Threads of each rank. Default: the machine's, shared by the ranks.
+    /// Sets the number of threads of each rank. Default: the ranks share the machine's threads.
     #[must_use]
     pub const fn threads(mut self, threads: u32) -> Self {
         self.options.threads = Some(threads);
         self
     }
 
-    /// Makes each launch `times` launches in a row, with nothing between them that makes ranks wait for each other.
+    /// Repeats each launch `times` times, with nothing in between that makes ranks wait for each other.
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;
@@ -155,8 +155,9 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// When the arguments don't fit the kernel, the route or the group, found before anything starts; when the kernel
-    /// makes no progress or breaks a rule of the device, after which the group can't be used any more.
+    /// If the arguments don't fit the kernel, the route or the group, which is found before anything starts; if the kernel
+    /// makes no progress or breaks a rule of the device, or the machine refuses a resource, after which the group can no
+    /// longer be used.
     pub fn launch(
         &self,
         kernel: &CompiledKernel,
@@ -167,7 +168,7 @@ impl Group {
     }
 
     /// Runs a kernel several times, with nothing between the launches that makes ranks wait for each other. Each launch
-    /// has a route and tensors of its own, so that what one takes of another by mistake shows in its results.
+    /// has its own route and tensors, so that data taken from another launch by mistake show in its results.
     ///
     /// # Errors
     ///

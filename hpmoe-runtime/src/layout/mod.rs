@@ -1,4 +1,4 @@
-//! Where everything that a kernel sees lies.
+//! The layout of everything that a kernel accesses.
 //!
 //! [`Plan`] is the part that stays from launch to launch and is the same on all ranks; [`tables`] makes the part of one
 //! rank and one route.
@@ -55,7 +55,7 @@ impl Sizes {
         }
     }
 
-    /// Words of peers that tell which chunks they read no more.
+    /// Number of freed words of peers, which say which chunks they no longer read.
     pub(crate) const fn freed_words(&self) -> usize {
         if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! What one core was doing when a launch was given up.
+//! The state of one core when a launch was given up.
 
 use super::Site;
 use crate::KernelTables;
@@ -7,7 +7,7 @@ use crate::abi::{
     HPMOE_STOPPED, HPMOE_WAITING, HpmoeRecord,
 };
 
-/// What one core was doing.
+/// The state of one core when a launch was given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CoreReport {
@@ -80,7 +80,7 @@ impl Gist {
             let chunks = tables.chunks as i32;
             let (need, have) = (need % chunks, have - (need - need % chunks));
             let read = if have > 0 { format!("it has {have}") } else { "it has none".to_owned() };
-            (format!("{verb} rank "), format!(" to be through with {need} chunks ({read}) in {call}"))
+            (format!("{verb} rank "), format!(" to finish {need} chunks ({read}) in {call}"))
         } else {
             let name = tables.counters.get(*counter as usize).map_or("an unknown counter", |counter| counter.name);
             (format!("{verb} `{name}`["), format!("] (has {have}, needs {need}) in {call}"))

@@ -1,4 +1,4 @@
-//! What a launch did.
+//! Reports of launches.
 
 mod core;
 mod site;
@@ -17,7 +17,8 @@ use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
 use words::{between, bytes, counted};
 
-/// What a launch did on all ranks. Of several launches in a row, the last one, except for `wall` and `host`.
+/// A report of a launch on all ranks. After several launches in a row it describes the last one, except for `wall` and
+/// `host`.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -29,9 +30,9 @@ pub struct Report {
     pub launches: u32,
     /// Task bodies entered.
     pub tasks: u64,
-    /// Of them, those without rows, columns or contraction; the schedule promises none.
+    /// Number of those without rows, columns or contraction. The schedule promises zero.
     pub empty_tasks: u64,
-    /// Counters looked at.
+    /// Number of times that cores read counters.
     pub waits: u64,
     /// Matrix cores that ran a task, on the rank with the fewest.
     pub aic_cores_used: usize,
@@ -46,8 +47,8 @@ pub struct Report {
     /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap, for as many
     /// rows as it may receive.
     pub workspace_bytes: usize,
-    /// The caller's tensors of received rows, which is what one launch keeps for another: name, and bytes on
-    /// the rank with the most.
+    /// The caller's tensors of received rows, which one launch keeps for another: name, and bytes on the rank with the
+    /// most.
     pub kept: Vec<(&'static str, usize)>,
     /// Time of all launches on this machine, from the first rank's start to the last one's end.
     pub wall: Duration,
@@ -55,7 +56,7 @@ pub struct Report {
     pub host: HostStatistics,
 }
 
-/// What a launch needs of memory.
+/// The memory that a launch needs.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct MemoryUse {
     /// Counters of a rank, in one of the two sets.

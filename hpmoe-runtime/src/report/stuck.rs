@@ -1,4 +1,4 @@
-//! What every core was doing when a launch was given up.
+//! The report of a launch that made no progress.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::words::{counted, ranges};
 use crate::KernelTables;
 use crate::abi::HpmoeRecord;
 
-/// As many are told one by one.
+/// Number of cores that are listed one by one.
 const FIRST: usize = 6;
 
 /// A launch that made no progress: every core, its task, and what it waited for.

@@ -1,18 +1,18 @@
-//! What operations become on the device.
+//! The code of operations on the device.
 
 /// A scalar of a [`VectorCall`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
-    /// This one.
+    /// A fixed number.
     Is(f32),
     /// The n-th number among the operands.
     Given(usize),
-    /// That number with the other sign.
+    /// The n-th number among the operands, negated.
     Negated(usize),
 }
 
 impl Scalar {
-    /// Its value, where these numbers are among the operands.
+    /// The value for these numbers among the operands.
     #[must_use]
     pub fn of(self, numbers: &[f32]) -> f32 {
         match self {
@@ -47,7 +47,7 @@ pub enum VectorCall {
     Fill(Slot, Scalar),
 }
 
-/// Which way of a tile the sums of a product run.
+/// The direction of a tile that a product contracts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contracted {
     /// Along its columns: the tile holds M×K, or N×K.
@@ -56,29 +56,29 @@ pub enum Contracted {
     Rows,
 }
 
-/// What an operation becomes on the device.
+/// The code of an operation on the device.
 #[derive(Clone, Copy, Debug)]
 pub enum Device {
-    /// A tile is copied to UB and widened to f32.
+    /// Copies a tile to UB and widens it to f32.
     Load,
-    /// A value is rounded once and copied to its tile.
+    /// Rounds a value once and copies it to its tile.
     Store,
-    /// A value is rounded to another type and stays on chip.
+    /// Rounds a value to another type and keeps it on chip.
     Cast,
     /// A product on the cube, written by the store that follows.
     Matmul {
-        /// Which way of the left tile is contracted.
+        /// The contracted direction of the left tile.
         x: Contracted,
-        /// Which way of the right tile is contracted.
+        /// The contracted direction of the right tile.
         w: Contracted,
-        /// Whether the first operand is a value that the product is added to.
+        /// Whether the product is added to a value, the first operand.
         adds: bool,
     },
-    /// A value is added to what its tile holds.
+    /// Adds a value to what its tile holds.
     Accumulate,
     /// A copy to another rank.
     Put,
-    /// A sequence of vector calls. They run in order, with a barrier wherever one reads what another wrote.
+    /// A sequence of vector calls, which run in order, with a barrier wherever one reads what another wrote.
     Vector {
         /// Scratch values of the shape of the result.
         scratch: usize,
@@ -95,26 +95,26 @@ pub enum Device {
 pub struct Routine {
     /// Name in `include/hpmoe/`.
     pub name: &'static str,
-    /// How many rows and columns there really are.
+    /// The relation of its operands' sizes to the size of its result.
     pub sizes: Sizes,
     /// Columns of each scratch value, which has the rows of the result.
     pub scratch: &'static [Columns],
-    /// Where it waits for what the vector unit wrote before.
+    /// The point at which it waits for earlier writes of the vector unit.
     pub waits: Waits,
 }
 
-/// Where a routine waits for what the vector unit wrote before: there callers need no barrier.
+/// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
-    /// Nowhere.
+    /// Never.
     Never,
     /// Before anything else, because the scalar unit reads operands.
     First,
-    /// When it has begun to fill its scratch, before it reads operands or writes its result.
+    /// After it has begun to fill its scratch, before it reads operands or writes its result.
     BehindScratch,
 }
 
-/// What a routine takes together, and the size of the result.
+/// The sizes of a routine's operands and of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
     /// B·K rows and B×K weights: B rows.
@@ -123,7 +123,7 @@ pub enum Sizes {
     RowsForEachToken,
     /// Rows, and a column with a number for each: as many rows and columns.
     NumberForEachRow,
-    /// Rows, and one row, whatever there are rows, with a number for each column: as many rows and columns.
+    /// Rows, and a single row with a number for each column: as many rows and columns.
     NumberForEachColumn,
     /// Rows: as many of one column.
     OneColumn,
@@ -136,6 +136,6 @@ pub enum Sizes {
 pub enum Columns {
     /// Those of the result.
     OfResult,
-    /// So many.
+    /// A fixed number.
     Fixed(usize),
 }

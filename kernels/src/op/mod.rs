@@ -1,4 +1,5 @@
-//! What a tile operation tells the compiler. Each file in `ops/` holds one [`Operation`] beside its host meaning.
+//! The description of a tile operation that the compiler reads. Each file in `ops/` holds one [`Operation`] next to its
+//! meaning on the host.
 
 mod device;
 
@@ -6,7 +7,7 @@ pub use device::{Columns, Contracted, Device, Routine, Scalar, Sizes, Slot, Vect
 
 use std::fmt;
 
-/// Element types of tensors and tiles.
+/// An element type of tensors and tiles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[expect(non_camel_case_types, reason = "spelled as in user code and in AscendC")]
 pub enum ElementType {
@@ -63,7 +64,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// Which core, or which use of a core, a task needs.
+/// The kind of core that a task needs, or its use of that core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TaskKind {
     /// Matrix core: `#[aic_task]`.
@@ -86,7 +87,7 @@ impl TaskKind {
     }
 }
 
-/// What an operand or a result is.
+/// The kind of an operand or a result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OperandKind {
     /// A tile in global memory: a task parameter.
@@ -124,7 +125,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Why operands don't fit an operation: `problem` says which value breaks which rule, `help` the way out.
+/// A reason why operands don't fit an operation: `problem` says which value breaks which rule, `help` gives the way out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
     /// Whether shapes (false) or element types (true) disagree.
@@ -135,7 +136,7 @@ pub struct Misfit {
     pub help: String,
 }
 
-/// How an operation is spelled in a task body.
+/// The spelling of an operation in a task body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spelling {
     /// `receiver.name(arguments)`.
@@ -158,27 +159,28 @@ pub struct Work {
 /// One tile operation: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// How it is spelled.
+    /// Its spelling in a task body.
     pub spelling: Spelling,
-    /// The cores that have it.
+    /// The kinds of task that may call it.
     pub cores: &'static [TaskKind],
-    /// What each operand must be, the receiver first.
+    /// The kind of each operand, the receiver first.
     pub operands: &'static [OperandKind],
-    /// Number of const arguments or a type argument is not counted: `cast::<T>()` gets T in `element`.
+    /// Whether the call takes a type argument, as `cast::<T>()` does; `shape` gets it as `element`.
     pub takes_element: bool,
-    /// Why it can't take these numbers, where it can't. They are finite.
+    /// Checks the numbers among the operands, which are finite.
     pub numbers: fn(numbers: &[f32]) -> Result<(), Misfit>,
-    /// The shape of the result, or why the operands don't fit. `element` is the type argument, where there is one; numbers
-    /// are left out of the operands, and a size is one of that many rows. The result of a store or a put is the tile that was written.
+    /// Computes the shape of the result, or says why the operands don't fit. `element` is the type argument, if the call
+    /// has one. Numbers are left out of `operands`; a size is a shape with that many rows. The result of a store or a put is
+    /// the tile that was written.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
-    /// What it becomes.
+    /// Its code on the device.
     pub device: Device,
-    /// What it costs, from its operands and its result.
+    /// Computes its cost from its operands and its result.
     pub work: fn(operands: &[Shape], result: &Shape) -> Work,
 }
 
 impl Operation {
-    /// Name as the user wrote it.
+    /// The name as the user writes it.
     #[must_use]
     pub fn name(&self) -> String {
         match self.spelling {

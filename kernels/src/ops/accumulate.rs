@@ -50,7 +50,7 @@ impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {
     ///
     /// # Panics
     ///
-    /// When tile and value really have different sizes.
+    /// If the sizes of tile and value differ at run time.
     pub fn accumulate(&mut self, value: Value<R, C>) {
         assert_eq!(
             (self.rows(), self.width()),

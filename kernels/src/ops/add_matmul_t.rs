@@ -24,8 +24,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const N: usize> Value<R, N> {
-    /// This value plus x · wᵀ, R×N: its sums go on with the products of x and w in ascending k, each product and each
-    /// sum rounded once. (Adding two finished products would round otherwise.)
+    /// This value plus the product x · wᵀ, R×N: its sums go on with the products of x and w in ascending k, each product and each
+    /// sum rounded once. (Adding two finished products would round differently.)
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};
@@ -38,7 +38,7 @@ impl<const R: usize, const N: usize> Value<R, N> {
     ///
     /// # Panics
     ///
-    /// When the tiles don't really fit each other or the value.
+    /// If, at run time, the tiles don't fit each other or the value.
     #[must_use]
     pub fn add_matmul_t<T: CubeElement, const K: usize>(self, x: &Tile<'_, T, R, K>, w: &Tile<'_, T, N, K>) -> Self {
         let (x, w) = (Factor::new(x, Contracted::Columns), Factor::new(w, Contracted::Columns));

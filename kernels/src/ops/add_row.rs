@@ -19,7 +19,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// One row to all rows: every column adds its number, each sum rounded once: R×C and 1×C to R×C.
+    /// Adds one row to all rows, each sum rounded once: R×C and 1×C to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -31,7 +31,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really is not one row with a number for each column.
+    /// If, at run time, there is not exactly one row with a number for each column.
     #[must_use]
     pub fn add_row(&self, row: &Value<1, C>) -> Self {
         self.with_row(row, "add_row", |x, y| x + y)

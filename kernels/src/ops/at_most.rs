@@ -16,7 +16,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The limit in place of every number that is larger, or no number: R×C to R×C.
+    /// Replaces every number that is larger than the limit, or NaN, by the limit: R×C to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

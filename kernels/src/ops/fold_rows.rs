@@ -51,7 +51,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really are not as many rows for each.
+    /// If the rows can't be divided evenly at run time.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
         const { assert!(B > 0 && R.is_multiple_of(B), "`fold_rows` sums as many rows into each") };

@@ -35,7 +35,7 @@ impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
     ///
     /// # Panics
     ///
-    /// When `x` really has another number of columns than `w` has rows.
+    /// If, at run time, the number of columns of `x` is not the number of rows of `w`.
     #[must_use]
     pub fn matmul<const N: usize>(&self, w: &Tile<'_, T, K, N>) -> Value<R, N> {
         let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Rows));

@@ -37,7 +37,7 @@ impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
     ///
     /// # Panics
     ///
-    /// When the tiles really have different numbers of columns.
+    /// If, at run time, the tiles have different numbers of columns.
     #[must_use]
     pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, T, N, K>) -> Value<R, N> {
         let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Columns));

@@ -14,8 +14,8 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The larger of two numbers, number by number: R×C and R×C to R×C. Of two zeros, and where one is no number, it is
-    /// the one of `other`.
+    /// The larger of two numbers, number by number: R×C and R×C to R×C. For two zeros, or if one
+    /// is NaN, the result is the one of `other`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! `-value`: the other sign.
+//! `-value`: numbers negated.
 
 use std::ops::Neg;
 
@@ -16,7 +16,7 @@ pub(super) static OPERATION: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// Each number with the other sign: R×C to R×C.
+/// Negates each number: R×C to R×C.
 ///
 /// ```
 /// use hpmoe_kernels::Value;

@@ -18,7 +18,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Every second column, from the second on: R×2H to R×H. Where nothing else says what H is, it is written:
+    /// Every second column, starting with the second: R×2H to R×H. If H can't be inferred, the call states it:
     /// `x.odd_columns::<64>()`.
     ///
     /// ```
@@ -30,7 +30,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really is an odd number of columns.
+    /// If the number of columns is odd at run time.
     #[must_use]
     pub fn odd_columns<const H: usize>(&self) -> Value<R, H> {
         self.every_second(1, "odd_columns")

@@ -1,10 +1,10 @@
-//! `dst.put(&src)`: rows to where another rank finds them, as they are.
+//! `dst.put(&src)`: a copy of rows, possibly to another rank.
 
 use super::{any_numbers, bytes, misshapen, mistyped};
 use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 use crate::{Element, Tile};
 
-/// Copies a tile, to another rank where the destination is there.
+/// Copies a tile, to another rank if the destination is there.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("put"),
     cores: &[TaskKind::Put],
@@ -58,7 +58,7 @@ impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When the tiles really have different sizes.
+    /// If the sizes of the tiles differ at run time.
     pub fn put(&mut self, from: &Tile<'_, T, R, C>) {
         assert_eq!(
             (self.rows(), self.width()),

@@ -19,7 +19,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Each column times its number, each product rounded once: R×C and 1×C to R×C.
+    /// Multiplies each column by its number, each product rounded once: R×C and 1×C to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -31,7 +31,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really is not one row with a number for each column.
+    /// If, at run time, there is not exactly one row with a number for each column.
     #[must_use]
     pub fn scale_cols(&self, numbers: &Value<1, C>) -> Self {
         self.with_row(numbers, "scale_cols", |x, y| x * y)

@@ -34,7 +34,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Each row times its number, each product rounded once: R×C and R×1 to R×C.
+    /// Multiplies each row by its number, each product rounded once: R×C and R×1 to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -46,7 +46,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really is not a number for each row.
+    /// If, at run time, there is not a number for each row.
     #[must_use]
     pub fn scale_rows(&self, numbers: &Value<R, 1>) -> Self {
         assert_eq!(self.rows(), numbers.rows(), "`scale_rows` takes a number for each row");

@@ -52,7 +52,7 @@ impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When tile and value really have different sizes.
+    /// If the sizes of tile and value differ at run time.
     pub fn store(&mut self, value: impl Borrow<Value<R, C>>) {
         let value = value.borrow();
         assert_eq!(

@@ -37,7 +37,7 @@ impl<T: CubeElement, const K: usize, const M: usize> Tile<'_, T, K, M> {
     ///
     /// # Panics
     ///
-    /// When the tiles really have different numbers of rows.
+    /// If, at run time, the tiles have different numbers of rows.
     #[must_use]
     pub fn t_matmul<const N: usize>(&self, w: &Tile<'_, T, K, N>) -> Value<M, N> {
         let (x, w) = (Factor::new(self, Contracted::Rows), Factor::new(w, Contracted::Rows));

@@ -59,7 +59,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there really are not B·K rows.
+    /// If there are not B·K rows at run time.
     #[must_use]
     pub fn weighted_sum<const B: usize, const K: usize>(&self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };

@@ -1,8 +1,8 @@
-//! In which order the row tiles of an expert are complete.
+//! The order in which the row tiles of an expert are complete.
 
-/// Row tiles of `height` rows in the order in which their rows come when all ranks send at the same rate, each its rows from
-/// the first to the last. `rows` is how many each rank has for the expert; of tiles that come together, one of the rank `own`
-/// is first, then those of the ranks after it.
+/// Row tiles of `height` rows in the order in which they are complete when all ranks send at the same rate, each its rows
+/// from first to last. `rows` is the number of rows that each rank has for the expert. Of tiles that are complete at the same
+/// time, those of rank `own` come first, then those of the ranks after it.
 ///
 /// ```
 /// // Of two ranks with four rows each, both begin: tiles 0 and 2 are complete before 1 and 3.

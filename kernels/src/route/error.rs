@@ -1,19 +1,19 @@
-//! Why expert ids are no route.
+//! Errors of making a route.
 
 use crate::Rank;
 use std::fmt;
 
-/// Why expert ids are no route. `token` and `k` are row and column of the rank's `topk_ids`.
+/// An error of making a route from expert ids. `token` and `k` are row and column of the rank's `topk_ids`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouteError {
-    /// Each rank owns the same number of experts, at least one.
+    /// The ranks can't own the same number of experts each.
     Experts {
         /// Experts of the group.
         experts: usize,
         /// Ranks of the group.
         ranks: usize,
     },
-    /// One tensor of ids for each rank.
+    /// The number of tensors of ids is not the number of ranks.
     Ranks {
         /// Tensors passed.
         tensors: usize,
@@ -22,7 +22,7 @@ pub enum RouteError {
     },
     /// An id below zero, or not below the number of experts.
     Id {
-        /// Whose ids.
+        /// The rank that the ids belong to.
         rank: Rank,
         /// Row.
         token: usize,
@@ -33,9 +33,9 @@ pub enum RouteError {
         /// Experts of the group.
         experts: usize,
     },
-    /// Two columns of a row hold the same id.
+    /// Two columns of a row have the same id.
     Twice {
-        /// Whose ids.
+        /// The rank that the ids belong to.
         rank: Rank,
         /// Row.
         token: usize,
@@ -46,9 +46,9 @@ pub enum RouteError {
         /// Column.
         second: usize,
     },
-    /// Rows are numbered by i32.
+    /// A rank has more rows than an i32 can number.
     Rows {
-        /// Which rank.
+        /// The rank.
         rank: Rank,
         /// "send" or "receive".
         verb: &'static str,
@@ -67,7 +67,7 @@ impl fmt::Display for RouteError {
             ),
             Self::Ranks { tensors, ranks } => write!(
                 f,
-                "topk_ids has {tensors} tensors, but the group has {ranks} ranks: pass one per rank, of zero rows if need be"
+                "topk_ids has {tensors} tensors, but the group has {ranks} ranks: pass one per rank, with zero rows for a rank without tokens"
             ),
             Self::Id { rank, token, k, id, experts } => write!(
                 f,

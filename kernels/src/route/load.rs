@@ -1,8 +1,8 @@
-//! In which order a rank's experts are worked on.
+//! The order in which a rank works on its experts.
 
-/// The places of a rank's experts, with so many rows each, in the order in which work on them begins: first the one with the fewest
-/// rows, if it has any, which can begin while rows of the others come; then from the most rows to the fewest, so that what
-/// begins last is soon over. The experts of each of `chunks` chunks stay together.
+/// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. First comes the
+/// expert with the fewest rows, if it has any: work on it can begin while rows of the others arrive. The rest follow from most
+/// rows to fewest, so that the expert that begins last is soon done. The experts of each of `chunks` chunks stay together.
 ///
 /// ```
 /// use hpmoe_kernels::route::by_load;

@@ -1,14 +1,14 @@
-//! Which token goes where.
+//! Routing: which row of which rank goes to which expert.
 //!
-//! A [`Route`] is made from the router's expert ids. It holds no payload: counts, prefix sums and a stable order, from
-//! which the loops of a taskflow and the tables of a launch follow.
+//! A [`Route`] is made from the router's expert ids. It holds counts, prefix sums and a stable order, from which the loops
+//! of a taskflow and the tables of a launch follow.
 //!
 //! - Rank r sends one row for each of its (token, k). Its slots, `token * top_k + k`, sorted by expert and otherwise
 //!   left in order, are its [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
-//! - Where a token is sent once to each rank, it counts for the first of the rank's experts that it goes to; its row lies
-//!   among others of that expert, in the same order.
-//! - A route can be cut into [`chunks`](Route::chunks), each a route of its own for some tokens of each rank. Tokens keep
+//! - A token that is sent once to each rank is stored under the first of the rank's experts that it goes to, in the same
+//!   order as the other rows of that expert.
+//! - A route can be cut into [`chunks`](Route::chunks), each with its own route for some tokens of each rank. Tokens keep
 //!   their numbers.
 
 mod coming;
@@ -32,16 +32,16 @@ use order::SourceOrder;
 use placed::Placed;
 use std::ops::Range;
 
-/// What one rank sends to one expert, or got from one rank for one own expert.
+/// The rows that one rank sends to one expert.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
     /// Their first row among the rows of the expert.
     pub at: usize,
     /// The expert's first row among all rows that its owner receives.
     pub base: usize,
-    /// Their first place in the sender's [`order`](Route::order).
+    /// Position of the first one in the sender's [`order`](Route::order).
     pub order: usize,
 }
 
@@ -60,7 +60,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// From the router's expert ids, one row of `K` per token on each rank, for a group that has `experts` experts.
+    /// Makes a route from the router's expert ids, one row of `K` per token on each rank, for a group with `experts`
+    /// experts.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -75,8 +76,8 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// When the ranks don't divide the experts, `ids` is not for this group, an id is no expert, a token names an expert
-    /// twice, or a rank would have more rows than fit an i32.
+    /// If the number of ranks does not divide the number of experts, `ids` is not for this group, an id is not that of an
+    /// expert, a token names an expert twice, or a rank would have more rows than fit an i32.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
@@ -126,11 +127,11 @@ impl Route {
             let most = all.div_ceil(chunks);
             first + all.min(chunk * most)..first + all.min((chunk + 1) * most)
         };
-        let of = |(rank, source): (Rank, &SourceOrder)| {
+        let chunk_order = |(rank, source): (Rank, &SourceOrder)| {
             let Range { start, end } = tokens(rank);
             source.only(start * self.top_k..end * self.top_k)
         };
-        let sources = self.ranks.into_iter().zip(self.each.sources()).map(of).collect();
+        let sources = self.ranks.into_iter().zip(self.each.sources()).map(chunk_order).collect();
         Self {
             first_tokens: self.ranks.into_iter().map(|rank| tokens(rank).start).collect(),
             each: Placed::new(sources, self.local_experts),
@@ -157,13 +158,13 @@ impl Route {
         self.local_experts
     }
 
-    /// Experts for each token.
+    /// Number of experts that each token goes to.
     #[must_use]
     pub const fn top_k(&self) -> usize {
         self.top_k
     }
 
-    /// Tokens of a rank.
+    /// Number of tokens of a rank.
     #[must_use]
     pub fn tokens(&self, rank: Rank) -> usize {
         self.order(rank).len() / self.top_k
@@ -181,19 +182,19 @@ impl Route {
         self.each.order(rank)
     }
 
-    /// Rows that a rank receives.
+    /// Number of rows that a rank receives.
     #[must_use]
     pub fn received(&self, rank: Rank) -> usize {
         self.experts_of(rank).map(|e| self.expert_rows(e)).sum()
     }
 
-    /// Rows of an expert, from all ranks.
+    /// Number of rows of an expert, from all ranks.
     #[must_use]
     pub fn expert_rows(&self, expert: Expert) -> usize {
         self.each.rows(expert)
     }
 
-    /// What `source` sends to `expert`.
+    /// The rows that `source` sends to `expert`.
     #[must_use]
     pub fn pair(&self, source: Rank, expert: Expert) -> Pair {
         self.each.pair(source, expert)
@@ -211,7 +212,7 @@ impl Route {
         (rank.id() * local..(rank.id() + 1) * local).map(move |id| Expert::new(id, local))
     }
 
-    /// What `source` sends to `expert`, cut where the receiver's row tiles of `M` rows are cut. No piece is empty.
+    /// The pieces that `source` sends to `expert`, cut where the receiver's row tiles of `M` rows are cut. No piece is empty.
     pub fn sends<const M: usize>(
         &self,
         source: Rank,

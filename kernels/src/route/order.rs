@@ -4,7 +4,7 @@ use super::RouteError;
 use crate::Rank;
 use std::ops::Range;
 
-/// What one rank sends: its slots by expert.
+/// The slots of one rank, sorted by expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
     slots: Vec<i32>,
@@ -40,7 +40,7 @@ impl SourceOrder {
         Ok(Self { slots, firsts })
     }
 
-    /// Those slots alone.
+    /// The order of a range of slots.
     pub(super) fn only(&self, wanted: Range<usize>) -> Self {
         let mut only = Self { slots: Vec::with_capacity(wanted.len()), firsts: vec![0] };
         for expert in self.firsts.windows(2) {
@@ -53,7 +53,7 @@ impl SourceOrder {
         only
     }
 
-    /// Of the slots of a token on one rank only the first, which is that of its lowest expert there.
+    /// The order of one slot per token and rank: the first one, which is that of its lowest-numbered expert there.
     pub(super) fn once(&self, top_k: usize, local_experts: usize) -> Self {
         // By token: one more than the rank that it was sent to last. Experts are in the order of ranks.
         let mut sent = vec![0; self.slots.iter().max().map_or(0, |&slot| token(slot, top_k) + 1)];
@@ -89,7 +89,7 @@ pub(super) fn token(slot: i32, top_k: usize) -> usize {
     usize::try_from(slot).expect("a route lists no negative slot") / top_k
 }
 
-/// The number of rows as what numbers them.
+/// The number of rows as an i32, or an error if it does not fit.
 pub(super) fn fits(rank: Rank, verb: &'static str, rows: usize) -> Result<i32, RouteError> {
     i32::try_from(rows).map_err(|_| RouteError::Rows { rank, verb, rows })
 }

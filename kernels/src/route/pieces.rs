@@ -1,4 +1,4 @@
-//! What the loops of a taskflow run over. None of these is ever empty.
+//! The items that the loops of a taskflow run over. None of them is ever empty.
 
 use super::Pair;
 use crate::{Expert, Rank};

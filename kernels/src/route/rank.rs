@@ -9,13 +9,13 @@ use std::ops::Range;
 pub struct Ranks(usize);
 
 impl Ranks {
-    /// A group of that many ranks.
+    /// A group of `count` ranks.
     #[must_use]
     pub const fn new(count: usize) -> Self {
         Self(count)
     }
 
-    /// How many.
+    /// Number of ranks.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0

@@ -8,7 +8,7 @@ use crate::{Element, Float, PerRank, Piece, Ranks, Route, Tile, TokenBlock};
 
 /// Rows of `C` elements, one per token of a rank, without gaps.
 ///
-/// It holds cells, so that a tile that is read and a tile that is written can share it.
+/// Elements are cells, so that one call can read one tile of a tensor and write another.
 #[derive(Clone)]
 pub struct Tensor<T: Element, const C: usize> {
     cells: Buffer<T>,
@@ -17,7 +17,7 @@ pub struct Tensor<T: Element, const C: usize> {
 }
 
 impl<T: Element, const C: usize> Tensor<T, C> {
-    /// `rows` rows of which every bit is set, the first for that token.
+    /// `rows` rows with every bit set; the first one belongs to `first_token`.
     pub(crate) fn poisoned(first_token: usize, rows: usize) -> Self {
         Self { cells: Buffer::filled(rows * C, T::POISON), first_token }
     }
@@ -32,7 +32,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// When the number of values is no multiple of `C`.
+    /// If the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
@@ -47,7 +47,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// When the number of values is no multiple of `C`.
+    /// If the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_vec(values: Vec<T>) -> Self {
         Self::from_slice(&values)
@@ -59,11 +59,11 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         self.cells.len() / C
     }
 
-    /// One row.
+    /// A copy of one row.
     ///
     /// # Panics
     ///
-    /// When there is no such row.
+    /// If there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<T> {
         self.cells[row * C..(row + 1) * C].iter().map(std::cell::Cell::get).collect()
@@ -80,7 +80,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         self.cells.iter().for_each(|cell| cell.set(value));
     }
 
-    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while the
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while the
     /// tensor lives. Nothing on the host may use the tensor while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const T {
@@ -106,7 +106,7 @@ impl<T: Float, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// When the number of values is no multiple of `C`.
+    /// If the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_f32(values: &[f32]) -> Self {
         Self::from_vec(values.iter().map(|value| T::from_f32(*value)).collect())

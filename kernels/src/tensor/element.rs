@@ -1,4 +1,4 @@
-//! What tensors hold.
+//! Element types of tensors.
 
 use crate::op::ElementType;
 #[cfg(feature = "bf16")]
@@ -18,7 +18,7 @@ mod sealed {
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The same type as a value.
     const TYPE: ElementType;
-    /// All bits set: what memory holds that nobody has written. NaN for the float types.
+    /// The value with all bits set, which unwritten memory holds. NaN for the float types.
     const POISON: Self;
 }
 

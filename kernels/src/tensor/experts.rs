@@ -17,7 +17,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     ///
     /// # Panics
     ///
-    /// When the number of values is no multiple of N·K.
+    /// If the number of values is not a multiple of N·K.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
@@ -32,7 +32,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     ///
     /// # Panics
     ///
-    /// When the number of values is no multiple of N·K.
+    /// If the number of values is not a multiple of N·K.
     #[must_use]
     pub fn from_vec(values: Vec<T>) -> Self {
         Self::from_slice(&values)
@@ -61,7 +61,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         self.cells.to_vec()
     }
 
-    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `count() * N * K` elements while this
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `count() * N * K` elements while this
     /// lives. Nothing on the host may use it while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const T {

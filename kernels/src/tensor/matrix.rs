@@ -6,7 +6,7 @@ use super::buffer::Buffer;
 use super::tile::Rows;
 use crate::{Element, Tile};
 
-/// An N×K matrix of one rank: what every token of the rank meets, as the weights of a shared expert.
+/// An N×K matrix of one rank, used for all of its tokens, such as the weights of a shared expert.
 #[derive(Clone)]
 pub struct Matrix<T: Element, const N: usize, const K: usize> {
     cells: Buffer<T>,
@@ -25,7 +25,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
     ///
     /// # Panics
     ///
-    /// When there are not N·K values, or none.
+    /// If there are not N·K values, or none.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
@@ -42,7 +42,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
         self.cells.to_vec()
     }
 
-    /// Where the elements lie: 512-byte aligned, valid for reads of `N * K` elements while this lives.
+    /// The address of the first element: 512-byte aligned, valid for reads of `N * K` elements while this lives.
     #[must_use]
     pub fn address(&self) -> *const T {
         self.cells.as_ptr().cast()
@@ -52,7 +52,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
     ///
     /// # Panics
     ///
-    /// When they start behind the last row.
+    /// If they start after the last row.
     #[must_use]
     pub fn tile<const R: usize>(&self, n: usize) -> Tile<'_, T, R, K> {
         self.all().tile(n)
@@ -62,7 +62,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
     ///
     /// # Panics
     ///
-    /// When they start behind the last column.
+    /// If they start after the last column.
     #[must_use]
     pub fn cols<const C: usize>(&self, n: usize) -> Tile<'_, T, N, C> {
         self.all().cols(n)

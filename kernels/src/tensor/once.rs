@@ -1,15 +1,15 @@
-//! Rows received that are sent once to each rank.
+//! Received rows of tokens that are sent once to each rank.
 
 use super::buffer::Buffer;
 use super::tile::Rows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
-/// A row of `C` elements for each token that a rank receives, once however many of its experts the token goes to: by the
-/// first of those experts, then source rank, then the sender's order.
+/// One row of `C` elements for each token that a rank receives, however many of its experts the token goes to: by the
+/// first of those experts, then by source rank, then in the sender's order.
 pub struct Once<T, const C: usize> {
     cells: Buffer<T>,
     rank: Rank,
-    /// By row received for an expert: the row here.
+    /// For each row received for an expert, its row here.
     rows: Vec<i32>,
 }
 
@@ -26,7 +26,7 @@ impl<T: Element, const C: usize> Once<T, C> {
         self.cells.to_vec()
     }
 
-    /// Where the elements lie: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
     /// lives. Nothing on the host may use it while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const T {
@@ -37,7 +37,7 @@ impl<T: Element, const C: usize> Once<T, C> {
     ///
     /// # Panics
     ///
-    /// When this rank is not the piece's receiver.
+    /// If this rank is not the piece's receiver.
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
         assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
@@ -48,7 +48,7 @@ impl<T: Element, const C: usize> Once<T, C> {
     ///
     /// # Panics
     ///
-    /// When this rank does not own the expert, or the row tile is not one of the expert's.
+    /// If this rank does not own the expert, or the row tile is not one of the expert's.
     #[must_use]
     pub fn gather<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
@@ -59,14 +59,14 @@ impl<T: Element, const C: usize> Once<T, C> {
 }
 
 impl<T: Element, const C: usize> PartialEq for Once<T, C> {
-    /// The same rows for the same rows received.
+    /// Whether both have the same rows for the same received rows.
     fn eq(&self, other: &Self) -> bool {
         self.rows == other.rows && self.cells[..] == other.cells[..]
     }
 }
 
 impl PerRank<()> {
-    /// Rows received that other ranks write once for each token: [`Once`] in symmetric memory.
+    /// [`Once`] on each rank in symmetric memory, where other ranks write one row for each token.
     #[must_use]
     pub fn once<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Once<T, C>> {
         PerRank::from_fn(ep, |rank| {

@@ -1,4 +1,4 @@
-//! One of each kind per rank.
+//! Collections with one part per rank.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,13 +9,13 @@ use crate::{Rank, Ranks};
 pub struct PerRank<X>(Vec<X>);
 
 impl<X> PerRank<X> {
-    /// From the ranks' parts, rank 0 first.
+    /// A collection of these parts, rank 0 first.
     #[must_use]
     pub const fn from_vec(parts: Vec<X>) -> Self {
         Self(parts)
     }
 
-    /// From a function of the rank.
+    /// A collection of what a function makes for each rank.
     pub fn from_fn(ep: Ranks, part: impl FnMut(Rank) -> X) -> Self {
         ep.into_iter().map(part).collect()
     }

@@ -1,4 +1,4 @@
-//! Tiles: what a task reads and writes.
+//! Tiles, the parameters of tasks.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 use super::buffer::Buffer;
 use crate::{Element, Float, Number};
 
-/// As many rows as an expert has: the height of a tile of all rows received for it, `Tile<bf16, RAGGED, COLS>`.
+/// The height of a tile of all rows received for an expert, however many there are: `Tile<bf16, RAGGED, COLS>`.
 ///
-/// It is a bound as any other, larger than the number of rows that a rank can receive.
+/// It is a bound like any other, larger than the number of rows that a rank can receive.
 pub const RAGGED: usize = 1 << 30;
 
-/// Which rows of a tensor a tile has.
+/// The rows of a tensor that a tile covers.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows<'a> {
     /// `count` consecutive rows.
@@ -40,7 +40,7 @@ impl Rows<'_> {
 
 /// A view of at most R×C elements of a tensor.
 ///
-/// `R` and `C` are what the source says; [`rows`](Tile::rows) and [`cols`](Tile::cols) what there really is, so that
+/// `R` and `C` are the bounds in the source; [`rows`](Tile::rows) and [`width`](Tile::width) are the sizes at run time, so
 /// tails need no code. `&Tile` is a promise to read and `&mut Tile` one to write; the elements themselves are cells.
 #[derive(Clone, Copy)]
 pub struct Tile<'a, T, const R: usize, const C: usize> {
@@ -63,7 +63,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When the cells are not whole rows, or more than R×C.
+    /// If the cells are not whole rows, or more than R×C.
     #[must_use]
     pub fn from_cells(cells: &'a [Cell<T>], cols: usize) -> Self {
         assert!(
@@ -79,13 +79,13 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         assert!(rows <= R && cols <= C, "a tile of {rows}x{cols} is larger than its type, Tile<{}, {R}, {C}>", T::TYPE);
     }
 
-    /// Rows that there really are, at most `R`.
+    /// Number of rows, at most `R`.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows.count()
     }
 
-    /// Columns that there really are, at most `C`.
+    /// Number of columns, at most `C`.
     #[must_use]
     pub const fn width(&self) -> usize {
         self.cols
@@ -95,10 +95,10 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When they start behind the last column.
+    /// If they start after the last column.
     #[must_use]
     pub fn cols<const N: usize>(&self, n: usize) -> Tile<'a, T, R, N> {
-        assert!(n * N < self.cols, "columns {n}*{N}.. lie behind the last of {} columns", self.cols);
+        assert!(n * N < self.cols, "columns {n}*{N}.. start after the last of {} columns", self.cols);
         let cols = N.min(self.cols - n * N);
         Tile { cells: self.cells, pitch: self.pitch, rows: self.rows, first_col: self.first_col + n * N, cols }
     }
@@ -107,10 +107,10 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When they start behind the last row.
+    /// If they start after the last row.
     #[must_use]
     pub fn tile<const N: usize>(&self, n: usize) -> Tile<'a, T, N, C> {
-        assert!(n * N < self.rows(), "rows {n}*{N}.. lie behind the last of {} rows", self.rows());
+        assert!(n * N < self.rows(), "rows {n}*{N}.. start after the last of {} rows", self.rows());
         let count = N.min(self.rows() - n * N);
         let rows = match self.rows {
             Rows::Range { first, .. } => Rows::Range { first: first + n * N, count },
@@ -125,7 +125,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     ///
     /// # Panics
     ///
-    /// When there is no such row.
+    /// If there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> &'a [Cell<T>] {
         let start = self.rows.row(row) * self.pitch + self.first_col;
@@ -145,7 +145,7 @@ impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C
     }
 }
 
-/// A tile with memory of its own, for unit tests of tasks.
+/// A tile with its own memory, for unit tests of tasks.
 ///
 /// ```
 /// use hpmoe_kernels::{Tile, TileBuf, bf16};
@@ -171,14 +171,14 @@ impl<T: Element> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// When there are not `rows * cols` elements, or none.
+    /// If there are not `rows * cols` elements, or none.
     #[must_use]
     pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
         assert!(cols > 0 && values.len() == rows * cols, "{rows}x{cols} elements, but {} values", values.len());
         Self { cells: Buffer::copied(values), cols }
     }
 
-    /// Of the size of another one, every element poisoned.
+    /// A tile of the same size as another one, with every element poisoned.
     #[must_use]
     pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
         Self { cells: Buffer::filled(other.cells.len(), T::POISON), cols: other.cols }
@@ -188,7 +188,7 @@ impl<T: Element> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// When it is larger than R×C.
+    /// If it is larger than R×C.
     #[must_use]
     pub fn tile<const R: usize, const C: usize>(&self) -> Tile<'_, T, R, C> {
         Tile::from_cells(&self.cells, self.cols)
@@ -206,7 +206,7 @@ impl<T: Float> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// When there are not `rows * cols` numbers, or none.
+    /// If there are not `rows * cols` numbers, or none.
     #[must_use]
     pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
         Self::from_slice(rows, cols, &values.iter().map(|value| T::from_f32(*value)).collect::<Vec<_>>())

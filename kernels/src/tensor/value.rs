@@ -1,9 +1,9 @@
-//! Values on chip.
+//! Values, which live on chip.
 
 /// At most R×C numbers that live on chip while a task runs.
 ///
-/// They are f32; after a [`cast`](Value::cast) each is one that the narrower type can hold. `R` and `C` are what the
-/// source says, [`rows`](Value::rows) and [`cols`](Value::cols) what there really is.
+/// They are f32; after a [`cast`](Value::cast) each is one that the narrower type can hold. `R` and `C` are
+/// the bounds in the source, [`rows`](Value::rows) and [`cols`](Value::cols) the sizes at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<const R: usize, const C: usize> {
     rows: usize,
@@ -12,7 +12,7 @@ pub struct Value<const R: usize, const C: usize> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// From numbers, row after row.
+    /// A value of these numbers, row after row.
     ///
     /// # Panics
     ///
@@ -24,19 +24,19 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { rows, cols, data }
     }
 
-    /// Rows that there really are, at most `R`.
+    /// Number of rows, at most `R`.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns that there really are, at most `C`.
+    /// Number of columns, at most `C`.
     #[must_use]
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// One row.
+    /// The numbers of one row.
     ///
     /// # Panics
     ///
@@ -64,7 +64,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
         );
         Self { data: self.data.iter().zip(&other.data).map(|(x, y)| f(*x, *y)).collect(), ..*self }
     }
-    /// Every row with one row.
+
+    /// Combines every row with one row.
     pub(crate) fn with_row(&self, row: &Value<1, C>, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
         assert_eq!((row.rows, row.cols), (1, self.cols), "`{name}` takes one row with a number for each column");
         let pairs = self.data.iter().zip(row.data.iter().cycle());

@@ -1,4 +1,4 @@
-//! Kernels on this machine's CPU.
+//! The backend that runs kernels on this machine's CPU.
 
 mod ffi;
 mod mapping;
@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicI32;
 use crate::error::Resource;
 use crate::{EntryPoint, Fault};
 
-/// What a host run can't show; printed with its results. The rest is in the README of the host's AscendC.
+/// A limit of host runs that is printed with their results. The README of the host's AscendC lists the others.
 pub(crate) const LIMITS: &str = "run on this machine's CPU: the results are the kernel's, the time is not the device's";
 
-/// What a rank did on the host, over all its cores.
+/// Counts of a rank's work on the host, over all its cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct HostStatistics {
@@ -46,7 +46,7 @@ impl HostStatistics {
     }
 }
 
-/// A stretch of global memory that a kernel may use.
+/// A range of global memory that a kernel may access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) name: &'static str,
@@ -67,17 +67,17 @@ pub(crate) struct Run<'a> {
     pub(crate) aiv: u32,
     /// Threads that share the cores.
     pub(crate) threads: u32,
-    /// Chooses the order of everything that flags leave open.
+    /// Seed for the order of everything that flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [Region],
     /// The resource that a test lets be missing.
     pub(crate) fault: Option<Fault>,
 }
 
-/// How a launch ended on one rank.
+/// The end of a launch on one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// All cores left.
+    /// All cores finished.
     Left(HostStatistics),
     /// A core broke a rule.
     BrokenRule { message: String, core: usize },
@@ -88,7 +88,7 @@ pub(crate) enum Outcome {
 }
 
 impl Run<'_> {
-    /// Returns when all cores have left. `stop` is shared by the ranks that run together.
+    /// Runs the kernel and returns when all cores have finished. `stop` is shared by the ranks that run together.
     pub(crate) fn run(&self, stop: &AtomicI32) -> Outcome {
         ffi::run(self, stop)
     }

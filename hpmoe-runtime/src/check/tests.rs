@@ -1,0 +1,161 @@
+//! A launch that fits, and every way not to fit, with its error text.
+
+use hpmoe_kernels::{Experts, PerRank, Ranks, Tensor, bf16};
+
+use super::*;
+use crate::testing::{TABLES, route};
+
+type Tokens = PerRank<Tensor<bf16, 16>>;
+type Gate = PerRank<Experts<bf16, 32, 16>>;
+
+/// What is launched: three tokens on rank 0 and one on rank 1, unless a test changes it.
+struct Case {
+    ranks: usize,
+    capacity: usize,
+    route: Route,
+    x: Tokens,
+    gate: Gate,
+    y: Tokens,
+}
+
+fn tokens(rows: &[usize]) -> Tokens {
+    rows.iter().map(|rows| Tensor::zeros(*rows)).collect()
+}
+
+fn gate(experts: &[usize]) -> Gate {
+    experts.iter().map(|experts| Experts::from_vec(vec![bf16::ZERO; experts * 32 * 16])).collect()
+}
+
+fn case() -> Case {
+    let route = route(&[&[0, 1, 1, 2, 3, 0], &[0, 3]], 4);
+    Case { ranks: 2, capacity: 5, route, x: tokens(&[3, 1]), gate: gate(&[2, 2]), y: tokens(&[3, 1]) }
+}
+
+impl Case {
+    fn check(self) -> Result<(), String> {
+        let Self { ranks, capacity, route, x, gate, mut y } = self;
+        let arguments = [Argument::read("x", &x), Argument::read("gate", &gate), Argument::write("y", &mut y)];
+        check(ranks, capacity, &route, &arguments)
+    }
+}
+
+fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
+    let found = schedule(&TABLES, ranks)
+        .and_then(|_| launch(&TABLES, ranks, route, arguments))
+        .and_then(|()| super::capacity(&Chunks::new(&TABLES, route, capacity)));
+    found.map_err(|error| error.to_string())
+}
+
+fn refused(case: Case, text: &str) {
+    assert_eq!(case.check().unwrap_err(), text);
+}
+
+#[test]
+fn a_launch_that_fits_passes() {
+    case().check().unwrap();
+}
+
+#[test]
+fn ranks() {
+    refused(Case { ranks: 3, ..case() }, "layer::forward has no schedule for 3 ranks: use one of 1, 2");
+    refused(
+        Case { ranks: 1, ..case() },
+        "the route is for 2 ranks, but the group has 1: make both with the same number",
+    );
+    refused(
+        Case { x: tokens(&[3]), ..case() },
+        "`x` has parts for 1 ranks, but the group has 2: give one part per rank, with zero rows for a rank without tokens",
+    );
+}
+
+#[test]
+fn route_constants() {
+    refused(
+        Case { route: route(&[&[], &[]], 6), ..case() },
+        "the route has EXPERTS = 6, but layer::forward was built with 4: make the route from its constants",
+    );
+    let ids: PerRank<Tensor<i32, 3>> = PerRank::from_fn(Ranks::new(2), |_| Tensor::zeros(0));
+    refused(
+        Case { route: Route::new(Ranks::new(2), 4, &ids).unwrap(), ..case() },
+        "the route has TOP_K = 3, but layer::forward was built with 2: make the route from its constants",
+    );
+}
+
+#[test]
+fn tokens_of_a_rank() {
+    let ids = [0, 1].repeat(9);
+    refused(
+        Case { route: route(&[&[], &ids], 4), ..case() },
+        "rank 1 brings 9 tokens, but layer::forward was built with TOKENS = 8: raise TOKENS or bring fewer",
+    );
+}
+
+#[test]
+fn rows() {
+    refused(
+        Case { x: tokens(&[3, 2]), ..case() },
+        "`x` of rank 1 has 2 rows, but the route asks for 1: give it the rows of the tokens that the route was made \
+         from",
+    );
+    refused(
+        Case { y: tokens(&[0, 1]), ..case() },
+        "`y` of rank 0 has 0 rows, but the route asks for 3: give it the rows of the tokens that the route was made \
+         from",
+    );
+    refused(
+        Case { gate: gate(&[2, 4]), ..case() },
+        "`gate` of rank 1 has 4 experts, but each rank owns 2: give each rank the weights of its own experts",
+    );
+}
+
+#[test]
+fn capacity() {
+    refused(
+        Case { capacity: 4, ..case() },
+        "rank 0 would receive 5 rows, but there is room for 4: raise it with Group::capacity_rows(5) or send fewer \
+         tokens",
+    );
+}
+
+#[test]
+fn tensors() {
+    let Case { ranks, capacity, route, x, gate, y } = &case();
+    let check = |arguments: &[Argument<'_>]| check(*ranks, *capacity, route, arguments).unwrap_err();
+    assert_eq!(
+        check(&[Argument::read("x", x)]),
+        "layer::forward takes 3 tensors, but got 1: rebuild, so that kernel and caller agree"
+    );
+    assert_eq!(
+        check(&[Argument::read("x", x), Argument::read("gate", gate), Argument::read("y", y)]),
+        "the kernel writes `y`, but it was passed for reading: rebuild, so that kernel and caller agree"
+    );
+    let wide: PerRank<Tensor<f32, 32>> = PerRank::from_fn(Ranks::new(2), |_| Tensor::zeros(1));
+    assert_eq!(
+        check(&[Argument::read("x", &wide), Argument::read("gate", gate), Argument::read("y", y)]),
+        "`x` has 32 columns of f32, but the kernel was built for 16 columns of bf16: rebuild, so that kernel and \
+         caller agree"
+    );
+    let flat: PerRank<Experts<bf16, 16, 16>> =
+        PerRank::from_fn(Ranks::new(2), |_| Experts::from_vec(vec![bf16::ZERO; 512]));
+    assert_eq!(
+        check(&[Argument::read("x", x), Argument::read("gate", &flat), Argument::read("y", y)]),
+        "`gate` has 16 rows per expert, but the kernel was built for 32 rows per expert: rebuild, so that kernel and \
+         caller agree"
+    );
+    assert_eq!(
+        check(&[Argument::read("x", x), Argument::read("gate", x), Argument::read("y", y)]),
+        "`gate` has a row per token, but the kernel was built for 32 rows per expert: rebuild, so that kernel and \
+         caller agree"
+    );
+    assert_eq!(
+        check(&[Argument::read("x", gate), Argument::read("gate", gate), Argument::read("y", y)]),
+        "`x` has 32 rows per expert, but the kernel was built for a row per token: rebuild, so that kernel and \
+         caller agree"
+    );
+    let integers: PerRank<Tensor<i32, 16>> = PerRank::from_fn(Ranks::new(2), |_| Tensor::zeros(1));
+    assert_eq!(
+        check(&[Argument::read("x", &integers), Argument::read("gate", gate), Argument::read("y", y)]),
+        "`x` has 16 columns of i32, but the kernel was built for 16 columns of bf16: rebuild, so that kernel and \
+         caller agree"
+    );
+}
