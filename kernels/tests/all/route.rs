@@ -191,6 +191,6 @@ fn ranks_must_divide_the_experts() {
 fn every_rank_brings_its_ids() {
     assert_eq!(
         route(2, 4, &[vec![]]).unwrap_err().to_string(),
-        "topk_ids has 1 tensors, but the group has 2 ranks: pass one per rank, of zero rows if need be"
+        "topk_ids has 1 tensors, but the group has 2 ranks: pass one per rank, with zero rows for a rank without tokens"
     );
 }
