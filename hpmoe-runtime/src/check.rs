@@ -39,8 +39,8 @@ pub(crate) fn capacity(chunks: &Chunks<'_>) -> Result<(), LaunchError> {
 
 /// The schedule for a number of ranks.
 pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&ScheduleTable, LaunchError> {
-    let found = tables.schedules.iter().find(|schedule| schedule.ranks as usize == ranks);
-    found.ok_or_else(|| {
+    let schedule = tables.schedules.iter().find(|schedule| schedule.ranks as usize == ranks);
+    schedule.ok_or_else(|| {
         let available = tables.schedules.iter().map(|schedule| schedule.ranks).collect();
         LaunchError::NoSchedule { kernel: tables.name, ranks, available }
     })
@@ -111,12 +111,16 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
     let tokens = route.tokens(rank);
     let wanted = match tensor.extent {
         RowKind::Expert(_) => {
-            let own = route.local_experts();
-            return match count == own {
+            let local = route.local_experts();
+            return match count == local {
                 true => Ok(()),
-                false => {
-                    Err(error("experts", count, own, "each rank owns", "give each rank the weights of its own experts"))
-                }
+                false => Err(error(
+                    "experts",
+                    count,
+                    local,
+                    "each rank owns",
+                    "give each rank the weights of its own experts",
+                )),
             };
         }
         RowKind::Token => tokens,
@@ -132,9 +136,9 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
     Ok(())
 }
 
-/// Experts for experts, tokens for tokens.
+/// Whether the argument has the kind of rows that the kernel was built for.
 fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), LaunchError> {
-    let tell = |kind| match kind {
+    let words = |kind| match kind {
         RowKind::Expert(height) => format!("{height} rows per expert"),
         RowKind::Token => "a row per token".to_owned(),
         RowKind::Received => "a row per token received".to_owned(),
@@ -145,7 +149,7 @@ fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), Launch
     match argument.kind == tensor.extent {
         true => Ok(()),
         false => {
-            Err(LaunchError::Kind { tensor: argument.name, wanted: tell(tensor.extent), got: tell(argument.kind) })
+            Err(LaunchError::Kind { tensor: argument.name, wanted: words(tensor.extent), got: words(argument.kind) })
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The second part of a rank's routing tables: the same of the rows that are sent once.
+//! The second part of a rank's routing tables, for the rows that are sent once.
 
 use hpmoe_kernels::{Rank, Route};
 
@@ -7,14 +7,14 @@ use crate::abi::{HpmoeExpert, HpmoePair};
 
 /// Rows of each of the rank's experts.
 pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
-    let of = |e| expert(route.pair_once(Rank::new(0), e), 0, route.expert_rows_once(e));
-    route.experts_of(rank).map(of).collect()
+    let rows_once = |e| expert(route.pair_once(Rank::new(0), e), 0, route.expert_rows_once(e));
+    route.experts_of(rank).map(rows_once).collect()
 }
 
-/// What the rank sends, by owner and its expert. The list of its slots stands behind that of all.
+/// The pairs that the rank sends, by owner and the owner's expert. The list of their slots follows the list of all slots.
 pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
-    let behind = route.order(rank).len();
-    route.experts().map(|e| pair(route.pair_once(rank, e), 0, behind)).collect()
+    let all_slots = route.order(rank).len();
+    route.experts().map(|e| pair(route.pair_once(rank, e), 0, all_slots)).collect()
 }
 
 #[cfg(test)]

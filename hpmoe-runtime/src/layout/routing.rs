@@ -9,13 +9,13 @@ use crate::abi::{HpmoeExpert, HpmoePair};
 /// Rows of each of the rank's experts, chunk by chunk.
 pub(crate) fn experts(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
     let of_chunk = |(half, route): (usize, &Route)| -> Vec<HpmoeExpert> {
-        let of = |e| expert(route.pair(Rank::new(0), e), half, route.expert_rows(e));
-        route.experts_of(rank).map(of).collect()
+        let with_rows = |e| expert(route.pair(Rank::new(0), e), half, route.expert_rows(e));
+        route.experts_of(rank).map(with_rows).collect()
     };
     chunks.halves().flat_map(of_chunk).collect()
 }
 
-/// What the rank sends, by owner, chunk and expert of the owner.
+/// The pairs that the rank sends, by owner, chunk and expert of the owner.
 pub(crate) fn sends(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let before = |before: &mut usize, route: &Route| {
         let order = *before;
@@ -32,12 +32,12 @@ pub(crate) fn sends(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     chunks.routes()[0].ranks().into_iter().flat_map(to).collect()
 }
 
-/// What the rank receives, by source, chunk and own expert.
+/// The pairs that the rank receives, by source, chunk and local expert.
 pub(crate) fn arrivals(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let from = |source| {
         let of_chunk = move |(half, route): (usize, &Route)| -> Vec<HpmoePair> {
-            let of = |e| HpmoePair { order: 0, ..pair(route.pair(source, e), half, 0) };
-            route.experts_of(rank).map(of).collect()
+            let arrival = |e| HpmoePair { order: 0, ..pair(route.pair(source, e), half, 0) };
+            route.experts_of(rank).map(arrival).collect()
         };
         chunks.halves().flat_map(of_chunk).collect::<Vec<_>>()
     };

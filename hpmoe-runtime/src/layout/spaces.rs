@@ -1,4 +1,4 @@
-//! How many items each group of an iteration space has.
+//! The number of items that each group of an iteration space has.
 
 use hpmoe_kernels::route::{Pair, as_rows_come};
 use hpmoe_kernels::{Expert, RAGGED, Rank, Ranks, Route};
@@ -60,14 +60,14 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
     }
 }
 
-/// Groups are experts, and peers need to know those of each rank.
-fn tiles(ranks: Ranks, rank: Rank, of: impl Fn(Rank) -> Vec<usize>) -> Extents {
+/// The extents of a space whose groups are experts; peers need to know those of each rank.
+fn tiles(ranks: Ranks, rank: Rank, tiles_of: impl Fn(Rank) -> Vec<usize>) -> Extents {
     let of_owner = |owner| {
-        let mut firsts = firsts(of(owner).into_iter());
+        let mut firsts = firsts(tiles_of(owner).into_iter());
         firsts.pop();
         firsts
     };
-    Extents { peer_items: ranks.into_iter().flat_map(of_owner).collect(), ..plain(of(rank).into_iter()) }
+    Extents { peer_items: ranks.into_iter().flat_map(of_owner).collect(), ..plain(tiles_of(rank).into_iter()) }
 }
 
 fn plain(items: impl Iterator<Item = usize>) -> Extents {
@@ -77,7 +77,7 @@ fn plain(items: impl Iterator<Item = usize>) -> Extents {
 }
 
 impl Extents {
-    /// Counts the groups in another order.
+    /// Counts the groups in a different order.
     fn counted(mut self, groups: &[usize]) -> Self {
         let mut sum = 0;
         for &group in groups {
@@ -87,8 +87,8 @@ impl Extents {
         self
     }
 
-    /// Counts an item for each of so many experts, chunk by chunk alike: what chunks add to the matrices of an expert, the same
-    /// core adds in each.
+    /// Counts one item for each of so many experts, the same way in each chunk, so that the same core adds to the matrices of
+    /// an expert in every chunk.
     fn counted_alike(mut self, experts: usize) -> Self {
         self.counted = (0..experts as i32).cycle().take(self.counted.len()).collect();
         self
@@ -103,7 +103,7 @@ fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     (0..local).flat_map(peers).collect()
 }
 
-/// Row tiles of each of the rank's experts, chunk by chunk, as their rows come.
+/// Row tiles of each of the rank's experts, chunk by chunk, in the order in which they are complete.
 pub(crate) fn coming(space: &SpaceTable, chunks: &[Route], rank: Rank) -> Vec<i32> {
     let of_expert = |(route, e): (&Route, Expert)| {
         let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();

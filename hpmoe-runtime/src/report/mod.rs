@@ -160,7 +160,7 @@ mod tests {
              1.0 MiB kept by the caller on the rank with the most: recv 1.0 MiB, g 512 B\n  \
              run on this machine's CPU: the results are the kernel's, the time is not the device's"
         );
-        let one = Report::new(&TABLES, &records[..1], 1, MemoryUse::default(), wall, HostStatistics::default());
-        assert!(one.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
+        let single = Report::new(&TABLES, &records[..1], 1, MemoryUse::default(), wall, HostStatistics::default());
+        assert!(single.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
     }
 }

@@ -27,11 +27,11 @@ pub struct StuckReport {
 impl StuckReport {
     /// From the records of each rank.
     pub(crate) fn new(tables: &KernelTables, time_limit: Duration, records: &[Vec<HpmoeRecord>]) -> Self {
-        let of = |(rank, cores): (usize, &Vec<HpmoeRecord>)| -> Vec<CoreReport> {
-            let one = |(core, record)| CoreReport::new(tables, records.len(), rank, core, record);
-            cores.iter().enumerate().map(one).collect()
+        let rank_reports = |(rank, cores): (usize, &Vec<HpmoeRecord>)| -> Vec<CoreReport> {
+            let core_report = |(core, record)| CoreReport::new(tables, records.len(), rank, core, record);
+            cores.iter().enumerate().map(core_report).collect()
         };
-        Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(of).collect() }
+        Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(rank_reports).collect() }
     }
 }
 

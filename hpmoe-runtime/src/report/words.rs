@@ -47,8 +47,11 @@ mod tests {
     #[test]
     fn read_like_a_person_wrote_them() {
         assert_eq!((counted(1, "rank", "ranks"), counted(0, "rank", "ranks")), ("1 rank".into(), "0 ranks".into()));
-        let of = |numbers: &[usize]| ranges(&numbers.iter().copied().collect());
-        assert_eq!((of(&[]), of(&[4]), of(&[7, 1, 0, 2, 5, 9, 8])), ("".into(), "4".into(), "0–2, 5, 7–9".into()));
+        let text = |numbers: &[usize]| ranges(&numbers.iter().copied().collect());
+        assert_eq!(
+            (text(&[]), text(&[4]), text(&[7, 1, 0, 2, 5, 9, 8])),
+            ("".into(), "4".into(), "0–2, 5, 7–9".into())
+        );
         let least_to_most = |numbers: &[usize]| between(numbers.iter().copied());
         assert_eq!((least_to_most(&[3, 3]), least_to_most(&[4, 2])), ("3".into(), "2–4".into()));
     }

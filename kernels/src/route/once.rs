@@ -32,8 +32,8 @@ impl fmt::Debug for Once {
 
 impl Route {
     fn once(&self) -> &Placed {
-        let of = |source: &SourceOrder| source.once(self.top_k, self.local_experts);
-        self.once.0.get_or_init(|| Placed::new(self.each.sources().iter().map(of).collect(), self.local_experts))
+        let sent_once = |source: &SourceOrder| source.once(self.top_k, self.local_experts);
+        self.once.0.get_or_init(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), self.local_experts))
     }
 
     /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;
@@ -104,12 +104,12 @@ impl Route {
     /// The sender's slot, `token * top_k + k`, of each row that a rank receives.
     #[must_use]
     pub fn origins(&self, rank: Rank) -> Vec<i32> {
-        let of = |e| {
+        let slots = |e| {
             self.ranks().into_iter().flat_map(move |source| {
                 let pair = self.pair(source, e);
                 &self.order(source)[pair.order..][..pair.rows]
             })
         };
-        self.experts_of(rank).flat_map(of).copied().collect()
+        self.experts_of(rank).flat_map(slots).copied().collect()
     }
 }
