@@ -1,13 +1,12 @@
 //! Statements of a taskflow: each task call becomes a phase.
 
-use super::arguments::{self, Index, Place};
-use super::chunks::{self, Chunks};
-use super::loops::{self, Items, Nest, Side, Variable};
-use super::order::{self, Loop, Written};
-use super::tails::{self, Uneven};
-use super::{tasks, tensors};
+use super::arguments::Place;
+use super::chunks::Chunks;
+use super::loops::{Items, Nest, Side, Variable};
+use super::order::{Loop, Written};
+use super::{arguments, chunks, loops, tasks, tensors};
 use crate::finding::{CallFault, Errors, Finding, Remote};
-use crate::graph::{Access, Columns, Origins, Phase, RowKind, Rows, SpaceKind, Storage, Task, TaskGraph};
+use crate::graph::{Access, Origins, Phase, Rows, SpaceKind, Storage, TaskGraph};
 use crate::ids::TaskId;
 use crate::names::nearest;
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn};
@@ -15,9 +14,6 @@ use hpmoe_kernels::op::{Device, TaskKind};
 use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
-
-/// A copy to a matrix core steps from row to row by a 16-bit number of elements.
-const MOST_STEP: u32 = 65_535;
 
 /// Lowers the taskflow's statements.
 pub(super) fn statements(
@@ -43,23 +39,24 @@ pub(super) fn statements(
     .block(&flow.body);
 }
 
-struct Lowering<'a> {
-    kernel: &'a Kernel,
-    flow: &'a Flow,
-    chunks: Option<&'a Chunks>,
-    graph: &'a mut TaskGraph,
-    errors: &'a mut Errors,
-    scope: Vec<Variable>,
+/// What is known while the statements of a taskflow are lowered.
+pub(super) struct Lowering<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) flow: &'a Flow,
+    pub(super) chunks: Option<&'a Chunks>,
+    pub(super) graph: &'a mut TaskGraph,
+    pub(super) errors: &'a mut Errors,
+    pub(super) scope: Vec<Variable>,
     /// The same loops, told apart from others of the same variable.
-    loops: Vec<Loop>,
+    pub(super) loops: Vec<Loop>,
     /// Loops so far.
-    count: u32,
+    pub(super) count: u32,
     /// What the calls so far write.
-    written: Vec<Written>,
+    pub(super) written: Vec<Written>,
     /// Whether some put gives rows back to the slots they come from.
-    gives_back: bool,
+    pub(super) gives_back: bool,
     /// Instances that have been found faulty, so that each fault is said once.
-    failed: Vec<(String, IndexMap<String, usize>)>,
+    pub(super) failed: Vec<(String, IndexMap<String, usize>)>,
 }
 
 fn gives_back(statements: &[Stmt]) -> bool {
@@ -74,12 +71,12 @@ fn gives_back(statements: &[Stmt]) -> bool {
 }
 
 /// A call as written.
-struct Call<'a> {
-    task: &'a str,
-    generics: &'a [Expr],
-    arguments: &'a [Argument],
-    source: &'a str,
-    span: Span,
+pub(super) struct Call<'a> {
+    pub(super) task: &'a str,
+    pub(super) generics: &'a [Expr],
+    pub(super) arguments: &'a [Argument],
+    pub(super) source: &'a str,
+    pub(super) span: Span,
 }
 
 impl Lowering<'_> {
@@ -173,163 +170,6 @@ impl Lowering<'_> {
         self.phase(task, call, &nest, &places, side)
     }
 
-    /// Const arguments, given or inferred from the widths of the arguments.
-    fn const_arguments(
-        &mut self,
-        function: &TaskFn,
-        call: &Call<'_>,
-        nest: &Nest,
-        places: &[Place],
-    ) -> Option<IndexMap<String, usize>> {
-        let mut values = IndexMap::new();
-        let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));
-        for (name, expr) in given {
-            values.insert(name.clone(), self.kernel.constants.evaluate(expr, &IndexMap::new(), self.errors)?);
-        }
-        for (param, place) in function.params.iter().zip(places) {
-            let (rows, cols) = place.size(self.graph, nest);
-            for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
-                if let (Expr::Path(path), Some(size)) = (bare(dimension), size)
-                    && let Some(name) = path.path.get_ident().map(ToString::to_string)
-                    && function.generics.contains(&name)
-                {
-                    values.entry(name).or_insert(size);
-                }
-            }
-        }
-        for name in &function.generics {
-            if !values.contains_key(name) {
-                let fault = CallFault::NotInferred { task: function.name.clone(), name: name.clone() };
-                self.errors.push(call.span, Finding::Call(fault));
-                return None;
-            }
-        }
-        // In order of declaration, so that labels don't depend on the order of inference.
-        Some(function.generics.iter().map(|name| (name.clone(), values[name])).collect())
-    }
-
-    /// The task with these const arguments. What a put does on the device depends on the way it goes, so that one that
-    /// goes both ways is two tasks.
-    fn instance(&mut self, function: &TaskFn, generics: &IndexMap<String, usize>, returns: bool) -> Option<TaskId> {
-        let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
-        let same = |task: &Task| task.name == function.name && task.arguments == wanted;
-        let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
-        let other_way = |id: TaskId| {
-            let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
-            function.kind == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
-        };
-        let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
-        if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
-            return Some(found);
-        }
-        let key = (function.name.clone(), generics.clone());
-        if self.failed.contains(&key) {
-            return None;
-        }
-        self.errors.within(Some(&function.name));
-        let task = tasks::instance(self.kernel, function, generics, self.errors);
-        self.errors.within(Some(&self.flow.name));
-        match task {
-            Some(mut task) => {
-                if !known.is_empty() {
-                    task.label.push_str(if returns { "_back" } else { "_there" });
-                }
-                Some(self.graph.tasks.push(task))
-            }
-            None => {
-                self.failed.push(key);
-                None
-            }
-        }
-    }
-
-    fn check_arguments(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) -> Option<()> {
-        let before = self.errors.len();
-        let task = &self.graph.tasks[task];
-        for ((param, place), argument) in task.params.iter().zip(places).zip(call.arguments) {
-            let tensor = &self.graph.tensors[place.tensor];
-            let mut differs = |what, expected: String, found: String| {
-                self.errors.push(
-                    argument.span,
-                    Finding::Argument { task: task.name.clone(), param: param.name.clone(), expected, found, what },
-                );
-            };
-            if tensor.element != param.shape.element {
-                differs("element type", param.shape.element.to_string(), tensor.element.to_string());
-            }
-            let (rows, cols) = place.size(self.graph, nest);
-            if let Some(rows) = rows.filter(|rows| *rows != param.shape.rows) {
-                differs("rows", format!("{} rows", param.shape.rows), format!("{rows} rows"));
-            }
-            if let Some(cols) = cols.filter(|cols| *cols != param.shape.cols) {
-                differs("columns", format!("{} columns", param.shape.cols), format!("{cols} columns"));
-            }
-            if argument.write != param.write {
-                let word = |write: bool| if write { "`&mut`".to_owned() } else { "`&`".to_owned() };
-                differs("mutability", word(param.write), word(argument.write));
-            }
-            if argument.write && !tensor.writable {
-                let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span.into() };
-                self.errors.push(argument.span, finding);
-            }
-            let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
-            if task.kind == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
-                let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
-                self.errors.push(argument.span, finding);
-            }
-            let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
-            let expert_rows = match tensor.rows {
-                RowKind::Expert { rows } | RowKind::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
-                _ => (None, 1, 1, "rows"),
-            };
-            for (index, size, extent, what) in [columns, expert_rows] {
-                let last = match index {
-                    None => continue,
-                    Some(Index::Fixed(index)) => index,
-                    Some(Index::Range(range)) => nest.ranges[range as usize].1 - 1,
-                };
-                let size = u32::try_from(size).unwrap_or(u32::MAX);
-                if u64::from(last) * u64::from(size) >= u64::from(extent) {
-                    let fixed = matches!(index, Some(Index::Fixed(_)));
-                    let index = if fixed { last } else { extent.div_ceil(size) };
-                    let tensor = tensor.name.clone();
-                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what, fixed });
-                }
-            }
-        }
-        if self.errors.len() > before {
-            return None;
-        }
-        let uneven = tails::uneven(self.graph, nest, task, places);
-        if let Some(Uneven { operation, span, left, right }) = uneven {
-            let task = task.name.clone();
-            self.errors.push(call.span, Finding::Uneven { task, operation, at: span.into(), left, right });
-            return None;
-        }
-        Some(())
-    }
-
-    /// Every iteration reads what it, or an earlier one, has written.
-    fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) {
-        let params = &self.graph.tasks[task].params;
-        for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
-            let read = (nest, place, param.shape.cols);
-            let Some((late, writer)) = order::still_written(&self.written, &self.loops, self.graph, read) else {
-                continue;
-            };
-            let name = &self.graph.tensors[place.tensor].name;
-            // Other calls of that loop would say the same of this tensor.
-            let said = |finding: &Finding| matches!(finding, Finding::StillWritten { tensor, variable, .. } if tensor == name && *variable == late.name);
-            if !self.errors.any(said) {
-                let (tensor, variable) = (name.clone(), late.name.clone());
-                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
-            }
-        }
-        for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
-            self.written.push(order::written(&self.loops, nest, place, param.shape.cols, call.span));
-        }
-    }
-
     /// The rank that reads runs the task; only a put may write elsewhere.
     fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[Place]) -> Option<Side> {
         let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
@@ -402,35 +242,5 @@ impl Lowering<'_> {
             span: call.span,
         });
         Some(())
-    }
-
-    /// The puts there are: gathered tokens to received rows, received rows to slots; whole rows.
-    fn check_put(&mut self, call: &Call<'_>, accesses: &[Access]) -> Option<()> {
-        let rows: Vec<(Rows, bool)> = accesses.iter().map(|access| (access.region.rows, access.remote)).collect();
-        let whole = accesses.iter().all(|access| access.region.columns == Columns::All);
-        let known = matches!(
-            rows.as_slice(),
-            [(Rows::Gather | Rows::Scatter, false), (Rows::Piece, true)]
-                | [(Rows::Once, false), (Rows::Tile, false)]
-                | [(Rows::Piece, false), (Rows::Scatter, true)]
-        );
-        if known && whole {
-            return Some(());
-        }
-        self.errors.push(call.span, Finding::Call(CallFault::UnknownPut));
-        None
-    }
-}
-
-/// `K` of `{ K }`.
-fn bare(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Paren(paren) => bare(&paren.expr),
-        Expr::Group(group) => bare(&group.expr),
-        Expr::Block(block) => match block.block.stmts.as_slice() {
-            [syn::Stmt::Expr(inner, None)] => bare(inner),
-            _ => expr,
-        },
-        _ => expr,
     }
 }

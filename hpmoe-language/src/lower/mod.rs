@@ -4,6 +4,8 @@ mod arguments;
 mod body;
 mod calls;
 mod chunks;
+mod fits;
+mod instances;
 mod loops;
 mod order;
 mod tails;

@@ -1,0 +1,126 @@
+//! Whether the arguments of a call fit: shapes and types, the order of iterations, and what a put may write.
+
+use super::arguments::{Index, Place};
+use super::calls::{Call, Lowering};
+use super::loops::Nest;
+use super::tails::Uneven;
+use super::{order, tails};
+use crate::finding::{CallFault, Finding};
+use crate::graph::{Access, Columns, RowKind, Rows};
+use crate::ids::TaskId;
+use hpmoe_kernels::op::TaskKind;
+
+/// A copy to a matrix core steps from row to row by a 16-bit number of elements.
+const MOST_STEP: u32 = 65_535;
+
+impl Lowering<'_> {
+    pub(super) fn check_arguments(
+        &mut self,
+        task: TaskId,
+        call: &Call<'_>,
+        nest: &Nest,
+        places: &[Place],
+    ) -> Option<()> {
+        let before = self.errors.len();
+        let task = &self.graph.tasks[task];
+        for ((param, place), argument) in task.params.iter().zip(places).zip(call.arguments) {
+            let tensor = &self.graph.tensors[place.tensor];
+            let mut differs = |what, expected: String, found: String| {
+                self.errors.push(
+                    argument.span,
+                    Finding::Argument { task: task.name.clone(), param: param.name.clone(), expected, found, what },
+                );
+            };
+            if tensor.element != param.shape.element {
+                differs("element type", param.shape.element.to_string(), tensor.element.to_string());
+            }
+            let (rows, cols) = place.size(self.graph, nest);
+            if let Some(rows) = rows.filter(|rows| *rows != param.shape.rows) {
+                differs("rows", format!("{} rows", param.shape.rows), format!("{rows} rows"));
+            }
+            if let Some(cols) = cols.filter(|cols| *cols != param.shape.cols) {
+                differs("columns", format!("{} columns", param.shape.cols), format!("{cols} columns"));
+            }
+            if argument.write != param.write {
+                let word = |write: bool| if write { "`&mut`".to_owned() } else { "`&`".to_owned() };
+                differs("mutability", word(param.write), word(argument.write));
+            }
+            if argument.write && !tensor.writable {
+                let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span.into() };
+                self.errors.push(argument.span, finding);
+            }
+            let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
+            if task.kind == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
+                let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
+                self.errors.push(argument.span, finding);
+            }
+            let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
+            let expert_rows = match tensor.rows {
+                RowKind::Expert { rows } | RowKind::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
+                _ => (None, 1, 1, "rows"),
+            };
+            for (index, size, extent, what) in [columns, expert_rows] {
+                let last = match index {
+                    None => continue,
+                    Some(Index::Fixed(index)) => index,
+                    Some(Index::Range(range)) => nest.ranges[range as usize].1 - 1,
+                };
+                let size = u32::try_from(size).unwrap_or(u32::MAX);
+                if u64::from(last) * u64::from(size) >= u64::from(extent) {
+                    let fixed = matches!(index, Some(Index::Fixed(_)));
+                    let index = if fixed { last } else { extent.div_ceil(size) };
+                    let tensor = tensor.name.clone();
+                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what, fixed });
+                }
+            }
+        }
+        if self.errors.len() > before {
+            return None;
+        }
+        let uneven = tails::uneven(self.graph, nest, task, places);
+        if let Some(Uneven { operation, span, left, right }) = uneven {
+            let task = task.name.clone();
+            self.errors.push(call.span, Finding::Uneven { task, operation, at: span.into(), left, right });
+            return None;
+        }
+        Some(())
+    }
+
+    /// Every iteration reads what it, or an earlier one, has written.
+    pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) {
+        let params = &self.graph.tasks[task].params;
+        for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
+            let read = (nest, place, param.shape.cols);
+            let Some((late, writer)) = order::still_written(&self.written, &self.loops, self.graph, read) else {
+                continue;
+            };
+            let name = &self.graph.tensors[place.tensor].name;
+            // Other calls of that loop would say the same of this tensor.
+            let said = |finding: &Finding| matches!(finding, Finding::StillWritten { tensor, variable, .. } if tensor == name && *variable == late.name);
+            if !self.errors.any(said) {
+                let (tensor, variable) = (name.clone(), late.name.clone());
+                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
+            }
+        }
+        for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
+            self.written.push(order::written(&self.loops, nest, place, param.shape.cols, call.span));
+        }
+    }
+
+    /// The puts there are: gathered tokens to received rows, received rows to slots; whole rows.
+    pub(super) fn check_put(&mut self, call: &Call<'_>, accesses: &[Access]) -> Option<()> {
+        let rows: Vec<(Rows, bool)> = accesses.iter().map(|access| (access.region.rows, access.remote)).collect();
+        let whole = accesses.iter().all(|access| access.region.columns == Columns::All);
+        let known = matches!(
+            rows.as_slice(),
+            [(Rows::Gather | Rows::Scatter, false), (Rows::Piece, true)]
+                | [(Rows::Once, false), (Rows::Tile, false)]
+                | [(Rows::Piece, false), (Rows::Scatter, true)]
+        );
+        if known && whole {
+            return Some(());
+        }
+        self.errors.push(call.span, Finding::Call(CallFault::UnknownPut));
+        None
+    }
+}

@@ -1,0 +1,103 @@
+//! Instances of tasks: the const arguments of a call, written or found from its tiles, and the task that they make.
+
+use super::arguments::Place;
+use super::calls::{Call, Lowering};
+use super::loops::Nest;
+use super::tasks;
+use crate::finding::{CallFault, Finding};
+use crate::graph::{Access, Rows, Task};
+use crate::ids::TaskId;
+use crate::syntax::TaskFn;
+use hpmoe_kernels::op::TaskKind;
+use indexmap::IndexMap;
+use syn::Expr;
+
+impl Lowering<'_> {
+    /// Const arguments, given or inferred from the widths of the arguments.
+    pub(super) fn const_arguments(
+        &mut self,
+        function: &TaskFn,
+        call: &Call<'_>,
+        nest: &Nest,
+        places: &[Place],
+    ) -> Option<IndexMap<String, usize>> {
+        let mut values = IndexMap::new();
+        let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));
+        for (name, expr) in given {
+            values.insert(name.clone(), self.kernel.constants.evaluate(expr, &IndexMap::new(), self.errors)?);
+        }
+        for (param, place) in function.params.iter().zip(places) {
+            let (rows, cols) = place.size(self.graph, nest);
+            for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
+                if let (Expr::Path(path), Some(size)) = (bare(dimension), size)
+                    && let Some(name) = path.path.get_ident().map(ToString::to_string)
+                    && function.generics.contains(&name)
+                {
+                    values.entry(name).or_insert(size);
+                }
+            }
+        }
+        for name in &function.generics {
+            if !values.contains_key(name) {
+                let fault = CallFault::NotInferred { task: function.name.clone(), name: name.clone() };
+                self.errors.push(call.span, Finding::Call(fault));
+                return None;
+            }
+        }
+        // In order of declaration, so that labels don't depend on the order of inference.
+        Some(function.generics.iter().map(|name| (name.clone(), values[name])).collect())
+    }
+
+    /// The task with these const arguments. What a put does on the device depends on the way it goes, so that one that
+    /// goes both ways is two tasks.
+    pub(super) fn instance(
+        &mut self,
+        function: &TaskFn,
+        generics: &IndexMap<String, usize>,
+        returns: bool,
+    ) -> Option<TaskId> {
+        let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        let same = |task: &Task| task.name == function.name && task.arguments == wanted;
+        let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
+        let other_way = |id: TaskId| {
+            let mut calls = self.graph.phases.iter().filter(|(_, phase)| phase.task == id);
+            function.kind == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
+        };
+        let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
+        if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
+            return Some(found);
+        }
+        let key = (function.name.clone(), generics.clone());
+        if self.failed.contains(&key) {
+            return None;
+        }
+        self.errors.within(Some(&function.name));
+        let task = tasks::instance(self.kernel, function, generics, self.errors);
+        self.errors.within(Some(&self.flow.name));
+        match task {
+            Some(mut task) => {
+                if !known.is_empty() {
+                    task.label.push_str(if returns { "_back" } else { "_there" });
+                }
+                Some(self.graph.tasks.push(task))
+            }
+            None => {
+                self.failed.push(key);
+                None
+            }
+        }
+    }
+}
+
+/// `K` of `{ K }`.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => bare(&paren.expr),
+        Expr::Group(group) => bare(&group.expr),
+        Expr::Block(block) => match block.block.stmts.as_slice() {
+            [syn::Stmt::Expr(inner, None)] => bare(inner),
+            _ => expr,
+        },
+        _ => expr,
+    }
+}
