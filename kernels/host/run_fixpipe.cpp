@@ -1,5 +1,7 @@
 // Fixpipe: L0C to global memory with a conversion, and the unit flags of both its sides.
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core.h"
 #include "vector_math.h"
@@ -18,6 +20,18 @@ template <typename F> bool eachMarks(const FixpipeArgs &a, F visit) {
         if (!visit(first, count)) return false;
     }
     return true;
+}
+
+/// Rows out of all strips, the last one of which may be cut short.
+void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipeParamsV220 &p) {
+    const uint32_t strips = (p.nSize + 15u) / 16;
+    for (uint32_t s = 0; s < strips; ++s)
+        for (uint32_t r = 0; r < rows; ++r) {
+            float *part = to + (r * strips + s) * 16;
+            const uint8_t *from = l0c + (s * p.srcStride + r) * 64u;
+            if (p.nSize - s * 16 >= 16) std::memcpy(part, from, 64);
+            else std::memcpy(part, from, (p.nSize - s * 16) * 4);
+        }
 }
 
 /// Of floats, or of integers in their place.
@@ -52,15 +66,14 @@ void runFixpipe(Core &core, Call &call) {
     for (uint32_t s = 0; s < strips; ++s)
         touch(core, call, Mem::L0C, a.src + s * p.srcStride * 64u, p.mSize * 64u, false);
     bool remote = isRemote(core, a.gm);
-    float row[4096];
+    // Some rows at a time: strips lie far apart.
+    constexpr uint32_t most = 8;
+    static thread_local std::vector<float> block;
+    block.resize(most * strips * 16);
     uint16_t narrowed[4096];
     for (uint32_t i = 0; i < p.mSize; ++i) {
-        for (uint32_t s = 0; s < strips; ++s) {
-            const uint8_t *strip = l0c + (s * p.srcStride + i) * 64u;
-            const uint32_t n = p.nSize - s * 16;
-            if (n >= 16) std::memcpy(row + s * 16, strip, 64);
-            else std::memcpy(row + s * 16, strip, n * 4);
-        }
+        float *row = block.data() + i % most * strips * 16;
+        if (i % most == 0) collectRows(row, l0c + i * 64u, std::min(p.mSize - i, most), p);
         if (p.reluEn) relu(row, p.nSize, a.type == Dt::I32);
         if (size == 2) narrow(narrowed, row, p.nSize, a.type);
         const void *result = size == 2 ? static_cast<const void *>(narrowed) : row;
