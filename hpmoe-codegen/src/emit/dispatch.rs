@@ -7,7 +7,7 @@ use super::views::{view, whole};
 use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, Rows, SpaceKind};
-use hpmoe_language::ids::{Id as _, PhaseId};
+use hpmoe_language::ids::PhaseId;
 
 /// The structure that the worker calls for each tile.
 pub(super) fn program(context: &Context<'_>) -> Item {
@@ -83,6 +83,5 @@ fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
             _ => arguments.extend([of_tile("Sent"), per_row]),
         }
     }
-    debug_assert!(phase.task.index() < context.task_names.len());
     Stmt::call(format!("task::{}", context.task_names[phase.task]), arguments)
 }

@@ -27,11 +27,11 @@ pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>,
                     cover: Cover::Counter,
                     signal: Signal {
                         counter,
-                        index: index(graph, writer, grid),
+                        index: index(writer, grid),
                         amount: amount(graph, writer),
                         remote: writer.remote,
                     },
-                    wait: Wait { counter, index: index(graph, reader, grid), need: need.clone() },
+                    wait: Wait { counter, index: index(reader, grid), need: need.clone() },
                 });
             }
         }
@@ -134,7 +134,7 @@ fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32
     (own.2 > 1 && writers.iter().all(|writer| cut(*writer) == Some(own))).then_some(own.2)
 }
 
-fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
+fn index(used: Use, grid: Grid) -> Index {
     match grid {
         Grid::RowTiles { .. } if used.rows == Rows::Once => Index::OnceTiles,
         Grid::RowTiles { columns: 1, .. } => Index::RowTile,
@@ -142,10 +142,7 @@ fn index(graph: &TaskGraph, used: Use, grid: Grid) -> Index {
         Grid::Experts => Index::Expert,
         Grid::Blocks { .. } if used.rows == Rows::Scatter => Index::PieceBlocks,
         Grid::Blocks { .. } => Index::Block,
-        Grid::Rank => {
-            debug_assert!(graph.phases.len() > used.phase.0 as usize);
-            Index::Rank
-        }
+        Grid::Rank => Index::Rank,
     }
 }
 
