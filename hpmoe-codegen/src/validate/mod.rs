@@ -8,6 +8,7 @@
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
 //! | A tile can address every counter that it signals or awaits | `forms.rs` | `Form` |
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
+//! | Tiles that share what one of them writes are ordered by dependencies, and chunks that share memory by words | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
 //! | A chunk's memory is free before another chunk's rows are written there | `reuse.rs` | `NoWord`, `WordsOutOfOrder`, `FreedEarly`, `WrittenEarly` |
 //! | What chunks add to the same sums is added in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
@@ -22,11 +23,16 @@
 mod broken;
 mod budgets;
 mod coverage;
+mod derive;
 #[cfg(test)]
 mod execute;
 mod footprint;
 mod forms;
 mod joins;
+#[cfg(test)]
+mod kernels;
+#[cfg(test)]
+mod programs;
 mod reuse;
 mod same_core;
 mod structure;
@@ -38,6 +44,7 @@ mod validate;
 mod violation;
 mod words;
 
+pub use derive::{Step, ways};
 pub use footprint::{Footprint, footprint, lossless_rows};
 pub use validate::{ValidSchedule, validate};
 pub use violation::Violation;

@@ -2,6 +2,7 @@
 
 use super::budgets::budgets;
 use super::coverage::coverage;
+use super::derive::derive;
 use super::forms::forms;
 use super::joins::joins;
 use super::reuse::reuse;
@@ -33,7 +34,8 @@ impl ValidSchedule {
     }
 }
 
-/// Checks a schedule against the graph it was made for: every entry once, every dependency covered, an order of all
+/// Checks a schedule against the graph it was made for: every entry once, every shared element
+/// ordered by a dependency, every dependency covered, an order of all
 /// entries of all ranks that nothing contradicts, thresholds that are reached exactly, and numbers that fit.
 ///
 /// # Errors
@@ -46,6 +48,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     if !found.is_empty() {
         return Err(found);
     }
+    derive(checked, &mut found);
     joins(checked, &schedule, &mut found);
     coverage(checked, &schedule, &mut found);
     reuse(checked, &schedule, &mut found);

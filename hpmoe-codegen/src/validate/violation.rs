@@ -78,6 +78,15 @@ pub enum Violation {
         /// The counter.
         counter: CounterId,
     },
+    /// Tiles of two phases, or of one, share an element that one of them writes, and no dependency orders them.
+    Unordered {
+        /// The phase that comes first in the program.
+        before: PhaseId,
+        /// The other one.
+        after: PhaseId,
+        /// Whose element it is.
+        tensor: TensorId,
+    },
     /// Nothing makes sure that a phase finds what it depends on.
     Uncovered {
         /// Number of the dependency in the checked graph.

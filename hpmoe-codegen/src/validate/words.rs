@@ -53,6 +53,21 @@ impl Violation {
             Self::Form { phase, counter } => {
                 format!("a tile of {} can't address {} in this way", phase_name(phase), counter_name(counter))
             }
+            Self::Unordered { before, after, tensor } if before == after => {
+                format!(
+                    "tiles of {} share elements of {}, and nothing orders them",
+                    phase_name(before),
+                    tensor_name(tensor)
+                )
+            }
+            Self::Unordered { before, after, tensor } => {
+                format!(
+                    "{} and {} share elements of {}, and no dependency orders them",
+                    phase_name(before),
+                    phase_name(after),
+                    tensor_name(tensor)
+                )
+            }
             Self::Uncovered { dependency } => {
                 let dependency = &checked.dependencies()[*dependency];
                 let tensor = &checked.graph().tensors[dependency.tensor].name;

@@ -31,6 +31,11 @@ impl CheckedGraph {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
         Self { graph, counters, dependencies, reuse: None, plans }
     }
+    /// For tests that break them.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn dependencies_mut(&mut self) -> &mut Vec<Dependency> {
+        &mut self.dependencies
+    }
     /// For tests that break it.
     #[cfg(any(test, feature = "fixture"))]
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {

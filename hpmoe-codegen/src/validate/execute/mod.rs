@@ -15,3 +15,4 @@ use groups::Tile;
 use random::Random;
 use routing::Routing;
 use run::{Failure, run};
+pub(super) use tests::runs;

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// How a run went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Failure {
+pub(in crate::validate) enum Failure {
     /// A tile began before what it depends on was done.
     TooEarly(PhaseId),
     /// Nothing could go on.

@@ -20,7 +20,11 @@ fn ranks(sizes: &hpmoe_language::graph::Sizes, random: &mut Random) -> usize {
 }
 
 /// Runs with routings and interleavings from `seeds` until one fails.
-fn runs(checked: &CheckedGraph, schedule: &Schedule, seeds: std::ops::Range<u64>) -> Result<(), Failure> {
+pub(in crate::validate) fn runs(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    seeds: std::ops::Range<u64>,
+) -> Result<(), Failure> {
     for seed in seeds {
         let mut random = Random::new(seed);
         let sizes = &checked.graph().sizes;

@@ -1,0 +1,110 @@
+//! Dependencies and the reuse of memory, found a second time: from regions alone.
+
+mod counted;
+mod instance;
+mod kept;
+mod required;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod touched;
+
+use super::Violation;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{RowKind, TaskGraph};
+use hpmoe_language::ids::{PhaseId, TensorId};
+use instance::Instance;
+use kept::Kept;
+pub use kept::Step;
+use required::{Nodes, Required, required};
+use std::collections::BTreeSet;
+
+/// Tiles that share an element which one of them writes are ordered by dependencies of the graph, and so are the uses of
+/// memory that chunks take in turn.
+///
+/// The analysis compares regions as formulae, phase by phase. Here a few tokens are routed, each tile lists its elements, and
+/// any two tiles that have one in common must be ordered: by a dependency whose counters they share, or by a way over such
+/// tiles. What the analysis forgets is then missing, whatever the reason. That a schedule keeps the dependencies is for
+/// [`coverage`](super::coverage::coverage) to see, and that counters count exactly for
+/// [`thresholds`](super::thresholds::thresholds).
+pub(super) fn derive(checked: &CheckedGraph, found: &mut Vec<Violation>) {
+    across_chunks(checked.graph(), found);
+    let orders = Orders::new(checked);
+    for required in &orders.required {
+        if orders.kept.orders(required.from, required.to) {
+            continue;
+        }
+        let violation = orders.violation(required);
+        if !found.contains(&violation) {
+            found.push(violation);
+        }
+    }
+}
+
+/// The ways by which tiles of two phases that share elements are ordered, where all of them are. Without `before` they begin at
+/// the words that free memory for a chunk, without `after` they end at those that free it again.
+#[must_use]
+pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<BTreeSet<Vec<Step>>> {
+    let orders = Orders::new(checked);
+    let phase = |node: usize| orders.nodes.tile(node).map(|tile| tile.phase);
+    let between =
+        orders.required.iter().filter(|required| (phase(required.from), phase(required.to)) == (before, after));
+    between.map(|required| orders.kept.path(required.from, required.to)).collect()
+}
+
+/// The tiles of an instance, what must be ordered, and what is.
+struct Orders {
+    nodes: Nodes,
+    required: BTreeSet<Required>,
+    kept: Kept,
+}
+
+impl Orders {
+    fn new(checked: &CheckedGraph) -> Self {
+        let instance = Instance::new(checked);
+        let nodes = Nodes::new(checked.graph(), &instance);
+        let required = required(checked.graph(), &instance, &nodes);
+        let kept = Kept::new(checked, &instance, &nodes, &required);
+        Self { nodes, required, kept }
+    }
+
+    /// What it is that two nodes are not ordered.
+    fn violation(&self, required: &Required) -> Violation {
+        let phase = |node: usize| self.nodes.tile(node).map(|tile| tile.phase);
+        let tensor = required.tensor;
+        match (phase(required.from), phase(required.to)) {
+            (Some(before), Some(after)) => Violation::Unordered { before, after, tensor },
+            (Some(phase), None) => Violation::FreedEarly { phase, tensor },
+            (None, Some(phase)) => Violation::WrittenEarly { phase, tensor },
+            (None, None) => unreachable!("words touch nothing"),
+        }
+    }
+}
+
+/// All chunks share matrices: what one chunk writes there no other may touch, but for sums, which have an order of their own.
+fn across_chunks(graph: &TaskGraph, found: &mut Vec<Violation>) {
+    if graph.sizes.chunks == 1 {
+        return;
+    }
+    let matrices = graph
+        .tensors
+        .iter()
+        .filter(|(_, tensor)| matches!(tensor.rows, RowKind::Expert { .. } | RowKind::Matrix { .. }));
+    for (tensor, _) in matrices {
+        for before in touching(graph, tensor, true) {
+            for after in touching(graph, tensor, false) {
+                if before != after || !graph.adds_up(before) {
+                    found.push(Violation::Unordered { before, after, tensor });
+                }
+            }
+        }
+    }
+}
+
+/// Phases that touch a tensor, or only those that write it.
+fn touching(graph: &TaskGraph, tensor: TensorId, writes: bool) -> impl Iterator<Item = PhaseId> {
+    let phases = graph.phases.iter().filter(move |(_, phase)| {
+        phase.accesses.iter().any(|access| access.tensor == tensor && (access.write || !writes))
+    });
+    phases.map(|(id, _)| id)
+}

@@ -1,0 +1,92 @@
+//! What must be ordered, told by regions alone.
+
+use super::instance::{Instance, RANKS};
+use super::tiles::{Tile, tiles};
+use super::touched::{Touched, touched};
+use hpmoe_language::graph::TaskGraph;
+use hpmoe_language::ids::TensorId;
+use std::collections::BTreeSet;
+
+/// The tiles of the instance in program order. Before them is, for each rank, the word that frees the memory of its chunk;
+/// after them, for each rank, its word that frees it again. So edges lead from lower to higher nodes.
+pub(super) struct Nodes {
+    tiles: Vec<Tile>,
+}
+
+impl Nodes {
+    pub(super) fn new(graph: &TaskGraph, instance: &Instance) -> Self {
+        Self { tiles: tiles(graph, instance) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tiles.len() + 2 * RANKS
+    }
+
+    /// All tiles with their nodes.
+    pub(super) fn tiles(&self) -> impl Iterator<Item = (usize, &Tile)> {
+        (RANKS..).zip(&self.tiles)
+    }
+
+    /// The tile of a node; nothing for words.
+    pub(super) fn tile(&self, node: usize) -> Option<&Tile> {
+        self.tiles.get(node.checked_sub(RANKS)?)
+    }
+
+    /// The word of a rank that this chunk may use its memory.
+    pub(super) fn word_before(&self, rank: usize) -> usize {
+        rank
+    }
+
+    /// The word of a rank that this chunk has used its memory.
+    pub(super) fn word_after(&self, rank: usize) -> usize {
+        RANKS + self.tiles.len() + rank
+    }
+}
+
+/// Two nodes of which one must come before the other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Required {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// What both touch.
+    pub(super) tensor: TensorId,
+}
+
+/// Every two tiles that share an element which one of them writes. Where chunks take memory in turn, also each tile that
+/// touches memory of the taskflow and the words of the rank where it lies: which rows of which chunk take the same memory is
+/// up to the routing, so any may.
+pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> BTreeSet<Required> {
+    let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
+    let origins = graph.phases.iter().filter_map(|(_, phase)| phase.origins).map(|origins| origins.tensor);
+    let written: BTreeSet<TensorId> =
+        accesses.filter(|access| access.write).map(|access| access.tensor).chain(origins).collect();
+    let all = nodes.tiles().flat_map(|(node, tile)| {
+        let all = touched(graph, instance, tile).into_iter();
+        all.filter(|touched| written.contains(&touched.place.0)).map(move |touched| (node, touched))
+    });
+    let mut all: Vec<(usize, Touched)> = all.collect();
+    all.sort_by_key(|(_, touched)| touched.place);
+    let mut found = BTreeSet::new();
+    for of_place in all.chunk_by(|(_, a), (_, b)| a.place == b.place) {
+        shared(of_place, &mut found);
+    }
+    if graph.sizes.reuses() {
+        let of_chunk = all.iter().filter(|(_, touched)| !graph.tensors[touched.place.0].storage.is_argument());
+        for (node, Touched { place: (tensor, rank, ..), write, .. }) in of_chunk {
+            found.insert(Required { from: *node, to: nodes.word_after(*rank), tensor: *tensor });
+            if *write {
+                found.insert(Required { from: nodes.word_before(*rank), to: *node, tensor: *tensor });
+            }
+        }
+    }
+    found
+}
+
+/// Of all that touch one place.
+fn shared(of_place: &[(usize, Touched)], found: &mut BTreeSet<Required>) {
+    for (node, made) in of_place.iter().filter(|(_, touched)| touched.write) {
+        for (other, touched) in of_place.iter().filter(|(other, touched)| other != node && touched.meets(made)) {
+            found.insert(Required { from: *node.min(other), to: *node.max(other), tensor: touched.place.0 });
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Whatever is taken from a graph is missed, or something else stands for it.
+
+use super::*;
+use crate::random::Random;
+use crate::schedule::{Cores, Schedule, schedule};
+use crate::validate::execute::runs;
+use crate::validate::kernels::kernels;
+use crate::validate::programs::program;
+use crate::validate::validate;
+use hpmoe_language::analyze::{Dependency, Need, Wait};
+use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
+use std::fmt::Write as _;
+
+fn derived(checked: &CheckedGraph) -> Vec<Violation> {
+    let mut found = Vec::new();
+    derive(checked, &mut found);
+    found
+}
+
+fn texts(checked: &CheckedGraph, found: &[Violation]) -> Vec<String> {
+    found.iter().map(|violation| violation.text(checked)).collect()
+}
+
+fn without_dependency(checked: &CheckedGraph, number: usize) -> CheckedGraph {
+    let mut less = checked.clone();
+    less.dependencies_mut().remove(number);
+    less
+}
+
+fn without_wait_for_word(checked: &CheckedGraph, phase: PhaseId) -> CheckedGraph {
+    let mut less = checked.clone();
+    less.reuse_mut().as_mut().expect("its chunks take memory in turn").waits[phase] = None;
+    less
+}
+
+/// Phases that wait for a word.
+fn waits_for_words(checked: &CheckedGraph) -> Vec<PhaseId> {
+    let waits = checked.reuse().into_iter().flat_map(|reuse| reuse.waits.iter());
+    waits.filter(|(_, whose)| whose.is_some()).map(|(phase, _)| phase).collect()
+}
+
+#[test]
+fn what_the_analysis_finds_is_enough() {
+    let layers = [Layer::TINY, Layer::SMALL, Layer::DEEPSEEK];
+    let of_layers = layers.iter().flat_map(|layer| {
+        [
+            moe_ffn(layer),
+            gated(layer),
+            prepared(layer),
+            once(layer),
+            moe_backward(layer),
+            chunked(layer, 4),
+            sums(layer, 3),
+        ]
+    });
+    for checked in kernels().into_iter().map(|(_, checked)| checked).chain(of_layers) {
+        let found = derived(&checked);
+        assert!(found.is_empty(), "{}: {:#?}", checked.graph().kernel, texts(&checked, &found));
+    }
+}
+
+/// The name of a phase's task, and its number.
+fn task(checked: &CheckedGraph, phase: PhaseId) -> String {
+    let graph = checked.graph();
+    format!("{} {}", graph.tasks[graph.phases[phase].task].name, phase.0)
+}
+
+fn dependency_name(checked: &CheckedGraph, dependency: &Dependency) -> String {
+    let tensor = &checked.graph().tensors[dependency.tensor].name;
+    format!("{} -> {} by `{tensor}`", task(checked, dependency.before), task(checked, dependency.after))
+}
+
+fn word_name(checked: &CheckedGraph, phase: PhaseId) -> String {
+    format!("word -> {}", task(checked, phase))
+}
+
+/// The ways between two ends, in words. Every step of a way begins where the one before it ends.
+fn texts_of_ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Vec<String> {
+    let ways = ways(checked, before, after).expect("all that is required is ordered");
+    assert!(!ways.is_empty(), "something is required");
+    let text = |way: &Vec<Step>| {
+        let mut at = before;
+        let step = |step: &Step| match *step {
+            Step::Dependency(number) => {
+                let dependency = &checked.dependencies()[number];
+                assert_eq!(at, Some(dependency.before));
+                at = Some(dependency.after);
+                dependency_name(checked, dependency)
+            }
+            Step::Word(phase) => {
+                assert_eq!(at, None);
+                at = Some(phase);
+                word_name(checked, phase)
+            }
+        };
+        let steps: Vec<String> = way.iter().map(step).collect();
+        assert_eq!(at, after.or(checked.reuse().map(|reuse| reuse.frees)));
+        steps.join(", ")
+    };
+    ways.iter().map(text).collect()
+}
+
+/// Of each dependency and each wait for a word of a graph: the ways that stand for it, where validation does without.
+fn implied(checked: &CheckedGraph) -> Vec<(String, Vec<String>)> {
+    let mut implied = Vec::new();
+    let frees = checked.reuse().map(|reuse| reuse.frees);
+    for (number, removed) in checked.dependencies().iter().enumerate() {
+        let less = without_dependency(checked, number);
+        let after = (Some(removed.after) != frees).then_some(removed.after);
+        let missed = if after.is_none() {
+            |violation: &Violation, phase| matches!(violation, Violation::FreedEarly { phase: of, .. } if *of == phase)
+        } else {
+            |violation: &Violation, phase| matches!(violation, Violation::Unordered { before, .. } if *before == phase)
+        };
+        if !refused(&less, |violation| missed(violation, removed.before)) {
+            implied.push((dependency_name(checked, removed), texts_of_ways(&less, Some(removed.before), after)));
+        }
+    }
+    for phase in waits_for_words(checked) {
+        let less = without_wait_for_word(checked, phase);
+        let missed =
+            |violation: &Violation| matches!(violation, Violation::WrittenEarly { phase: of, .. } if *of == phase);
+        if !refused(&less, missed) {
+            implied.push((word_name(checked, phase), texts_of_ways(&less, None, Some(phase))));
+        }
+    }
+    implied
+}
+
+/// Whether regions tell that something is missing, which must be what was taken; validation of a schedule then refuses it.
+fn refused(less: &CheckedGraph, missed: impl Fn(&Violation) -> bool) -> bool {
+    let found = derived(less);
+    let refused = found.iter().any(missed);
+    assert!(refused || found.is_empty(), "something else is missing: {:#?}", texts(less, &found));
+    assert!(!refused || validate(less, schedule(less, Cores::ASCEND_A3)).is_err());
+    refused
+}
+
+#[test]
+fn each_dependency_and_each_word_is_missed_or_implied() {
+    let mut text = String::new();
+    for (name, checked) in kernels() {
+        let implied = implied(&checked);
+        let edges = checked.dependencies().len() + waits_for_words(&checked).len();
+        let missed = edges - implied.len();
+        let _ = writeln!(text, "{name}: {edges} edges, of which {missed} are missed and {} implied", implied.len());
+        for (edge, ways) in implied {
+            let _ = writeln!(text, "  {edge}");
+            text.extend(ways.iter().map(|way| format!("    {way}\n")));
+        }
+    }
+    golden("implied_edges", &text);
+}
+
+fn golden(name: &str, text: &str) {
+    println!(
+        "a golden that should change is renewed by\n  INSTA_UPDATE=always cargo test -p hpmoe-codegen --lib derive"
+    );
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../tests/goldens");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// None, and one less.
+fn lesser_counts(count: u32) -> BTreeSet<u32> {
+    (0..count).filter(|&less| less == 0 || less + 1 == count).collect()
+}
+
+/// What a need would be with one of its terms gone, or less by one.
+fn lesser(need: &Need) -> Vec<Need> {
+    let mut lesser = Vec::new();
+    for less in lesser_counts(need.fixed) {
+        lesser.push(Need { fixed: less, ..need.clone() });
+    }
+    for less in lesser_counts(need.per_row) {
+        lesser.push(Need { per_row: less, ..need.clone() });
+    }
+    for (piece, &(height, count)) in need.pieces.iter().enumerate() {
+        for less in lesser_counts(count) {
+            let mut pieces = need.pieces.clone();
+            pieces[piece] = (height, less);
+            lesser.push(Need { pieces, ..need.clone() });
+        }
+    }
+    lesser
+}
+
+#[test]
+fn each_need_is_missed_or_awaited_by_nobody() {
+    for (name, checked) in kernels() {
+        let waits: BTreeSet<(PhaseId, &Wait)> = checked.dependencies().iter().map(|d| (d.after, &d.wait)).collect();
+        for (phase, wait) in waits {
+            for need in lesser(&wait.need) {
+                let lesser = Wait { need, ..wait.clone() };
+                let mut less = checked.clone();
+                for dependency in less.dependencies_mut().iter_mut().filter(|d| (d.after, &d.wait) == (phase, wait)) {
+                    dependency.wait = lesser.clone();
+                }
+                let schedule = schedule(&less, Cores::ASCEND_A3);
+                let awaited = schedule.phases[phase].waits.contains(&lesser);
+                let found = validate(&less, schedule).err().unwrap_or_default();
+                let missed = found.iter().any(|violation| {
+                    matches!(violation, Violation::Threshold { phase: of, counter, .. }
+                             if (*of, *counter) == (phase, wait.counter))
+                });
+                let of_phase = task(&checked, phase);
+                assert_eq!(missed, awaited, "{name}: {lesser:?} of {of_phase}: {:#?}", texts(&less, &found));
+            }
+        }
+    }
+}
+
+/// Random programs are accepted and run. Where a dependency or a wait for a word is taken away, and something else stands for
+/// it, what is accepted still runs.
+#[test]
+fn random_programs_run_without_what_is_implied() {
+    let cores = Cores { aic: 3, aiv: 5 };
+    let (mut missed, mut without) = (0, 0);
+    for seed in 0..20 {
+        let checked = program(&mut Random(seed));
+        let runs_right = |checked: &CheckedGraph, schedule: Schedule| {
+            let accepted = validate(checked, schedule).map_err(|found| texts(checked, &found));
+            accepted.map(|valid| assert_eq!(runs(checked, valid.schedule(), seed..seed + 3), Ok(()), "program {seed}"))
+        };
+        assert_eq!(runs_right(&checked, schedule(&checked, cores)), Ok(()), "program {seed}");
+        let words = waits_for_words(&checked).into_iter().map(|phase| without_wait_for_word(&checked, phase));
+        let dependencies = (0..checked.dependencies().len()).map(|number| without_dependency(&checked, number));
+        for less in dependencies.chain(words) {
+            if derived(&less).is_empty() {
+                without += usize::from(runs_right(&less, schedule(&less, cores)).is_ok());
+            } else {
+                missed += 1;
+            }
+        }
+    }
+    assert!(missed > 100 && without > 30, "{missed} missed, {without} run without");
+}

@@ -1,0 +1,97 @@
+//! What a tile reads and writes, element by element.
+
+use super::instance::{Instance, Row, owner};
+use super::tiles::{Tile, coordinate};
+use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, SpaceKind, TaskGraph};
+use hpmoe_language::ids::TensorId;
+use std::ops::Range;
+
+/// Where elements lie: tensor, rank, and a row, or an expert with its matrix.
+pub(super) type Place = (TensorId, usize, usize, usize);
+
+/// Elements of one place.
+#[derive(Clone, Debug)]
+pub(super) struct Touched {
+    pub(super) place: Place,
+    /// Of a matrix, which of its rows.
+    pub(super) rows: Range<u32>,
+    pub(super) columns: Range<u32>,
+    pub(super) write: bool,
+}
+
+impl Touched {
+    /// Whether two sets of elements of one place have one in common.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        overlap(&self.rows, &other.rows) && overlap(&self.columns, &other.columns)
+    }
+}
+
+fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// Everything that a tile touches.
+pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Vec<Touched> {
+    let phase = &graph.phases[tile.phase];
+    let mut all = Vec::new();
+    for access in &phase.accesses {
+        let columns = columns(graph, phase, tile, access);
+        let rows = match access.region.rows {
+            Rows::Expert { range, index, height } => {
+                let index = range.map_or(index, |range| coordinate(phase, tile.column, range as usize));
+                index.saturating_mul(height)..(index + 1).saturating_mul(height)
+            }
+            _ => 0..1,
+        };
+        for (rank, group, row) in places(graph, instance, tile, access) {
+            let place = (access.tensor, rank, group, row);
+            all.push(Touched { place, rows: rows.clone(), columns: columns.clone(), write: access.write });
+        }
+    }
+    if let Some(origins) = phase.origins {
+        for row in tile.rows.clone() {
+            let place = (origins.tensor, owner(tile.expert), tile.expert, row);
+            all.push(Touched { place, rows: 0..1, columns: 0..1, write: origins.write });
+        }
+    }
+    all
+}
+
+fn columns(graph: &TaskGraph, phase: &Phase, tile: &Tile, access: &Access) -> Range<u32> {
+    let most = graph.tensors[access.tensor].columns;
+    match access.region.columns {
+        Columns::All => 0..most,
+        Columns::Tile { range, index, width } => {
+            let index = range.map_or(index, |range| coordinate(phase, tile.column, range as usize));
+            index.saturating_mul(width).min(most)..(index + 1).saturating_mul(width).min(most)
+        }
+    }
+}
+
+/// The rank, the expert (0 for rows of tokens) and the row of each row that an access is about.
+fn places(graph: &TaskGraph, instance: &Instance, tile: &Tile, access: &Access) -> Vec<(usize, usize, usize)> {
+    let once = graph.spaces[graph.phases[tile.phase].space].kind == SpaceKind::SendsOnce;
+    let all_rows = instance.rows(once, tile.expert);
+    let rows = || all_rows[tile.rows.clone()].iter();
+    let of_expert = |rows: Range<usize>| rows.map(|row| (owner(tile.expert), tile.expert, row)).collect();
+    let slot = |row: &Row| row.token * instance.top_k + row.k;
+    match access.region.rows {
+        Rows::Tile | Rows::Piece => of_expert(tile.rows.clone()),
+        Rows::Group => of_expert(0..all_rows.len()),
+        Rows::Gather => rows().map(|row| (row.source, 0, row.token)).collect(),
+        Rows::Scatter => rows().map(|row| (row.source, 0, slot(row))).collect(),
+        Rows::Once => {
+            let place = |&row: &Row| instance.place_once(tile.rank, row);
+            rows().map(place).map(|(expert, row)| (tile.rank, expert, row)).collect()
+        }
+        Rows::Block => tile.rows.clone().map(|token| (tile.rank, 0, token)).collect(),
+        Rows::BlockSlots => {
+            let slots = tile.rows.start * instance.top_k..tile.rows.end * instance.top_k;
+            slots.map(|slot| (tile.rank, 0, slot)).collect()
+        }
+        Rows::Expert { .. } => {
+            let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. });
+            vec![(tile.rank, if by_expert { tile.expert } else { 0 }, 0)]
+        }
+    }
+}

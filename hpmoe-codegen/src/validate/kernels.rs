@@ -1,0 +1,37 @@
+//! Every taskflow of the examples and of the small kernels, for tests.
+
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::finding::Diagnostic;
+use hpmoe_language::front::{front, modules};
+use hpmoe_language::syntax::Overrides;
+use std::path::{Path, PathBuf};
+
+/// Name (`kernel::taskflow`) and graph of each, with the constants of its source, in the order of files and declarations.
+pub(super) fn kernels() -> Vec<(String, CheckedGraph)> {
+    let mut kernels = Vec::new();
+    for file in files("../examples").into_iter().chain(files("../ui-tests/kernels")) {
+        let source = std::fs::read_to_string(&file).expect("a source can be read");
+        for module in modules(&source).expect("a source is Rust") {
+            let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
+            let front = front(&module, &Overrides::new()).map_err(words).expect("a kernel has no fault");
+            kernels.extend(front.flows.into_iter().map(|flow| (name(&flow), flow)));
+        }
+    }
+    assert!(kernels.len() > 20, "there are kernels: {}", kernels.len());
+    kernels
+}
+
+fn name(checked: &CheckedGraph) -> String {
+    format!("{}::{}", checked.graph().kernel, checked.graph().taskflow)
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("it can be read"));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .collect();
+    files.sort();
+    files
+}
