@@ -46,8 +46,8 @@ fn mutant(kernel: &Kernel, library: &str) -> CompiledKernel {
 
 fn symbol(text: &str) -> &str {
     let rest = text.split("extern \"C\"").nth(1).expect("generated files end with the kernel");
-    let head = rest.split('(').next().unwrap_or_default();
-    head.split(' ').next_back().unwrap_or_default()
+    let name = rest.split(" void ").nth(1).and_then(|declaration| declaration.split('(').next());
+    name.expect("the kernel is a function that returns nothing")
 }
 
 fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row) -> Option<String> {

@@ -93,7 +93,7 @@ fn judge(sources: &[Source], site: Option<&Site>, kernels: &[usize], folder: &Pa
 fn run(kernel: &str, library: &Path) -> Verdict {
     let itself = std::env::current_exe().expect("the path of this program");
     let mut command = Command::new(itself);
-    command.args([ARGUMENT, kernel]).arg(library).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args([ARGUMENT, kernel]).arg(library).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("this program can be started");
     let start = Instant::now();
     let status = loop {
@@ -107,13 +107,16 @@ fn run(kernel: &str, library: &Path) -> Verdict {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    let mut text = String::new();
+    let (mut text, mut errors) = (String::new(), String::new());
     let _ = child.stdout.take().expect("it is piped").read_to_string(&mut text);
+    let _ = child.stderr.take().expect("it is piped").read_to_string(&mut errors);
     match text.lines().find_map(|line| line.strip_prefix(FOUND)) {
         Some(found) => Verdict::Found(found.to_owned()),
         None if status.success() && text.contains(SURVIVED) => Verdict::Survived,
         // A panic is this tool's own; a mutant dies by a signal.
-        None if status.code().is_some() => Verdict::Fault(format!("{kernel}: the process ended with {status}")),
+        None if status.code().is_some() => {
+            Verdict::Fault(format!("{kernel}: the process ended with {status}: {}", errors.trim_end()))
+        }
         None => Verdict::Found(format!("crash: {status} [{kernel}]")),
     }
 }
