@@ -17,8 +17,7 @@ use syn::ItemMod;
 #[must_use]
 pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
     let declared = declared_constants(module);
-    let own = settings.iter().filter(|(name, _)| declared.contains(name));
-    own.map(|(name, value)| (name.clone(), *value)).collect()
+    settings.clone().into_iter().filter(|(name, _)| declared.contains(name)).collect()
 }
 
 /// One build, as all of its modules see it.

@@ -90,7 +90,7 @@ pub fn kept_for(tuned: &Tuned, module: &ItemMod, set: &Overrides, target: &Targe
     if !fits {
         return Some(Kept::Outdated);
     }
-    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains_key(*name));
+    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name));
     let replaced = not_set.filter_map(|(name, &tuned)| {
         let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
         Some(ReplacedConstant { name: name.clone(), written, tuned })

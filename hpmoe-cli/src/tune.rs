@@ -62,7 +62,7 @@ fn tune_kernel(options: &Tune, input: &Input, kernel: &Kernel, target: &Target) 
     let trial = Trial { target, routings: &routings, kernels: &kernels };
     let mut sizes = sizes(module, &kernel);
     // Sizes that are set stay.
-    sizes.retain(|name, _| !settings.contains_key(name));
+    sizes.retain(|name, _| !settings.contains(name));
     let names: Vec<String> = flows.iter().map(|flow| flow.graph().taskflow.clone()).collect();
     let found = timed(options, &name, &trial, (&sizes, &names)).ok_or_else(|| {
         format!(
@@ -77,8 +77,8 @@ fn tune_kernel(options: &Tune, input: &Input, kernel: &Kernel, target: &Target) 
     }
     let mut candidate = found.best;
     // The other choices were found with the sizes that are set.
-    let set = settings.iter().filter(|(name, _)| SIZES.contains(&name.as_str()));
-    candidate.sizes.extend(set.filter_map(|(name, value)| Some((name.clone(), value.size()?))));
+    let set = settings.iter().filter(|(name, _)| SIZES.contains(name));
+    candidate.sizes.extend(set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))));
     keep(
         options,
         TunedKernel {

@@ -1,8 +1,8 @@
 //! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
 
 use crate::fingerprint::Fingerprint;
+use crate::names::ByName;
 use crate::syntax::{Constant, Overrides};
-use std::collections::BTreeMap;
 
 /// Folder below `OUT_DIR`.
 pub const FOLDER: &str = "hpmoe";
@@ -64,7 +64,7 @@ pub struct Resolved {
     /// Constants that were set for the build.
     pub overrides: Overrides,
     /// Choices of schedules that are not the default, as text, by taskflow.
-    pub choices: BTreeMap<String, String>,
+    pub choices: ByName<String>,
 }
 
 impl Resolved {
@@ -82,7 +82,7 @@ impl Resolved {
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let (source, target) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let mut resolved = Self { source, target, overrides: Overrides::new(), choices: BTreeMap::new() };
+        let mut resolved = Self { source, target, overrides: Overrides::new(), choices: ByName::new() };
         for line in lines {
             if let Some(choices) = line.strip_prefix('@') {
                 let (flow, choices) = choices.split_once(' ')?;
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn resolved_constants_come_back_as_written() {
         let overrides = parse_settings("B=2,A=-1e-7").unwrap();
-        let choices = BTreeMap::from([("forward".to_owned(), "put_cores=8 ahead=0".to_owned())]);
+        let choices = ByName::from_iter([("forward".to_owned(), "put_cores=8 ahead=0".to_owned())]);
         let resolved = Resolved { source: "src/moe.rs".into(), target: "0123456789abcdef".into(), overrides, choices };
         assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
         assert_eq!(Resolved::read("x\n0123456789abcdef\nA=b\n"), None);

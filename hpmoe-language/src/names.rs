@@ -1,4 +1,75 @@
-//! Names that a user may have meant.
+//! What is found by its name, and names that a user may have meant.
+
+/// Values by name, in order of insertion: a handful of constants, const arguments or settings.
+///
+/// A search from end to end is fast enough for so few, and quick to compile: instances of a general map were a seventh of
+/// what the macros' build translates to machine code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ByName<T>(Vec<(String, T)>);
+
+impl<T> ByName<T> {
+    /// A map without an entry.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The value with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Whether a value has this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Sets the value with this name, at the place of an earlier one or else at the end.
+    pub fn insert(&mut self, name: String, value: T) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, earlier)) => *earlier = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Names and values, in order of insertion.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The names, in order of insertion.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> FromIterator<(String, T)> for ByName<T> {
+    /// Of several values with one name, the last one stays.
+    fn from_iter<I: IntoIterator<Item = (String, T)>>(entries: I) -> Self {
+        let mut map = Self::new();
+        for (name, value) in entries {
+            map.insert(name, value);
+        }
+        map
+    }
+}
+
+impl<T> IntoIterator for ByName<T> {
+    type Item = (String, T);
+    type IntoIter = std::vec::IntoIter<(String, T)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 /// The nearest of `names`, where one is near enough to be meant: at most a third of its letters differ, case aside.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -12,7 +83,14 @@ pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<S
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{ByName, nearest};
+
+    #[test]
+    fn the_last_value_of_a_name_stays_at_its_first_place() {
+        let map = ByName::from_iter([("b", 1), ("a", 2), ("b", 3)].map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(map.iter().collect::<Vec<_>>(), [("b", &3), ("a", &2)]);
+        assert_eq!((map.get("a"), map.get("c"), map.contains("b")), (Some(&2), None, true));
+    }
 
     #[test]
     fn the_nearest_name_is_near() {

@@ -43,6 +43,7 @@ const POLYNOMIAL: [f32; 6] = [
 /// assert!((exp(1.0) - std::f32::consts::E).abs() <= f32::EPSILON * 2.0);
 /// ```
 #[must_use]
+#[inline]
 pub fn exp(x: f32) -> f32 {
     if x.is_nan() {
         return x + x;

@@ -12,7 +12,7 @@ pub type Shape = BTreeMap<String, usize>;
 #[must_use]
 pub fn overrides(set: &Overrides, sizes: &Shape) -> Overrides {
     let sizes = sizes.iter().map(|(name, &size)| (name.clone(), Constant::Size(size)));
-    sizes.chain(set.iter().map(|(name, value)| (name.clone(), *value))).collect()
+    sizes.chain(set.clone()).collect()
 }
 
 /// The constants of a kernel that are written as numbers, sizes of tiles apart; those computed from others follow from them.

@@ -5,7 +5,6 @@ use super::{Cover, dependencies};
 use crate::finding::{ChunkFault, Errors, Finding};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, TensorId};
-use std::collections::BTreeSet;
 
 /// How the memory of one chunk becomes that of the chunk after the next.
 ///
@@ -73,14 +72,15 @@ pub(super) fn read(graph: &TaskGraph, errors: &mut Errors) {
 fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
     // A phase, and whether its rank is the other one.
     let mut open = vec![(phase, false)];
-    let mut seen = BTreeSet::new();
+    let mut seen = Vec::new();
     while let Some((phase, away)) = open.pop() {
         for step in dependencies.iter().filter(|d| d.before == phase) {
             let away = away != step.signal.remote;
             if !away {
                 return false;
             }
-            if seen.insert((step.after, away)) {
+            if !seen.contains(&(step.after, away)) {
+                seen.push((step.after, away));
                 open.push((step.after, away));
             }
         }

@@ -4,10 +4,9 @@ use super::loops::{Items, Nest, Side};
 use crate::finding::{CallFault, Errors, Finding, Loops, Remote, SendKind};
 use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph};
 use crate::ids::TensorId;
-use crate::names::nearest;
+use crate::names::{ByName, nearest};
 use crate::syntax::{Accessor, Argument, Kernel};
 use hpmoe_kernels::RAGGED;
-use indexmap::IndexMap;
 use syn::Expr;
 
 /// An argument whose accessors are understood; tile sizes still come from the parameter.
@@ -188,7 +187,7 @@ fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Opti
     {
         return u32::try_from(range).ok().map(Index::Range);
     }
-    let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
+    let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
     u32::try_from(value).ok().map(Index::Fixed)
 }
 

@@ -4,11 +4,10 @@ use super::tasks::{line, writes};
 use crate::finding::{BodyFault, Errors, Finding, NumberFault};
 use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
-use crate::names::nearest;
+use crate::names::{ByName, nearest};
 use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic};
 use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
 use hpmoe_kernels::ops;
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
@@ -22,7 +21,7 @@ pub(super) fn steps(
     kernel: &Kernel,
     function: &TaskFn,
     params: &[Param],
-    arguments: &IndexMap<String, usize>,
+    arguments: &ByName<usize>,
     errors: &mut Errors,
 ) -> Option<Vec<Step>> {
     let mut builder = Builder {
@@ -59,10 +58,10 @@ enum Operand {
 struct Builder<'a> {
     kernel: &'a Kernel,
     function: &'a TaskFn,
-    names: IndexMap<String, Operand>,
+    names: ByName<Operand>,
     shapes: Vec<Shape>,
     params: &'a [Param],
-    locals: IndexMap<String, usize>,
+    locals: ByName<usize>,
     steps: Vec<Step>,
     turns: usize,
     errors: &'a mut Errors,
@@ -114,10 +113,10 @@ impl Builder<'_> {
                 (Some(found), _) => Some(*found),
                 (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
                 (None, constant) => {
-                    let finding = if constant.is_some() || self.locals.contains_key(name) {
+                    let finding = if constant.is_some() || self.locals.contains(name) {
                         Finding::Number(NumberFault::IsSize { name: name.clone() })
                     } else {
-                        let nearest = nearest(name, self.names.keys().map(String::as_str));
+                        let nearest = nearest(name, self.names.names());
                         Finding::Unknown { what: "value", name: name.clone(), nearest }
                     };
                     self.errors.push(*span, finding);

@@ -8,10 +8,9 @@ use super::{arguments, chunks, loops, tasks, tensors};
 use crate::finding::{CallFault, Errors, Finding, Remote};
 use crate::graph::{Access, Origins, Phase, Rows, SpaceKind, Storage, TaskGraph};
 use crate::ids::TaskId;
-use crate::names::nearest;
+use crate::names::{ByName, nearest};
 use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn};
 use hpmoe_kernels::op::{Device, TaskKind};
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
 
@@ -56,7 +55,7 @@ pub(super) struct Lowering<'a> {
     /// Whether some put gives rows back to the slots they come from.
     pub(super) gives_back: bool,
     /// Instances that have been found faulty, so that each fault is said once.
-    pub(super) failed: Vec<(String, IndexMap<String, usize>)>,
+    pub(super) failed: Vec<(String, ByName<usize>)>,
 }
 
 fn gives_back(statements: &[Stmt]) -> bool {

@@ -3,9 +3,9 @@
 use super::arguments::Place;
 use crate::finding::{ChunkFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::names::ByName;
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
 use hpmoe_kernels::op::TaskKind;
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
@@ -32,7 +32,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
             continue;
         }
         inner(body, errors);
-        let value = kernel.constants.evaluate(count, &IndexMap::new(), errors)?;
+        let value = kernel.constants.evaluate(count, &ByName::new(), errors)?;
         if !(1..=MOST_CHUNKS).contains(&value) {
             let fault = RangeFault::Loop { value, what: "chunks", most: MOST_CHUNKS };
             errors.push(count.span(), Finding::OutOfRange(fault));

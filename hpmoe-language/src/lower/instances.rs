@@ -7,9 +7,9 @@ use super::tasks;
 use crate::finding::{CallFault, Finding};
 use crate::graph::{Access, Rows, Task};
 use crate::ids::TaskId;
+use crate::names::ByName;
 use crate::syntax::TaskFn;
 use hpmoe_kernels::op::TaskKind;
-use indexmap::IndexMap;
 use syn::Expr;
 
 impl Lowering<'_> {
@@ -20,11 +20,11 @@ impl Lowering<'_> {
         call: &Call<'_>,
         nest: &Nest,
         places: &[Place],
-    ) -> Option<IndexMap<String, usize>> {
-        let mut values = IndexMap::new();
+    ) -> Option<ByName<usize>> {
+        let mut values = ByName::new();
         let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));
         for (name, expr) in given {
-            values.insert(name.clone(), self.kernel.constants.evaluate(expr, &IndexMap::new(), self.errors)?);
+            values.insert(name.clone(), self.kernel.constants.evaluate(expr, &ByName::new(), self.errors)?);
         }
         for (param, place) in function.params.iter().zip(places) {
             let (rows, cols) = place.size(self.graph, nest);
@@ -32,31 +32,27 @@ impl Lowering<'_> {
                 if let (Expr::Path(path), Some(size)) = (bare(dimension), size)
                     && let Some(name) = path.path.get_ident().map(ToString::to_string)
                     && function.generics.contains(&name)
+                    && !values.contains(&name)
                 {
-                    values.entry(name).or_insert(size);
+                    values.insert(name, size);
                 }
             }
         }
         for name in &function.generics {
-            if !values.contains_key(name) {
+            if !values.contains(name) {
                 let fault = CallFault::NotInferred { task: function.name.clone(), name: name.clone() };
                 self.errors.push(call.span, Finding::Call(fault));
                 return None;
             }
         }
         // In order of declaration, so that labels don't depend on the order of inference.
-        Some(function.generics.iter().map(|name| (name.clone(), values[name])).collect())
+        Some(function.generics.iter().filter_map(|name| Some((name.clone(), *values.get(name)?))).collect())
     }
 
     /// The task with these const arguments. What a put does on the device depends on the way it goes, so that one that
     /// goes both ways is two tasks.
-    pub(super) fn instance(
-        &mut self,
-        function: &TaskFn,
-        generics: &IndexMap<String, usize>,
-        returns: bool,
-    ) -> Option<TaskId> {
-        let wanted: Vec<(String, usize)> = generics.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    pub(super) fn instance(&mut self, function: &TaskFn, generics: &ByName<usize>, returns: bool) -> Option<TaskId> {
+        let wanted: Vec<(String, usize)> = generics.clone().into_iter().collect();
         let same = |task: &Task| task.name == function.name && task.arguments == wanted;
         let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
         let other_way = |id: TaskId| {

@@ -2,9 +2,8 @@
 
 use crate::finding::{CallFault, Errors, Finding, Loops, RangeFault};
 use crate::graph::{Height, Space, SpaceKind};
-use crate::names::nearest;
+use crate::names::{ByName, nearest};
 use crate::syntax::{Kernel, Over, Rank};
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
@@ -59,7 +58,7 @@ pub(super) fn variable(
         return None;
     }
     let mut constant = |expr: &syn::Expr, what: &'static str| {
-        let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
+        let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         match u32::try_from(value) {
             Ok(size) if (1..=MOST_ROWS).contains(&value) => Some(size),
             _ => {

@@ -5,10 +5,10 @@ use super::tensors::MOST_COLUMNS;
 use crate::finding::{BodyFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
+use crate::names::ByName;
 use crate::syntax::{Kernel, TaskFn};
 use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{Device, OperandKind, Operation, Shape};
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
 
@@ -16,7 +16,7 @@ use syn::Expr;
 pub(super) fn instance(
     kernel: &Kernel,
     function: &TaskFn,
-    arguments: &IndexMap<String, usize>,
+    arguments: &ByName<usize>,
     errors: &mut Errors,
 ) -> Option<Task> {
     let before = errors.len();
@@ -41,7 +41,7 @@ pub(super) fn instance(
     (errors.len() == before).then(|| Task {
         name: function.name.clone(),
         label: format!("{}{suffix}", function.name),
-        arguments: arguments.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        arguments: arguments.clone().into_iter().collect(),
         kind: function.kind,
         params,
         body: Body { steps },
@@ -58,7 +58,7 @@ pub(super) fn line(span: Span) -> usize {
 fn parameter(
     kernel: &Kernel,
     param: &crate::syntax::TileParam,
-    arguments: &IndexMap<String, usize>,
+    arguments: &ByName<usize>,
     errors: &mut Errors,
 ) -> Option<Param> {
     // The name is the prelude's, unless the kernel has one of its own.

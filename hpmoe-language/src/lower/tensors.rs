@@ -3,9 +3,9 @@
 use crate::finding::{CallFault, Errors, Finding, RangeFault};
 use crate::graph::{RowKind, Storage, TaskGraph, Tensor, pitch};
 use crate::ids::TensorId;
+use crate::names::ByName;
 use crate::syntax::{Flow, Kernel, Let, TensorKind};
 use hpmoe_kernels::op::ElementType;
-use indexmap::IndexMap;
 use proc_macro2::Span;
 use syn::Expr;
 
@@ -64,7 +64,7 @@ fn add(
     errors: &mut Errors,
 ) -> Option<TensorId> {
     let mut count = |expr: &Expr, what: &'static str| {
-        let value = kernel.constants.evaluate(expr, &IndexMap::new(), errors)?;
+        let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
             let fault = RangeFault::Tensor { tensor: draft.name.to_owned(), value, what, most: MOST_COLUMNS };
             errors.push(draft.span, Finding::OutOfRange(fault));

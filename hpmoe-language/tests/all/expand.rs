@@ -4,10 +4,11 @@ use hpmoe_language::artifacts::{FOLDER, Resolved, resolved_file};
 use hpmoe_language::expand::{Environment, megakernel};
 use hpmoe_language::fingerprint::of_module;
 use hpmoe_language::front::modules;
+use hpmoe_language::names::ByName;
 use hpmoe_language::syntax::Overrides;
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
@@ -27,7 +28,7 @@ fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
         source: "src/moe.rs".into(),
         target: "0123456789abcdef".to_owned(),
         overrides: overrides.clone(),
-        choices: BTreeMap::new(),
+        choices: ByName::new(),
     };
     let latest = Path::new("out").join(FOLDER).join("moe_ffn.built");
     HashMap::from([(file, resolved.write()), (latest, "src/moe.rs".into())])

@@ -118,6 +118,7 @@ impl Factor {
     }
 
     /// The product, row after row.
+    #[inline]
     pub(super) fn times(&self, w: &Self, name: &str) -> Vec<f32> {
         let mut sums = vec![0.0_f32; self.free * w.free];
         self.add_to(&mut sums, w, name);
@@ -126,6 +127,7 @@ impl Factor {
 
     /// Adds the product: each sum takes its products in ascending k, so that the order does not depend on how the inner
     /// loop over columns of the result is vectorised.
+    #[inline]
     pub(super) fn add_to(&self, sums: &mut [f32], w: &Self, name: &str) {
         assert_eq!(self.depth, w.depth, "`{name}` contracts as many elements on both sides, there are");
         if w.free == 0 {

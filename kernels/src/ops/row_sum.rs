@@ -46,6 +46,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     }
 }
 
+#[inline]
 fn sum(row: &[f32]) -> f32 {
     let mut lanes = [0.0; LANES];
     for (column, x) in row.iter().enumerate() {

@@ -3,8 +3,7 @@
 use super::Constant;
 use super::table::{Constants, Fault, Overrides, is_computed, is_f32};
 use crate::finding::{ConstantFault, Errors, Finding};
-use crate::names::nearest;
-use indexmap::IndexMap;
+use crate::names::{ByName, nearest};
 use syn::{Item, ItemMod};
 
 impl Constants {
@@ -25,7 +24,8 @@ impl Constants {
                 break;
             }
         }
-        constants.values.sort_by_key(|name, _| names.iter().position(|other| other == name));
+        let in_order = names.iter().filter_map(|name| Some((name.clone(), *constants.values.get(name)?)));
+        constants.values = in_order.collect();
         let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
         // What only waits for another faulty one has no fault of its own.
@@ -51,8 +51,8 @@ impl Constants {
                 Err(Box::new((item.ident.span(), Finding::Constant(fault))))
             }
             Some(value) => Ok(*value),
-            None if number => self.number(&item.expr, &IndexMap::new()).map(Constant::Number),
-            None => self.value(&item.expr, &IndexMap::new()).map(Constant::Size),
+            None if number => self.number(&item.expr, &ByName::new()).map(Constant::Number),
+            None => self.value(&item.expr, &ByName::new()).map(Constant::Size),
         }
     }
 }
@@ -78,7 +78,7 @@ pub fn refuse_unknown_overrides<'a>(
     overrides: &Overrides,
     declared: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), String> {
-    for name in overrides.keys() {
+    for name in overrides.names() {
         if !declared.clone().any(|constant| constant == name) {
             let hint = match nearest(name, declared.clone()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -98,7 +98,7 @@ mod tests {
         let mut errors = Errors::default();
         let hidden = syn::parse_str("const HIDDEN: usize = 7168;").unwrap();
         let constants = Constants::of(&[&hidden], &Overrides::new(), &mut errors);
-        constants.evaluate(&syn::parse_str(text).unwrap(), &IndexMap::new(), &mut errors).ok_or(errors.len())
+        constants.evaluate(&syn::parse_str(text).unwrap(), &ByName::new(), &mut errors).ok_or(errors.len())
     }
 
     #[test]

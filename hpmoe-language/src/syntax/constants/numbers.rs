@@ -3,14 +3,13 @@
 use super::Constant;
 use super::table::{Constants, Fault, is_f32};
 use crate::finding::{Finding, NumberFault};
-use crate::names::nearest;
-use indexmap::IndexMap;
+use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, UnOp};
 
 impl Constants {
     /// Computes an expression of type f32; `locals` are sizes in scope besides the constants.
-    pub(crate) fn number(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<f32, Fault> {
+    pub(crate) fn number(&self, expr: &Expr, locals: &ByName<usize>) -> Result<f32, Fault> {
         let fault = |fault: NumberFault| Box::new((expr.span(), Finding::Number(fault)));
         let value = match expr {
             Expr::Lit(lit) => return literal(&lit.lit).map_err(fault),
@@ -23,9 +22,9 @@ impl Constants {
                 return match self.constant(&name) {
                     Some(Constant::Number(number)) => Ok(number),
                     Some(Constant::Size(_)) => Err(fault(NumberFault::IsSize { name })),
-                    None if locals.contains_key(&name) => Err(fault(NumberFault::IsSize { name })),
+                    None if locals.contains(&name) => Err(fault(NumberFault::IsSize { name })),
                     None => {
-                        let nearest = nearest(&name, self.iter().map(|(name, _)| name));
+                        let nearest = nearest(&name, self.values.names());
                         Err(Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest })))
                     }
                 };
@@ -89,7 +88,7 @@ mod tests {
 
     fn number(text: &str) -> Result<f32, NumberFault> {
         let expr = syn::parse_str(text).unwrap();
-        let locals = IndexMap::from([("K".to_owned(), 3)]);
+        let locals = ByName::from_iter([("K".to_owned(), 3)]);
         let words = |fault: Fault| match fault.1 {
             Finding::Number(fault) => fault,
             other => panic!("{other:?}"),

@@ -3,14 +3,13 @@
 use super::Constant;
 use super::table::{Constants, Fault};
 use crate::finding::{ConstantFault, Errors, Finding};
-use crate::names::nearest;
-use indexmap::IndexMap;
+use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
 
 impl Constants {
     /// Computes a size; `locals` are const arguments in scope.
-    pub fn evaluate(&self, expr: &Expr, locals: &IndexMap<String, usize>, errors: &mut Errors) -> Option<usize> {
+    pub fn evaluate(&self, expr: &Expr, locals: &ByName<usize>, errors: &mut Errors) -> Option<usize> {
         match self.value(expr, locals) {
             Ok(value) => Some(value),
             Err(fault) => {
@@ -20,7 +19,7 @@ impl Constants {
         }
     }
 
-    pub(super) fn value(&self, expr: &Expr, locals: &IndexMap<String, usize>) -> Result<usize, Fault> {
+    pub(super) fn value(&self, expr: &Expr, locals: &ByName<usize>) -> Result<usize, Fault> {
         let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
         let checked = |value: Option<usize>, operator: &'static str| {
             value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
@@ -49,7 +48,7 @@ impl Constants {
                     return Err(fault(ConstantFault::IsNumber { name }));
                 }
                 self.get(&name).ok_or_else(|| {
-                    let nearest = nearest(&name, self.values.keys().map(String::as_str));
+                    let nearest = nearest(&name, self.values.names());
                     Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest }))
                 })
             }

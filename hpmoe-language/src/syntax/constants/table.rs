@@ -2,12 +2,12 @@
 
 use super::Constant;
 use crate::finding::Finding;
-use indexmap::IndexMap;
+use crate::names::ByName;
 use proc_macro2::Span;
 use syn::Type;
 
 /// Values given for a build instead of those in the source, by name.
-pub type Overrides = IndexMap<String, Constant>;
+pub type Overrides = ByName<Constant>;
 
 /// Why an expression has no value, and where.
 pub(crate) type Fault = Box<(Span, Finding)>;
@@ -15,7 +15,7 @@ pub(crate) type Fault = Box<(Span, Finding)>;
 /// The evaluated constants of one module, in order of declaration.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
-    pub(super) values: IndexMap<String, (Constant, Span)>,
+    pub(super) values: ByName<(Constant, Span)>,
 }
 
 impl Constants {
@@ -38,7 +38,7 @@ impl Constants {
 
     /// Names and values, in order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
-        self.values.iter().map(|(name, (value, _))| (name.as_str(), *value))
+        self.values.iter().map(|(name, (value, _))| (name, *value))
     }
 }
 
