@@ -19,12 +19,10 @@ pub mod route;
 pub mod tasks;
 mod tensor;
 
-#[cfg(feature = "bf16")]
-pub use half::bf16;
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, RowTile, TokenBlock};
 pub use tensor::{
     CubeElement, Element, Experts, Float, Matrix, Number, Once, PerRank, RAGGED, Received, Slots, Tensor, Tile,
-    TileBuf, Value,
+    TileBuf, Value, bf16,
 };
 
 /// Directory of the device library, the include path of generated kernels.

@@ -56,7 +56,7 @@ impl<T: Element> Clone for Buffer<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use half::bf16;
+    use crate::bf16;
 
     #[test]
     fn starts_on_its_alignment_and_keeps_it_when_moved() {

@@ -6,8 +6,9 @@
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
 //! | `tile`, `value` | a view in global memory, numbers on chip |
-//! | `element`, `buffer` | element types, memory |
+//! | `element`, `bfloat16`, `buffer` | element types, the one of them that Rust lacks, memory |
 
+mod bfloat16;
 mod buffer;
 mod dense;
 mod element;
@@ -20,6 +21,7 @@ mod slots;
 mod tile;
 mod value;
 
+pub use bfloat16::bf16;
 pub use dense::Tensor;
 pub use element::{CubeElement, Element, Float, Number};
 pub use experts::Experts;
