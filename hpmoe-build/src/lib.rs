@@ -116,7 +116,7 @@ impl Kernels {
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
         let mut objects = Vec::new();
-        for Part { settings, target, tune, sources } in parts {
+        for KernelGroup { settings, target, tune, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let build = Build { settings, target, tune, package: package.clone(), folder: folder.clone() };
             for source in &sources {
@@ -132,11 +132,11 @@ impl Kernels {
     }
 
     /// These kernels and the others, read; `None` where a file is not Rust.
-    fn into_parts(self) -> Result<Option<Vec<Part>>, String> {
+    fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
         let Self { files, settings, machine, others } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![Part { settings, target, tune, sources }];
+        let mut parts = vec![KernelGroup { settings, target, tune, sources }];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);
@@ -146,17 +146,18 @@ impl Kernels {
 }
 
 /// Kernels that are built alike, with their sources.
-struct Part {
+struct KernelGroup {
     settings: Overrides,
     target: Target,
     /// Options that make `hpmoe tune` tune for the same machine.
     tune: String,
-    sources: Vec<Source>,
+    sources: Vec<KernelModule>,
 }
 
 /// Refuses a constant set for some kernels that none of them declares, or set by `HPMOE_SET` and declared by none at all.
-fn refuse_undeclared(parts: &[Part], environment: &Overrides) -> Result<(), String> {
-    let declared = |part: &Part| part.sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
+fn refuse_undeclared(parts: &[KernelGroup], environment: &Overrides) -> Result<(), String> {
+    let declared =
+        |part: &KernelGroup| part.sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
     let declared: Vec<Vec<String>> = parts.iter().map(declared).collect();
     for (part, declared) in parts.iter().zip(&declared) {
         refuse_unknown_overrides(&part.settings, declared.iter().map(String::as_str))?;
@@ -170,7 +171,7 @@ fn refuse_undeclared(parts: &[Part], environment: &Overrides) -> Result<(), Stri
 }
 
 /// A kernel module and its file.
-struct Source {
+struct KernelModule {
     /// Relative to the package, with `/` between folders.
     file: String,
     module: syn::ItemMod,
@@ -179,7 +180,7 @@ struct Source {
 }
 
 /// The kernel modules of all files; `None` where one of them is not Rust.
-fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
+fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
     let mut sources = Vec::new();
     for file in files {
         println!("cargo::rerun-if-changed={}", file.display());
@@ -196,7 +197,11 @@ fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<Source>>, String> {
             println!("cargo::rerun-if-changed={}", tuned_file.display());
         }
         let file = file.to_string_lossy().replace('\\', "/");
-        sources.extend(found.into_iter().map(|module| Source { file: file.clone(), module, tuned: tuned.clone() }));
+        sources.extend(found.into_iter().map(|module| KernelModule {
+            file: file.clone(),
+            module,
+            tuned: tuned.clone(),
+        }));
     }
     Ok(Some(sources))
 }

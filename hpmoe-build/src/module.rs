@@ -1,7 +1,7 @@
 //! What a build makes of one kernel module.
 
 use crate::tuned::{Kept, kept_for, tuned_file};
-use crate::{Source, cxx, files};
+use crate::{KernelModule, cxx, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::Program;
 use hpmoe_codegen::target::Target;
@@ -33,7 +33,7 @@ pub(crate) struct Build {
 
 impl Build {
     /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
-    pub(crate) fn module(&self, source: &Source) -> Result<Vec<cxx::Unit>, String> {
+    pub(crate) fn module(&self, source: &KernelModule) -> Result<Vec<cxx::Unit>, String> {
         let name = source.module.ident.to_string();
         let hash = of_module(&source.module);
         let set = settings_of(&source.module, &self.settings);
@@ -51,7 +51,7 @@ impl Build {
         for checked in &flows {
             let graph = checked.graph();
             let fingerprint = of_flow(hash, graph, &resolved.target, resolved.choices_of(&graph.taskflow));
-            let choices = candidate.of(&graph.taskflow);
+            let choices = candidate.choices_of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
             match back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex()) {
                 Ok(program) => {
@@ -68,7 +68,7 @@ impl Build {
 
     /// What tuning has found for a kernel with these constants. The build prints a note where it takes the default instead, and
     /// where tuning replaces constants of the source.
-    fn tuned_for(&self, source: &Source, set: &Overrides) -> Option<Candidate> {
+    fn tuned_for(&self, source: &KernelModule, set: &Overrides) -> Option<Candidate> {
         // The macro shows the faults of a kernel that has some.
         let kept = kept_for(source.tuned.as_ref()?, &source.module, set, &self.target)?;
         let kernel = &source.module.ident;

@@ -1,7 +1,7 @@
 //! The machine that a build is for.
 
 use hpmoe_codegen::schedule::Cores;
-use hpmoe_codegen::target::{Fault, Target};
+use hpmoe_codegen::target::{FileFault, Target};
 use std::path::{Path, PathBuf};
 
 /// As a build script names it: nothing is the built-in target.
@@ -51,7 +51,9 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
     if matrix_cores == Some(0) {
         return Err("0 matrix cores: a rank has at least one".to_owned());
     }
-    let Some(file) = file else { return Ok(matrix_cores.map_or(target.clone(), |count| Cores::of(count).on(&target))) };
+    let Some(file) = file else {
+        return Ok(matrix_cores.map_or(target.clone(), |count| Cores::with_matrix_cores(count).on(&target)));
+    };
     let unfit = target.unfit_for_kernels();
     if !unfit.is_empty() {
         let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
@@ -81,7 +83,7 @@ pub fn read_target(file: &Path) -> Result<Target, String> {
     Target::read(&text).map_err(|faults| told(file, &faults, help))
 }
 
-fn told(file: &Path, faults: &[Fault], help: &str) -> String {
+fn told(file: &Path, faults: &[FileFault], help: &str) -> String {
     let lines: Vec<String> = faults.iter().map(|fault| format!("`{}`, {fault}", file.display())).collect();
     format!("{}\nhelp: {help}", lines.join("\n       "))
 }

@@ -2,7 +2,7 @@
 
 use crate::module::Build;
 use crate::target::Machine;
-use crate::{Source, read_sources};
+use crate::{KernelModule, read_sources};
 use hpmoe_language::artifacts::FOLDER;
 use hpmoe_language::expand::{Environment, megakernel};
 use hpmoe_language::syntax::Overrides;
@@ -52,7 +52,7 @@ impl Package {
         units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     }
 
-    fn source(&self) -> Source {
+    fn source(&self) -> KernelModule {
         read_sources(&[self.path("mixed.rs")]).unwrap().unwrap().remove(0)
     }
 

@@ -1,6 +1,6 @@
 //! The file next to a kernel's source that keeps what `hpmoe tune` has found.
 
-use hpmoe_codegen::target::{Fault, Target};
+use hpmoe_codegen::target::{FileFault, Target};
 use hpmoe_codegen::tuned::{Candidate, Tuned, overrides, shape};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, declared_constants};
@@ -25,7 +25,7 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("can't read `{name}`: {error}")),
     };
-    let words = |faults: Vec<Fault>| {
+    let words = |faults: Vec<FileFault>| {
         let lines: Vec<String> = faults.iter().map(|fault| format!("`{name}`, {fault}")).collect();
         format!("{}\nhelp: correct it, or delete it and run `hpmoe tune` again", lines.join("\n       "))
     };

@@ -1,14 +1,14 @@
 //! `hpmoe calibrate`: fits three constants on 8 ranks and compares all published latencies with the simulated ones.
 
-use crate::options::Calibrate;
+use crate::options::CalibrateArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
-use hpmoe_codegen::target::{Source, Target};
+use hpmoe_codegen::target::{Provenance, Target};
 use hpmoe_simulator::calibrate::{Calibration, Comparison, Published, calibrate as fitted};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-pub(crate) fn calibrate(options: &Calibrate) -> Result<ExitCode, String> {
+pub(crate) fn calibrate(options: &CalibrateArgs) -> Result<ExitCode, String> {
     let target = options.target.read()?;
     let progress = Progress::counting("simulations of published latencies", Reader::of(options.json));
     let outcome = fitted(&target, &|published: &Published, target: &Target| {
@@ -73,7 +73,7 @@ fn text(target: &Target, outcome: &Calibration) -> String {
     ));
     text.push_str("these figures depend on estimates (`assumed` in the target):\n");
     target.assumed().for_each(|constant| text.push_str(&format!("  {}\n", target.words(constant))));
-    let given = target.constants().iter().filter(|constant| constant.source == Source::Given);
+    let given = target.constants().iter().filter(|constant| constant.provenance == Provenance::Given);
     given.for_each(|constant| text.push_str(&format!("  set for this run: {}\n", target.words(constant))));
     text
 }

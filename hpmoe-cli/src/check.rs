@@ -1,7 +1,7 @@
 //! `hpmoe check`: every fault of every kernel, at its place.
 
-use crate::input::Input;
-use crate::options::Source;
+use crate::input::SourceFile;
+use crate::options::SourceArgs;
 use crate::output;
 use crate::plan::scheduled;
 use codespan_reporting::diagnostic::{Diagnostic, Label};
@@ -15,9 +15,9 @@ use std::io::IsTerminal as _;
 use std::ops::Range;
 use std::process::ExitCode;
 
-pub(crate) fn check(source: &Source) -> Result<ExitCode, String> {
+pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
     let target = source.die.read()?;
-    let input = Input::read(&source.file, &source.settings)?;
+    let input = SourceFile::read(&source.file, &source.settings)?;
     let file = SimpleFile::new(&input.name, &input.text);
     let mut code = ExitCode::SUCCESS;
     for kernel in &input.kernels {

@@ -1,6 +1,6 @@
 //! `hpmoe diff`: how the schedules of two files differ.
 
-use crate::options::Diff;
+use crate::options::DiffArgs;
 use crate::output;
 use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::schedule_text;
@@ -8,7 +8,7 @@ use similar::TextDiff;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn diff(options: &Diff) -> Result<ExitCode, String> {
+pub(crate) fn diff(options: &DiffArgs) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let schedules = |file: &Path| -> Result<String, String> {
         let mut text = String::new();

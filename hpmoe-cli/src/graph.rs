@@ -1,12 +1,12 @@
 //! `hpmoe graph`: the task graph, as a text or a flowchart.
 
-use crate::options::Graph;
+use crate::options::GraphArgs;
 use crate::output;
 use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::{graph_text, mermaid};
 use std::process::ExitCode;
 
-pub(crate) fn graph(options: &Graph) -> Result<ExitCode, String> {
+pub(crate) fn graph(options: &GraphArgs) -> Result<ExitCode, String> {
     let source = &options.source;
     let target = source.die.read()?;
     let text = if options.mermaid { mermaid } else { graph_text };

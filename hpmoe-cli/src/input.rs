@@ -10,19 +10,19 @@ use std::path::Path;
 use syn::ItemMod;
 
 /// A source file and its kernels.
-pub(crate) struct Input {
+pub(crate) struct SourceFile {
     pub(crate) name: String,
     pub(crate) text: String,
-    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) kernels: Vec<KernelSource>,
 }
 
 /// A `#[megakernel]` module and the constants that are set for it.
-pub(crate) struct Kernel {
+pub(crate) struct KernelSource {
     pub(crate) module: ItemMod,
     pub(crate) set: Overrides,
 }
 
-impl Input {
+impl SourceFile {
     /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant.
     pub(crate) fn read(file: &Path, settings: &[String]) -> Result<Self, String> {
         let name = file.display().to_string();
@@ -42,7 +42,7 @@ impl Input {
         }
         let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
         refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
-        let kernel = |module: ItemMod| Kernel { set: settings_of(&module, &settings), module };
+        let kernel = |module: ItemMod| KernelSource { set: settings_of(&module, &settings), module };
         Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect() })
     }
 
@@ -56,7 +56,7 @@ impl Input {
     }
 
     /// A kernel after the front end; where it has faults, an error that names `hpmoe check`.
-    pub(crate) fn front(&self, kernel: &Kernel) -> Result<Front, String> {
+    pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
         kernel.front().map_err(|faults| {
             let (kernel, count) = (&kernel.module.ident, faults.len());
             format!("kernel `{kernel}` has {count} faults: `hpmoe check {}` shows them", self.name)
@@ -64,7 +64,7 @@ impl Input {
     }
 }
 
-impl Kernel {
+impl KernelSource {
     /// The kernel after the front end, or all its faults.
     pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
         front(&self.module, &self.set)

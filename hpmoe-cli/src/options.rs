@@ -16,24 +16,24 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Checks every kernel and reports all its faults.
-    Check(Source),
+    Check(SourceArgs),
     /// Prints the task graph.
-    Graph(Graph),
+    Graph(GraphArgs),
     /// Prints the schedule.
-    Schedule(Schedule),
+    Schedule(ScheduleArgs),
     /// Simulates the kernel, the original system and one operator after another on a described target.
-    Simulate(Simulate),
+    Simulate(SimulateArgs),
     /// Fits three constants to published latencies and compares all twelve with the simulated ones.
-    Calibrate(Calibrate),
+    Calibrate(CalibrateArgs),
     /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
-    Tune(Tune),
+    Tune(TuneArgs),
     /// Compares the schedules of two files.
-    Diff(Diff),
+    Diff(DiffArgs),
 }
 
 /// The die that kernels are scheduled for, as a build script names it.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Die {
+pub(crate) struct DieArgs {
     /// The name of a built-in target, or a file with the same keys.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
@@ -44,7 +44,7 @@ pub(crate) struct Die {
 
 /// A source file, the constants that are set, and the die.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
@@ -52,20 +52,20 @@ pub(crate) struct Source {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
-    pub(crate) die: Die,
+    pub(crate) die: DieArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Graph {
+pub(crate) struct GraphArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: SourceArgs,
     /// Prints a Mermaid flowchart.
     #[arg(long)]
     pub(crate) mermaid: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct ScheduleArgs {
     /// The Rust file with the `#[megakernel]` modules; not needed for --tile-tasks.
     #[arg(value_name = "FILE.rs", required_unless_present = "tile_tasks")]
     pub(crate) file: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(crate) struct Schedule {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
-    pub(crate) die: Die,
+    pub(crate) die: DieArgs,
     /// Ranks of the group, for numbers, picture and export.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
@@ -102,7 +102,7 @@ pub(crate) struct Schedule {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// The source file of the old schedule.
     #[arg(value_name = "OLD.rs")]
     pub(crate) old: PathBuf,
@@ -113,7 +113,7 @@ pub(crate) struct Diff {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
-    pub(crate) die: Die,
+    pub(crate) die: DieArgs,
 }
 
 /// `--policy`.
@@ -173,7 +173,7 @@ pub(crate) struct TargetChoice {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Simulate {
+pub(crate) struct SimulateArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
@@ -224,7 +224,7 @@ pub(crate) struct Simulate {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Calibrate {
+pub(crate) struct CalibrateArgs {
     #[command(flatten)]
     pub(crate) target: TargetChoice,
     /// Prints a JSON list of the latencies.
@@ -233,7 +233,7 @@ pub(crate) struct Calibrate {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Tune {
+pub(crate) struct TuneArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,

@@ -1,6 +1,6 @@
 //! Taskflows and their schedules, as a build for the same target makes them.
 
-use crate::input::{Input, Kernel};
+use crate::input::{KernelSource, SourceFile};
 use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file};
 use hpmoe_codegen::schedule::{Choices, schedule_with};
 use hpmoe_codegen::target::Target;
@@ -12,7 +12,7 @@ use hpmoe_language::graph::TaskGraph;
 use std::path::Path;
 
 /// A taskflow and how to schedule it.
-pub(crate) struct Plan {
+pub(crate) struct FlowPlan {
     pub(crate) checked: CheckedGraph,
     pub(crate) choices: Choices,
     pub(crate) origin: Origin,
@@ -58,7 +58,7 @@ impl Tuning {
     }
 }
 
-impl Plan {
+impl FlowPlan {
     fn default(checked: CheckedGraph) -> Self {
         Self { checked, choices: Choices::default(), origin: Origin::Default, replaced: String::new() }
     }
@@ -88,24 +88,29 @@ impl Plan {
 }
 
 /// The taskflows of a file.
-pub(crate) fn plans(file: &Path, settings: &[String], target: &Target, tuning: Tuning) -> Result<Vec<Plan>, String> {
-    let input = Input::read(file, settings)?;
+pub(crate) fn plans(
+    file: &Path,
+    settings: &[String],
+    target: &Target,
+    tuning: Tuning,
+) -> Result<Vec<FlowPlan>, String> {
+    let input = SourceFile::read(file, settings)?;
     let tuned = if tuning == Tuning::Taken { read_tuned(&tuned_file(file))? } else { None };
     let mut plans = Vec::new();
     for kernel in &input.kernels {
         let flows = input.front(kernel)?.flows;
         let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(kernel, tuned, target));
-        plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(Plan::default).collect()));
+        plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(FlowPlan::default).collect()));
     }
     Ok(plans)
 }
 
 /// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
-fn tuned_plans(kernel: &Kernel, tuned: &Tuned, target: &Target) -> Option<Vec<Plan>> {
+fn tuned_plans(kernel: &KernelSource, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
     let Kept::Fits(build) = kept_for(tuned, &kernel.module, &kernel.set, target)? else { return None };
     let sized = front(&kernel.module, &overrides(&kernel.set, &build.candidate.sizes)).ok()?;
-    let plan = |checked: CheckedGraph| Plan {
-        choices: build.candidate.of(&checked.graph().taskflow),
+    let plan = |checked: CheckedGraph| FlowPlan {
+        choices: build.candidate.choices_of(&checked.graph().taskflow),
         checked,
         origin: Origin::Tuned,
         replaced: build.replaced_text(),
@@ -114,9 +119,9 @@ fn tuned_plans(kernel: &Kernel, tuned: &Tuned, target: &Target) -> Option<Vec<Pl
 }
 
 /// The taskflow of a name, NAME or KERNEL::NAME; without a name, the only one.
-pub(crate) fn chosen(plans: Vec<Plan>, name: Option<&str>) -> Result<Plan, String> {
-    let matches = |plan: &Plan| name.is_none_or(|name| plan.graph().taskflow == name || plan.full_name() == name);
-    let names = plans.iter().map(Plan::full_name).collect::<Vec<_>>().join(", ");
+pub(crate) fn chosen(plans: Vec<FlowPlan>, name: Option<&str>) -> Result<FlowPlan, String> {
+    let matches = |plan: &FlowPlan| name.is_none_or(|name| plan.graph().taskflow == name || plan.full_name() == name);
+    let names = plans.iter().map(FlowPlan::full_name).collect::<Vec<_>>().join(", ");
     let mut matching = plans.into_iter().filter(matches);
     match (matching.next(), matching.next(), name) {
         (Some(plan), None, _) => Ok(plan),

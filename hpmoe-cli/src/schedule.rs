@@ -3,15 +3,15 @@
 mod export;
 mod measure;
 
-use crate::options::Schedule;
+use crate::options::ScheduleArgs;
 use crate::output;
-use crate::plan::{Plan, Tuning, plans};
+use crate::plan::{FlowPlan, Tuning, plans};
 use hpmoe_codegen::report::{schedule_svg, schedule_text, totals};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use std::process::ExitCode;
 
-pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
+pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     if let Some(tiles) = options.tile_tasks {
         return measure::measure(options, tiles);
     }
@@ -37,7 +37,7 @@ pub(crate) fn schedule(options: &Schedule) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn numbers(options: &Schedule, plan: &Plan, valid: &ValidSchedule) -> serde_json::Value {
+fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> serde_json::Value {
     let totals = totals(&plan.checked, valid.schedule(), options.ranks);
     serde_json::json!({
         "ranks": totals.ranks,
@@ -51,7 +51,7 @@ fn numbers(options: &Schedule, plan: &Plan, valid: &ValidSchedule) -> serde_json
     })
 }
 
-fn picture(options: &Schedule, target: &Target, plan: &Plan, valid: &ValidSchedule) -> Result<(), String> {
+fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &ValidSchedule) -> Result<(), String> {
     let Some(path) = &options.svg else { return Ok(()) };
     let svg = schedule_svg(&plan.checked, valid.schedule(), target, options.ranks).ok_or_else(|| {
         let experts = plan.checked.graph().sizes.experts;

@@ -6,10 +6,10 @@ mod scenario;
 mod text;
 mod trace;
 
-use crate::options::Simulate;
+use crate::options::SimulateArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
-use hpmoe_codegen::target::Constant;
+use hpmoe_codegen::target::TargetConstant;
 use hpmoe_simulator::gantt;
 use hpmoe_simulator::simulate::{Policy, depends_on};
 use runs::Extras;
@@ -17,7 +17,7 @@ use scenario::Scenario;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
+pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let policies = options.policy.map_or_else(|| Policy::ALL.to_vec(), |name| vec![name.into()]);
     let scenario = Scenario::read(options, &policies)?;
     // A script that asks for one policy does not wait for a second simulation.
@@ -35,24 +35,24 @@ pub(crate) fn simulate(options: &Simulate) -> Result<ExitCode, String> {
 }
 
 /// Writes the files that --gantt and --trace name.
-fn pictures(options: &Simulate, scenario: &Scenario, policy: Policy) -> Result<(), String> {
+fn pictures(options: &SimulateArgs, scenario: &Scenario, policy: Policy) -> Result<(), String> {
     if options.gantt.is_none() && options.trace.is_none() {
         return Ok(());
     }
     let progress = Progress::new(1, Reader::of(options.json));
     progress.begins(format!("drawing {}", policy.name()));
-    let program = scenario.program(policy, options.count_extras)?;
+    let workload = scenario.workload(policy, options.count_extras)?;
     let run =
-        hpmoe_simulator::simulate::simulate(&scenario.target, &*program, true).map_err(|stuck| stuck.to_string())?;
+        hpmoe_simulator::simulate::simulate(&scenario.target, &*workload, true).map_err(|stuck| stuck.to_string())?;
     let title = format!("{}, {}", policy.name(), text::about(options, scenario));
     let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", path.display());
     if let Some(path) = &options.gantt {
-        let picture = gantt(&scenario.target, &*program, &run, &title);
+        let picture = gantt(&scenario.target, &*workload, &run, &title);
         std::fs::write(path, picture).map_err(|error| refused(path, error))?;
     }
     if let Some(path) = &options.trace {
         let source = options.file.display().to_string();
-        trace::trace(&source, &title, &*program, &run, path).map_err(|error| refused(path, error))?;
+        trace::trace(&source, &title, &*workload, &run, path).map_err(|error| refused(path, error))?;
     }
     progress.ended();
     drop(progress);
@@ -68,6 +68,6 @@ fn pictures(options: &Simulate, scenario: &Scenario, policy: Policy) -> Result<(
 /// The estimates that the figures of these policies depend on.
 fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
     let target = &scenario.target;
-    let is_used = |constant: &&Constant| policies.iter().any(|&policy| depends_on(policy, constant));
+    let is_used = |constant: &&TargetConstant| policies.iter().any(|&policy| depends_on(policy, constant));
     target.assumed().filter(is_used).map(|constant| target.words(constant)).collect()
 }

@@ -1,6 +1,6 @@
 //! The target of a command line.
 
-use crate::options::{Die, TargetChoice};
+use crate::options::{DieArgs, TargetChoice};
 use hpmoe_build::{fit_for_kernels, read_target};
 use hpmoe_codegen::target::Target;
 use std::path::Path;
@@ -16,7 +16,7 @@ impl TargetChoice {
     }
 }
 
-impl Die {
+impl DieArgs {
     /// The target, where kernels can be built for it.
     pub(crate) fn read(&self) -> Result<Target, String> {
         let file = Target::built_in(&self.target).is_none().then(|| Path::new(&self.target));

@@ -1,13 +1,13 @@
 //! `hpmoe tune`: a search for faster schedules, within a time given.
 
-use crate::input::{Input, Kernel};
-use crate::options::Tune;
+use crate::input::{KernelSource, SourceFile};
+use crate::options::TuneArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
 use crate::routing::{routing, sizes_of};
 use hpmoe_build::{read_tuned, tuned_file};
-use hpmoe_codegen::target::{Constant, Source, Target};
-use hpmoe_codegen::tuned::{Candidate, SIZES, Shape, TunedKernel, overrides, shape, sizes};
+use hpmoe_codegen::target::{Provenance, Target, TargetConstant};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes, SIZES, TunedKernel, overrides, shape, sizes};
 use hpmoe_language::front::{Front, front};
 use hpmoe_simulator::simulate::{Routing, RoutingSizes};
 use hpmoe_simulator::tune::{Score, SearchResult, Trial, search};
@@ -20,11 +20,11 @@ const ROUTINGS: [&str; 5] = ["balanced", "zipf:1.2:1", "zipf:1.2:2", "zipf:1.2:3
 /// Steps of the progress bar.
 const STEPS: usize = 100;
 
-pub(crate) fn tune(options: &Tune) -> Result<ExitCode, String> {
+pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
     if !(options.seconds.is_finite() && options.seconds > 0.0) {
         return Err(format!("--seconds is {}: it is a time above zero", options.seconds));
     }
-    let input = Input::read(&options.file, &options.settings)?;
+    let input = SourceFile::read(&options.file, &options.settings)?;
     let target = options.target.read()?;
     if !options.dry_run {
         kept_for_itself(&target)?;
@@ -38,9 +38,10 @@ pub(crate) fn tune(options: &Tune) -> Result<ExitCode, String> {
 /// Refuses changed constants: schedules are kept by the target's name and cores, and builds for the unchanged target would
 /// take what was found for a changed one.
 fn kept_for_itself(target: &Target) -> Result<(), String> {
-    let is_core_count = |constant: &Constant| matches!((constant.section, constant.key), ("cores", "aic" | "aiv"));
+    let is_core_count =
+        |constant: &TargetConstant| matches!((constant.section, constant.key), ("cores", "aic" | "aiv"));
     let changed =
-        target.constants().iter().find(|constant| constant.source == Source::Given && !is_core_count(constant));
+        target.constants().iter().find(|constant| constant.provenance == Provenance::Given && !is_core_count(constant));
     changed.map_or(Ok(()), |constant| {
         Err(format!(
             "--constant {}.{}: what is found would be taken for {} as it is: give the other machine a file with a name of its \
@@ -51,14 +52,14 @@ fn kept_for_itself(target: &Target) -> Result<(), String> {
 }
 
 /// Tunes one kernel and keeps what is found.
-fn tune_kernel(options: &Tune, input: &Input, kernel: &Kernel, target: &Target) -> Result<(), String> {
-    let Kernel { module, set: settings } = kernel;
+fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, target: &Target) -> Result<(), String> {
+    let KernelSource { module, set: settings } = kernel;
     let name = module.ident.to_string();
     let file = options.file.display();
     let Front { kernel, flows } = input.front(kernel)?;
     let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, options.ranks));
     let routings = routings(options, routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??)?;
-    let kernels = |sizes: &Shape| Some(front(module, &overrides(settings, sizes)).ok()?.flows);
+    let kernels = |sizes: &NamedSizes| Some(front(module, &overrides(settings, sizes)).ok()?.flows);
     let trial = Trial { target, routings: &routings, kernels: &kernels };
     let mut sizes = sizes(module, &kernel);
     // Sizes that are set stay.
@@ -92,14 +93,19 @@ fn tune_kernel(options: &Tune, input: &Input, kernel: &Kernel, target: &Target) 
     )
 }
 
-fn routings(options: &Tune, sizes: RoutingSizes) -> Result<Vec<Routing>, String> {
+fn routings(options: &TuneArgs, sizes: RoutingSizes) -> Result<Vec<Routing>, String> {
     let given = options.routings.iter().map(String::as_str);
     let default = ROUTINGS.iter().copied().filter(|_| options.routings.is_empty());
     given.chain(default).map(|text| routing(text, sizes)).collect()
 }
 
 /// Searches until the time is over.
-fn timed(options: &Tune, name: &str, trial: &Trial<'_>, searched: (&Shape, &[String])) -> Option<SearchResult> {
+fn timed(
+    options: &TuneArgs,
+    name: &str,
+    trial: &Trial<'_>,
+    searched: (&NamedSizes, &[String]),
+) -> Option<SearchResult> {
     let start = Instant::now();
     let bar = Progress::new(STEPS, Reader::of(options.json));
     bar.begins(format!("{name}: simulating the default"));
@@ -132,7 +138,7 @@ fn note(found: &SearchResult, target: &Target) -> String {
 }
 
 /// Prints what was found.
-fn report(options: &Tune, name: &str, found: &SearchResult, note: &str) -> Result<(), String> {
+fn report(options: &TuneArgs, name: &str, found: &SearchResult, note: &str) -> Result<(), String> {
     let candidate = &found.best;
     if options.json {
         let times = |score: &Score| score.times.iter().map(|time| time.us()).collect::<Vec<_>>();
@@ -159,7 +165,7 @@ fn report(options: &Tune, name: &str, found: &SearchResult, note: &str) -> Resul
 }
 
 /// Writes the file next to the source.
-fn keep(options: &Tune, found: TunedKernel) -> Result<(), String> {
+fn keep(options: &TuneArgs, found: TunedKernel) -> Result<(), String> {
     let file = tuned_file(&options.file);
     let before = read_tuned(&file)?;
     let new = before.is_none();

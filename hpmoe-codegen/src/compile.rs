@@ -1,4 +1,4 @@
-//! The code generator on one screen: from a checked graph to everything that a build leaves behind.
+//! The code generator on one screen: from a checked graph to all files that a build writes.
 
 use crate::emit::{Names, Paths, ascendc, tables};
 use crate::program::{Program, program};
@@ -8,11 +8,11 @@ use crate::validate::{Violation, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::Artifact;
 
-/// The back end: schedules a checked graph for a target, with choices, and writes everything that a build leaves behind.
+/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes.
 ///
 /// # Errors
 ///
-/// A text for the user where a schedule fails its validation, which is a fault of this compiler.
+/// A text for the user, if the schedule fails its validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
     (target, choices): (&Target, &Choices),

@@ -1,4 +1,4 @@
-//! What a build leaves behind for one taskflow: the kernel, the tables that the macro includes, texts and pictures.
+//! The files that a build writes for one taskflow: the kernel, the tables that the macro includes, texts and pictures.
 
 use crate::emit::{Ascendc, Tables};
 use crate::report::{graph_text, mermaid, schedule_svg, schedule_text, summary};
@@ -9,25 +9,25 @@ use hpmoe_language::artifacts::Artifact;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// The files of one taskflow.
+/// The files of one taskflow, and warnings about it.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// All of them.
+    /// The files, in the order in which they were made.
     pub files: Vec<File>,
-    /// What the user of a kernel that works should know of it all the same.
+    /// Sentences about a kernel that works, but not as well as it might.
     pub warnings: Vec<String>,
 }
 
-/// A file below the artifacts' folder.
+/// A file in the folder of artifacts.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its name.
+    /// Its name in that folder.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// Collects the files.
+/// Makes all files of a taskflow.
 pub(crate) fn program(
     checked: &CheckedGraph,
     valid: &ValidSchedule,
@@ -92,7 +92,7 @@ pub(crate) fn program(
     Program { files, warnings: kernel.beyond_the_caches() }
 }
 
-/// As a person would read it, should one have to.
+/// Rust items as formatted text, for people who read generated files.
 fn formatted(rust: TokenStream) -> String {
     prettyplease::unparse(&syn::parse2(rust).expect("the tables are Rust items"))
 }

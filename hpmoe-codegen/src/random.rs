@@ -1,6 +1,6 @@
-//! Random numbers from a seed, the same everywhere (splitmix64).
+//! Random numbers from a seed, the same on every machine (splitmix64).
 
-/// A stream of them.
+/// A stream of random numbers; the field is its seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -19,10 +19,16 @@ impl Random {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Puts items into an order of its own.
+    /// An index below `len`.
+    #[must_use]
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// Shuffles items; every order is equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last as u64 + 1) as usize);
+            items.swap(last, self.index(last + 1));
         }
     }
 }

@@ -9,7 +9,7 @@ use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Received, Slots, Te
 
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Part {
+pub(crate) struct RankPart {
     /// Where its first element lies.
     pub(crate) address: u64,
     /// Rows or experts; of a matrix, rows.
@@ -51,7 +51,7 @@ pub struct Argument<'a> {
     pub(crate) element: ElementType,
     pub(crate) columns: usize,
     pub(crate) kind: RowKind,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<RankPart>,
     pub(crate) writable: bool,
     /// The borrowed tensors, which are `Cell`s: neither `Send` nor `Sync`.
     borrow: PhantomData<&'a Cell<()>>,
@@ -86,7 +86,7 @@ macro_rules! rows {
     ($($tensor:ident: $kind:ident),*) => {$(
         impl<T: Element, const C: usize> TensorArgument for PerRank<$tensor<T, C>> {
             fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
-                let part = |tensor: &$tensor<T, C>| Part {
+                let part = |tensor: &$tensor<T, C>| RankPart {
                     address: tensor.address().expose_provenance() as u64,
                     count: tensor.row_count(),
                 };
@@ -113,7 +113,7 @@ fn rows(count: usize) -> u32 {
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
-        let part = |experts: &Experts<T, N, K>| Part {
+        let part = |experts: &Experts<T, N, K>| RankPart {
             address: experts.address().expose_provenance() as u64,
             count: experts.count(),
         };
@@ -131,7 +131,8 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matrix<T, N, K>> {
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
-        let part = |matrix: &Matrix<T, N, K>| Part { address: matrix.address().expose_provenance() as u64, count: N };
+        let part =
+            |matrix: &Matrix<T, N, K>| RankPart { address: matrix.address().expose_provenance() as u64, count: N };
         Argument {
             name,
             element: T::TYPE,

@@ -2,7 +2,7 @@
 
 use hpmoe_kernels::{Rank, Route};
 
-use crate::layout::Chunks;
+use crate::layout::RouteChunks;
 use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, KernelTables, LaunchError};
 
@@ -26,7 +26,7 @@ pub(crate) fn launch(
 }
 
 /// Whether each rank has room for the rows that it receives.
-pub(crate) fn capacity(chunks: &Chunks<'_>) -> Result<(), LaunchError> {
+pub(crate) fn capacity(chunks: &RouteChunks<'_>) -> Result<(), LaunchError> {
     let capacity = chunks.capacity();
     for rank in chunks.whole().ranks() {
         let rows = chunks.received(rank);
@@ -68,7 +68,7 @@ fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(),
 }
 
 const fn argument_number(tensor: &TensorTable) -> Option<usize> {
-    match tensor.memory {
+    match tensor.storage {
         Storage::Argument(number) | Storage::Shared(number) => Some(number),
         Storage::Workspace | Storage::Symmetric => None,
     }
@@ -109,7 +109,7 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
         way_out,
     };
     let tokens = route.tokens(rank);
-    let wanted = match tensor.extent {
+    let wanted = match tensor.row_kind {
         RowKind::Expert(_) => {
             let local = route.local_experts();
             return match count == local {
@@ -146,10 +146,10 @@ fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), Launch
         RowKind::Slot => "a row per (token, k)".to_owned(),
         RowKind::Matrix(height) => format!("{height} rows"),
     };
-    match argument.kind == tensor.extent {
+    match argument.kind == tensor.row_kind {
         true => Ok(()),
         false => {
-            Err(LaunchError::Kind { tensor: argument.name, wanted: words(tensor.extent), got: words(argument.kind) })
+            Err(LaunchError::Kind { tensor: argument.name, wanted: words(tensor.row_kind), got: words(argument.kind) })
         }
     }
 }

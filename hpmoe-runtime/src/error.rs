@@ -31,7 +31,7 @@ pub enum LaunchError {
     /// The kernel has no schedule for this number of ranks.
     #[error("{kernel} has no schedule for {ranks} ranks: use one of {}", list(.available))]
     NoSchedule {
-        /// The kernel.
+        /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
         /// Ranks of the group.
         ranks: usize,
@@ -41,7 +41,7 @@ pub enum LaunchError {
     /// The route and the kernel were made with different constants.
     #[error("the route has {name} = {route}, but {kernel} was built with {built}: make the route from its constants")]
     RouteConstant {
-        /// The kernel.
+        /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
         /// `EXPERTS` or `TOP_K`.
         name: &'static str,
@@ -55,23 +55,23 @@ pub enum LaunchError {
         "rank {rank} brings {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or bring fewer"
     )]
     Tokens {
-        /// The kernel.
+        /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// The rank.
+        /// The rank that brings them.
         rank: usize,
-        /// Its tokens.
+        /// Tokens that it brings.
         tokens: usize,
-        /// `TOKENS`.
+        /// Most tokens that the kernel takes, `TOKENS`.
         limit: usize,
     },
     /// The number of tensors passed is not that of the taskflow.
     #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
     Arity {
-        /// The kernel.
+        /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
         /// Tensors of the taskflow.
         wanted: usize,
-        /// Tensors passed.
+        /// Number of tensors passed.
         got: usize,
     },
     /// The number of parts of a tensor is not the number of ranks.
@@ -79,9 +79,9 @@ pub enum LaunchError {
         "`{tensor}` has parts for {parts} ranks, but the group has {ranks}: give one part per rank, with zero rows for a rank without tokens"
     )]
     Parts {
-        /// The tensor.
+        /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Its parts.
+        /// Number of its parts.
         parts: usize,
         /// Ranks of the group.
         ranks: usize,
@@ -91,7 +91,7 @@ pub enum LaunchError {
         "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
     )]
     Type {
-        /// The tensor.
+        /// Name of the tensor in the taskflow.
         tensor: &'static str,
         /// Element type of the kernel.
         element: ElementType,
@@ -99,13 +99,13 @@ pub enum LaunchError {
         columns: usize,
         /// Element type passed.
         got: ElementType,
-        /// Columns passed.
+        /// Number of columns passed.
         got_columns: usize,
     },
     /// A tensor has a kind of rows that the kernel was not built for.
     #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
     Kind {
-        /// The tensor.
+        /// Name of the tensor in the taskflow.
         tensor: &'static str,
         /// What the kernel was built for.
         wanted: String,
@@ -115,9 +115,9 @@ pub enum LaunchError {
     /// The number of rows of a tensor is not what the route or the kernel requires.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {
-        /// The tensor.
+        /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// The rank.
+        /// The rank whose part of the tensor does not fit.
         rank: usize,
         /// What is counted.
         unit: &'static str,
@@ -133,7 +133,7 @@ pub enum LaunchError {
     /// The kernel writes a tensor that was passed for reading.
     #[error("the kernel writes `{tensor}`, but it was passed for reading: rebuild, so that kernel and caller agree")]
     ReadOnly {
-        /// The tensor.
+        /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
     /// A rank would receive more rows than there is room for.
@@ -141,19 +141,19 @@ pub enum LaunchError {
         "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}) or send fewer tokens"
     )]
     Capacity {
-        /// The rank.
+        /// The rank that would receive them.
         rank: usize,
         /// Rows that it would receive.
         rows: usize,
         /// Rows that there is room for.
         capacity: usize,
     },
-    /// There is no room for the kernel's buffers.
+    /// The machine has no room for the kernel's buffers.
     #[error(
         "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: make room for what this route needs with Group::capacity_rows({rows})", size(*.bytes)
     )]
     Memory {
-        /// The kernel.
+        /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
         /// What a rank needs; the largest number where it would be larger still.
         bytes: usize,
@@ -167,9 +167,9 @@ pub enum LaunchError {
     /// This machine refused a resource that a rank needs: all ranks have been stopped.
     #[error("rank {rank} could not get {resource} ({cause}): {}, then make a new Group", resource.way_out())]
     Resource {
-        /// The rank.
+        /// The rank that needs it.
         rank: usize,
-        /// The resource.
+        /// The resource that was refused.
         resource: Resource,
         /// The system's answer.
         cause: String,

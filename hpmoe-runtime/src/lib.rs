@@ -24,9 +24,9 @@ mod testing;
 pub use argument::{Argument, TensorArgument};
 pub use backend::host::HostStatistics;
 pub use error::{LaunchError, Resource};
-#[doc(hidden)]
-pub use group::Fault;
 pub use group::Group;
+#[doc(hidden)]
+pub use group::InjectedFault;
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, EntryPoint};

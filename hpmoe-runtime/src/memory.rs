@@ -8,7 +8,7 @@ use crate::backend::host::{Mapping, NoMapping};
 /// Each byte that no launch has written.
 pub(crate) const POISON: u8 = 0xff;
 
-/// Memory of at least as many bytes is mapped: it costs what is touched. Less is allocated and filled.
+/// From this many bytes on, memory is mapped, and only pages that are touched cost time. Less is allocated and filled.
 const LARGE: usize = 4 << 20;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -16,17 +16,17 @@ const LARGE: usize = 4 << 20;
 struct Line([u8; LINE]);
 
 /// Memory that starts on a line and is a number of lines long.
-pub(crate) struct Arena {
+pub(crate) struct LineMemory {
     lines: Vec<Line>,
 }
 
-impl Arena {
+impl LineMemory {
     /// At least `bytes` bytes of zeros.
     pub(crate) fn zeroed(bytes: usize) -> Self {
         Self { lines: vec![Line([0; LINE]); bytes.div_ceil(LINE)] }
     }
 
-    /// As [`Poisoned::new`].
+    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero; `None` without room for them.
     fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
         let count = bytes.div_ceil(LINE);
         let mut lines = Vec::new();
@@ -42,12 +42,12 @@ impl Arena {
         self.lines.as_mut_ptr().expose_provenance() as u64
     }
 
-    /// All of it.
+    /// All bytes, those that fill the last line included.
     pub(crate) fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.lines)
     }
 
-    /// All of it.
+    /// All bytes, for writing.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.lines)
     }
@@ -62,16 +62,16 @@ impl Arena {
 /// Memory of any size that begins with poison and goes on with zeros.
 pub(crate) enum Poisoned {
     /// Every byte was written.
-    Filled(Arena),
-    /// Costs what is touched.
+    Filled(LineMemory),
+    /// Pages cost time when they are touched.
     Mapped(Mapping),
 }
 
 impl Poisoned {
     /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero. `None` where
-    /// there is no room for so much.
+    /// there is not enough room.
     pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
-        let filled = || Arena::poisoned(bytes, poisoned).map(Self::Filled);
+        let filled = || LineMemory::poisoned(bytes, poisoned).map(Self::Filled);
         if bytes < LARGE {
             return filled();
         }
@@ -91,11 +91,11 @@ impl Poisoned {
     }
 }
 
-/// Hands out places one after another. What is larger than any memory ends at the largest address.
+/// Hands out offsets one after another. Sizes beyond any memory end at the largest address.
 #[derive(Default)]
-pub(crate) struct Cursor(usize);
+pub(crate) struct OffsetAllocator(usize);
 
-impl Cursor {
+impl OffsetAllocator {
     /// The offset of the next `bytes` bytes, on a line of their own.
     pub(crate) fn take(&mut self, bytes: usize) -> usize {
         const LAST: usize = usize::MAX / LINE * LINE;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn starts_on_a_line_and_is_poisoned() {
-        let mut arena = Arena::poisoned(1025, 1025).unwrap();
+        let mut arena = LineMemory::poisoned(1025, 1025).unwrap();
         assert_eq!(arena.bytes().len(), 1536);
         assert_eq!(arena.address() % 512, 0);
         assert!(arena.bytes()[..1025].iter().all(|byte| *byte == 0xff));
@@ -135,12 +135,12 @@ mod tests {
         assert_eq!(matches!(large, Poisoned::Mapped(_)), cfg!(target_os = "linux"));
         assert_eq!((bytes(&small), bytes(&large)), (vec![0xff, 0xff, 0, 0], vec![0xff, 0xff, 0, 0]));
         assert!(Poisoned::new(1 << 60, 0).is_none());
-        assert!(Arena::poisoned(1 << 60, 0).is_none());
+        assert!(LineMemory::poisoned(1 << 60, 0).is_none());
     }
 
     #[test]
     fn places_are_lines_apart() {
-        let mut cursor = Cursor::default();
+        let mut cursor = OffsetAllocator::default();
         assert_eq!((cursor.take(1), cursor.take(0), cursor.take(513)), (0, 512, 512));
         assert_eq!(cursor.end(), 1536);
         cursor.take(usize::MAX);

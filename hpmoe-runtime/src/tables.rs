@@ -5,27 +5,28 @@ use hpmoe_kernels::op::ElementType;
 /// The tables of one taskflow, scheduled and compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelTables {
-    /// `module::taskflow`.
+    /// Name of the kernel and its taskflow, `module::taskflow`.
     pub name: &'static str,
-    /// Identifies source, constants, compiler and ABI.
+    /// Fingerprint of source, constants, compiler and ABI.
     pub fingerprint: &'static str,
     /// Source file, as given to the build script.
     pub file: &'static str,
-    /// `EXPERTS`.
+    /// `EXPERTS`: experts of the whole group.
     pub experts: usize,
-    /// `TOP_K`.
+    /// `TOP_K`: experts that each token goes to.
     pub top_k: usize,
     /// `TOKENS`: most tokens of one rank.
     pub tokens: usize,
-    /// Into how many chunks the tokens of each rank are cut; at least 1.
+    /// Number of chunks that the tokens of each rank are cut into; at least 1.
     pub chunks: usize,
-    /// Puts to slots read the (token, k) of rows received from a table: no put sends them.
+    /// Whether puts to slots read the (token, k) of received rows from a table, because no put sends them.
     pub origins: bool,
-    /// Matrix cores of a rank.
+    /// Matrix cores of a rank that the schedule was made for.
     pub aic: u32,
-    /// Vector cores of a rank.
+    /// Vector cores of a rank that the schedule was made for.
     pub aiv: u32,
-    /// Queues begin with a rank's least loaded expert and go on from the most loaded one; else by number.
+    /// Whether queues name experts by their place in the order of their load, as
+    /// [`by_load`](hpmoe_kernels::route::by_load) returns it, rather than by their number.
     pub by_load: bool,
     /// Tensors by number.
     pub tensors: &'static [TensorTable],
@@ -35,20 +36,20 @@ pub struct KernelTables {
     pub counters: &'static [CounterTable],
     /// Calls of the taskflow by number.
     pub phases: &'static [PhaseTable],
-    /// One per number of ranks, ascending; every divisor of `experts` up to 64.
+    /// One schedule for each number of ranks that divides `experts`, up to 64, ascending.
     pub schedules: &'static [ScheduleTable],
 }
 
-/// What the rows of a tensor are.
+/// The row kind of a tensor: what its rows stand for, and so how many there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowKind {
     /// A row per token of the rank.
     Token,
     /// A row per (token, k) of the rank.
     Slot,
-    /// A row per token received.
+    /// A row per (token, k) received.
     Received,
-    /// A row per token received, once however many experts of the rank it goes to.
+    /// A row per token received, however many experts of the rank the token goes to.
     Once,
     /// That many rows for each expert of the rank.
     Expert(u32),
@@ -56,44 +57,44 @@ pub enum RowKind {
     Matrix(u32),
 }
 
-/// Where a tensor lives.
+/// The storage of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
-    /// The n-th tensor argument of the taskflow.
+    /// The caller's memory: the n-th tensor argument of the taskflow.
     Argument(usize),
-    /// The n-th tensor argument of the taskflow, which peers write.
+    /// The caller's memory, which peers write: the n-th tensor argument of the taskflow.
     Shared(usize),
-    /// The rank's workspace.
+    /// The rank's workspace, which no peer accesses.
     Workspace,
-    /// The symmetric heap.
+    /// The symmetric heap, which peers put into.
     Symmetric,
 }
 
-/// A tensor.
+/// A tensor of the taskflow, on every rank alike.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorTable {
     /// Name in the taskflow.
     pub name: &'static str,
-    /// Element type.
+    /// Type of its elements.
     pub element: ElementType,
-    /// Columns.
+    /// Number of columns, the same in every row.
     pub columns: u32,
-    /// Elements from one row to the next.
+    /// Elements from the start of one row to the start of the next; at least `columns`.
     pub pitch: u32,
-    /// Rows.
-    pub extent: RowKind,
-    /// Place.
-    pub memory: Storage,
-    /// The taskflow writes it.
+    /// What its rows stand for.
+    pub row_kind: RowKind,
+    /// Where it lies.
+    pub storage: Storage,
+    /// Whether the taskflow writes it.
     pub writable: bool,
 }
 
-/// An iteration space; `kind` is one of the `HPMOE_*` space kinds of the ABI.
+/// An iteration space.
 #[derive(Clone, Copy, Debug)]
 pub struct SpaceTable {
-    /// `HpmoeSpaceKind`.
+    /// Its kind, an `HpmoeSpaceKind` of the ABI.
     pub kind: u32,
-    /// Most rows of an item.
+    /// Most rows of an item; for whole experts, `RAGGED`.
     pub height: u32,
 }
 
@@ -107,30 +108,30 @@ pub enum Grid {
         /// Counters per row tile.
         columns: u32,
     },
-    /// One per local expert.
+    /// One per expert chunk of the rank.
     Experts,
     /// One per block of `height` tokens.
     Blocks {
         /// Tokens of a block.
         height: u32,
     },
-    /// One.
+    /// One counter for each chunk of the rank.
     Rank,
 }
 
 /// An array of readiness counters.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTable {
-    /// The tensor it guards, and how.
+    /// The tensor that its counters stand for, and how many rows each of them covers.
     pub name: &'static str,
-    /// Its size.
+    /// Number of its counters, as a function of the launch.
     pub grid: Grid,
 }
 
 /// A call of the taskflow.
 #[derive(Clone, Copy, Debug)]
 pub struct PhaseTable {
-    /// Task label.
+    /// Label of the task, unique among the tasks of the kernel.
     pub task: &'static str,
     /// The call as written.
     pub source: &'static str,
@@ -138,7 +139,7 @@ pub struct PhaseTable {
     pub line: u32,
     /// Number of its space.
     pub space: u32,
-    /// Its tiles are counted on from all tiles of these: space and columns of each.
+    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times columns.
     pub starts: &'static [(u32, u32)],
 }
 

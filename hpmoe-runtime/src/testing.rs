@@ -7,12 +7,12 @@ use crate::KernelTables;
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
 use crate::tables::{CounterTable, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable};
 
-pub(crate) const fn tensor(name: &'static str, extent: RowKind, memory: Storage) -> TensorTable {
-    TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, extent, memory, writable: true }
+pub(crate) const fn tensor(name: &'static str, row_kind: RowKind, storage: Storage) -> TensorTable {
+    TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, row_kind, storage, writable: true }
 }
 
-const fn argument(name: &'static str, extent: RowKind, number: usize, writable: bool) -> TensorTable {
-    TensorTable { pitch: 16, writable, ..tensor(name, extent, Storage::Argument(number)) }
+const fn argument(name: &'static str, row_kind: RowKind, number: usize, writable: bool) -> TensorTable {
+    TensorTable { pitch: 16, writable, ..tensor(name, row_kind, Storage::Argument(number)) }
 }
 
 /// Four experts, two per token; one rank or two, two matrix cores and four vector cores.

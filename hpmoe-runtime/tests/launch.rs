@@ -18,8 +18,8 @@ use hpmoe_runtime::{Argument, CompiledKernel, EntryPoint};
 const AIC: usize = 2;
 const CORES: usize = 6;
 
-const fn tensor(name: &'static str, extent: RowKind, memory: Storage, pitch: u32, writable: bool) -> TensorTable {
-    TensorTable { name, element: ElementType::bf16, columns: 16, pitch, extent, memory, writable }
+const fn tensor(name: &'static str, row_kind: RowKind, storage: Storage, pitch: u32, writable: bool) -> TensorTable {
+    TensorTable { name, element: ElementType::bf16, columns: 16, pitch, row_kind, storage, writable }
 }
 
 const fn schedule(ranks: u32) -> ScheduleTable {

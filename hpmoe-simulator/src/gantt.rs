@@ -6,7 +6,7 @@ mod load;
 mod ranks;
 mod stack;
 
-use crate::simulate::{CoreKind, Program, Simulated, TracedTask, traced_tasks};
+use crate::simulate::{CoreKind, Simulated, TracedTask, Workload, traced_tasks};
 use colours::Colours;
 use hpmoe_codegen::report::drawing::{Axis, number, text};
 use hpmoe_codegen::target::Target;
@@ -27,7 +27,7 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
 /// The data that all parts of the picture use.
 struct Picture<'a> {
     target: &'a Target,
-    program: &'a dyn Program,
+    workload: &'a dyn Workload,
     simulated: &'a Simulated,
     records: Vec<TracedTask>,
     colours: Colours,
@@ -35,27 +35,27 @@ struct Picture<'a> {
 }
 
 /// A part of the picture and its height.
-struct Part {
+struct PicturePart {
     group: Group,
     height: f64,
 }
 
 /// The picture (SVG) of a run that has a timeline. `title` says what was simulated.
 #[must_use]
-pub fn gantt(target: &Target, program: &dyn Program, simulated: &Simulated, title: &str) -> String {
-    let records = traced_tasks(program, simulated);
+pub fn gantt(target: &Target, workload: &dyn Workload, simulated: &Simulated, title: &str) -> String {
+    let records = traced_tasks(workload, simulated);
     let end = Nanos(simulated.time.0 / 1_000);
     let picture = Picture {
         target,
-        program,
+        workload,
         simulated,
-        colours: Colours::new(program, &records),
+        colours: Colours::new(workload, &records),
         records,
         axis: Axis::new(end, LEFT, WIDTH - LEFT - RIGHT),
     };
     let last = simulated.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
     let rank = last.map_or(0, |(rank, _)| rank as u32);
-    let parts: [&dyn Fn(f64) -> Part; 3] =
+    let parts: [&dyn Fn(f64) -> PicturePart; 3] =
         [&|top| cores::cores(&picture, rank, top), &|top| load::links(&picture, rank, top), &|top| {
             ranks::ranks(&picture, top)
         }];

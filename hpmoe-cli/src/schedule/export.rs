@@ -1,17 +1,22 @@
 //! `--export`: the queue of every core, task by task, for another program to replay. The schema is in `docs/export.md`.
 
-use crate::options::Schedule;
-use crate::plan::{Plan, chosen};
+use crate::options::ScheduleArgs;
+use crate::plan::{FlowPlan, chosen};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::target::Target;
-use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, Program as _, QueuedTask};
+use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, QueuedTask, Workload as _};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Writes the queues of all ranks with the extents of a routing; returns what the schedule was made with.
-pub(super) fn export(options: &Schedule, target: &Target, plans: Vec<Plan>, path: &Path) -> Result<String, String> {
+pub(super) fn export(
+    options: &ScheduleArgs,
+    target: &Target,
+    plans: Vec<FlowPlan>,
+    path: &Path,
+) -> Result<String, String> {
     let plan = chosen(plans, options.taskflow.as_deref())?;
     let valid = plan.schedule(target)?;
     let graph = plan.checked.graph();

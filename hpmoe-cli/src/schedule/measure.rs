@@ -1,7 +1,7 @@
 //! `--tile-tasks`: the time that scheduling and validating takes for a kernel of about that many tiles.
 
-use crate::input::Input;
-use crate::options::Schedule;
+use crate::input::SourceFile;
+use crate::options::ScheduleArgs;
 use crate::output;
 use crate::plan::scheduled;
 use hpmoe_codegen::report::totals;
@@ -25,7 +25,7 @@ const ENTRY: usize = 64;
 ///
 /// `tasks` are the tiles of one rank with balanced routing, `seconds` the time of scheduling and validating for every number
 /// of ranks, and `bytes_per_task` the bytes of all these schedules: an entry stands for all tiles of a phase in one group.
-pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, String> {
+pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let checked = match &options.file {
         Some(_) => with_tokens(options, &target, wanted)?,
@@ -50,20 +50,20 @@ pub(super) fn measure(options: &Schedule, wanted: u64) -> Result<ExitCode, Strin
 
 /// The synthetic layer. More tiles come from more experts, so that entries grow with tiles; a power of two, so that about as
 /// many numbers of ranks divide them.
-fn synthetic(options: &Schedule, wanted: u64) -> Result<CheckedGraph, String> {
+fn synthetic(options: &ScheduleArgs, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.ranks.max(1));
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
     let tokens = (TOKENS * wanted / TILES).max(1);
     let sizes = format!("{SIZES},EXPERTS={experts},TOKENS={tokens}");
-    first(&Input::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
+    first(&SourceFile::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
 }
 
 /// The user's kernel with the TOKENS that give about as many tiles.
-fn with_tokens(options: &Schedule, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
+fn with_tokens(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let sized = |tokens: u64| {
         let settings = [options.settings.clone(), vec![format!("TOKENS={tokens}")]].concat();
-        first(&Input::read(file, &settings)?)
+        first(&SourceFile::read(file, &settings)?)
     };
     let base = 1 << 10;
     let checked = sized(base)?;
@@ -71,6 +71,6 @@ fn with_tokens(options: &Schedule, target: &Target, wanted: u64) -> Result<Check
     sized((wanted * base / tiles.max(1)).max(1))
 }
 
-fn first(input: &Input) -> Result<CheckedGraph, String> {
+fn first(input: &SourceFile) -> Result<CheckedGraph, String> {
     input.flows()?.into_iter().next().ok_or_else(|| "the file has no taskflow".to_owned())
 }

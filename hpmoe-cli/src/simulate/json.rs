@@ -1,12 +1,12 @@
 //! Runs as JSON.
 
-use super::runs::Run;
+use super::runs::PolicyRun;
 use super::scenario::Scenario;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time};
 use serde_json::{Value, json};
 
 /// The JSON object of a run. Times are µs; those of cores are means over all cores of a kind.
-pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
+pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value {
     let simulated = &run.simulated;
     let by_kind = |part: fn(&Spent) -> Time| {
         json!({
@@ -52,6 +52,6 @@ pub(crate) fn json(scenario: &Scenario, run: &Run, traffic: bool) -> Value {
 }
 
 /// The mean over the cores of a kind of a time that counts all of them, in µs.
-pub(crate) fn mean(scenario: &Scenario, run: &Run, kind: CoreKind, time: Time) -> f64 {
+pub(crate) fn mean(scenario: &Scenario, run: &PolicyRun, kind: CoreKind, time: Time) -> f64 {
     time.us() / (f64::from(scenario.ranks) * f64::from(run.cores(kind)))
 }

@@ -4,10 +4,10 @@ use super::scenario::Scenario;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::Target;
 use hpmoe_simulator::baseline::extras;
-use hpmoe_simulator::simulate::{CoreKind, Policy, Program, Simulated, Time, bound, simulate};
+use hpmoe_simulator::simulate::{CoreKind, Policy, Simulated, Time, Workload, bound, simulate};
 
 /// A policy's simulated run and what it is compared with.
-pub(crate) struct Run {
+pub(crate) struct PolicyRun {
     pub(crate) policy: Policy,
     /// The latency, with the work that the original leaves to other kernels where that is counted.
     pub(crate) time: Time,
@@ -23,7 +23,7 @@ pub(crate) struct Run {
     pub(crate) limits: Vec<String>,
 }
 
-impl Run {
+impl PolicyRun {
     /// FLOPs divided by what the matrix cores could do at fused efficiency in the whole latency.
     pub(crate) fn aic_useful(&self, target: &Target) -> f64 {
         let whole = self.time.seconds().max(f64::MIN_POSITIVE);
@@ -59,7 +59,7 @@ pub(crate) fn runs(
     policies: &[Policy],
     extras: Extras,
     reader: Reader,
-) -> Result<Vec<Run>, String> {
+) -> Result<Vec<PolicyRun>, String> {
     let progress = Progress::new(policies.len(), reader);
     let mut all = Vec::new();
     for &policy in policies {
@@ -70,15 +70,15 @@ pub(crate) fn runs(
     Ok(all)
 }
 
-fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) -> Result<Run, String> {
-    let program = scenario.program(policy, count)?;
-    let timed = |program: &dyn Program| {
-        simulate(&scenario.target, program, false).map_err(|stuck| format!("{}: {stuck}", policy.name()))
+fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) -> Result<PolicyRun, String> {
+    let workload = scenario.workload(policy, count)?;
+    let timed = |workload: &dyn Workload| {
+        simulate(&scenario.target, workload, false).map_err(|stuck| format!("{}: {stuck}", policy.name()))
     };
-    let simulated = timed(&*program)?;
+    let simulated = timed(&*workload)?;
     let (extras, counted) = if policy == Policy::Ours {
         // `ours` overlaps them with the rest: their time is the difference.
-        let other = || timed(&*scenario.program(policy, !count)?).map(|other| other.time);
+        let other = || timed(&*scenario.workload(policy, !count)?).map(|other| other.time);
         let other = if report { Some(other()?) } else { None };
         (other.map(|other| simulated.time.since(other) + other.since(simulated.time)), Time::ZERO)
     } else {
@@ -86,11 +86,11 @@ fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) ->
         let extras = extras.iter().map(|extra| extra.time).sum();
         (Some(extras), if count { extras } else { Time::ZERO })
     };
-    Ok(Run {
+    Ok(PolicyRun {
         policy,
         time: simulated.time + counted,
-        bound: bound(&fused(&scenario.target), &*program).time() + counted,
-        cores: [CoreKind::Aic, CoreKind::Aiv].map(|kind| program.cores(kind)),
+        bound: bound(&fused(&scenario.target), &*workload).time() + counted,
+        cores: [CoreKind::Aic, CoreKind::Aiv].map(|kind| workload.cores(kind)),
         simulated,
         extras,
         limits: if policy == Policy::Hyperparallel { scenario.limits()? } else { Vec::new() },

@@ -1,14 +1,14 @@
 //! A layer, a routing and a target to simulate.
 
-use crate::options::{Simulate, Switch};
-use crate::plan::{Origin, Plan, Tuning, chosen, plans};
+use crate::options::{SimulateArgs, Switch};
+use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_simulator::baseline::{Direction, LayerShape, Original, Replay, Serial};
-use hpmoe_simulator::simulate::{Ours, Policy, Program, Routing};
+use hpmoe_simulator::simulate::{Ours, Policy, Routing, Workload};
 
 /// One layer on one target, for all policies.
 pub(crate) struct Scenario {
@@ -23,11 +23,11 @@ pub(crate) struct Scenario {
     /// Where the choices of `ours` come from.
     pub(crate) origin: Origin,
     kernel: TaskGraph,
-    ours: Option<(Plan, ValidSchedule)>,
+    ours: Option<(FlowPlan, ValidSchedule)>,
 }
 
 impl Scenario {
-    pub(crate) fn read(options: &Simulate, policies: &[Policy]) -> Result<Self, String> {
+    pub(crate) fn read(options: &SimulateArgs, policies: &[Policy]) -> Result<Self, String> {
         let mut target = options.target.read()?;
         if options.polling == Switch::Off {
             for key in ["poll_aic_us", "poll_aiv_us"] {
@@ -98,8 +98,8 @@ impl Scenario {
         Ok(limits.iter().map(ToString::to_string).collect())
     }
 
-    /// The program of a policy; `ours` with or without the work that the original leaves to other kernels.
-    pub(crate) fn program(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Program + '_>, String> {
+    /// The workload of a policy; `ours` with or without the work that the original leaves to other kernels.
+    pub(crate) fn workload(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();
         Ok(match (policy, &self.ours) {
             (Policy::Ours, Some((plan, valid))) => {

@@ -1,14 +1,14 @@
 //! Runs as tables for people.
 
-use super::runs::Run;
+use super::runs::PolicyRun;
 use super::scenario::Scenario;
-use crate::options::Simulate;
-use hpmoe_codegen::target::Source;
+use crate::options::SimulateArgs;
+use hpmoe_codegen::target::Provenance;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time, depends_on};
 use std::fmt::Write as _;
 
 /// Everything about the runs, and the constants that it depends on.
-pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> String {
+pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let schedule = scenario.about_ours().map_or_else(String::new, |about| format!("ours: {about}\n"));
     let mut text = format!("{}\n{schedule}\n", about(options, scenario));
     text.push_str(&latencies(scenario, runs));
@@ -23,7 +23,7 @@ pub(crate) fn text(options: &Simulate, scenario: &Scenario, runs: &[Run]) -> Str
 }
 
 /// A heading that says what is simulated.
-pub(super) fn about(options: &Simulate, scenario: &Scenario) -> String {
+pub(super) fn about(options: &SimulateArgs, scenario: &Scenario) -> String {
     let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
     let plural = if *ranks == 1 { "" } else { "s" };
     format!(
@@ -36,7 +36,7 @@ pub(super) fn about(options: &Simulate, scenario: &Scenario) -> String {
     )
 }
 
-fn latencies(scenario: &Scenario, runs: &[Run]) -> String {
+fn latencies(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let mut text = format!(
         "{:<14} {:>14} {:>12} {:>15} {:>12} {:>9} {:>9}\n",
         "policy", "simulated µs", "bound µs", "simulated/bound", "AIC useful", "tasks", "empty"
@@ -57,21 +57,21 @@ fn latencies(scenario: &Scenario, runs: &[Run]) -> String {
     text
 }
 
-fn ratios(runs: &[Run]) -> String {
+fn ratios(runs: &[PolicyRun]) -> String {
     let Some(ours) = runs.iter().find(|run| run.policy == Policy::Ours) else { return String::new() };
     let others = runs.iter().filter(|run| run.policy != Policy::Ours);
-    let ratio = |run: &Run| format!("{}/ours {:.3}", run.policy.name(), run.time.seconds() / ours.time.seconds());
+    let ratio = |run: &PolicyRun| format!("{}/ours {:.3}", run.policy.name(), run.time.seconds() / ours.time.seconds());
     let ratios: Vec<String> = others.map(ratio).collect();
     if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n", ratios.join(", ")) }
 }
 
 /// The name of a part of the cores' time, and the part.
-type Part = (&'static str, fn(&Spent) -> Time);
+type TimeShare = (&'static str, fn(&Spent) -> Time);
 
-fn spent(scenario: &Scenario, runs: &[Run]) -> String {
+fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let mut text = "\nhow cores spend their time, simulated, in % of the latency".to_owned();
     let _ = write!(text, "\n{:<14} {:<7}", "", "");
-    const PARTS: [Part; 7] = [
+    const PARTS: [TimeShare; 7] = [
         ("work", |spent| spent.work),
         ("overhead", |spent| spent.overhead),
         ("launch", |spent| spent.launch),
@@ -96,7 +96,7 @@ fn spent(scenario: &Scenario, runs: &[Run]) -> String {
     text
 }
 
-fn extras(options: &Simulate, runs: &[Run]) -> String {
+fn extras(options: &SimulateArgs, runs: &[PolicyRun]) -> String {
     let counted = if options.count_extras { "counted above" } else { "not counted above" };
     let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
     for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
@@ -112,7 +112,7 @@ fn extras(options: &Simulate, runs: &[Run]) -> String {
     text
 }
 
-fn traffic(run: &Run) -> String {
+fn traffic(run: &PolicyRun) -> String {
     let ranks = run.simulated.traffic.len();
     let name = run.policy.name();
     if run.policy == Policy::Serial {
@@ -129,14 +129,14 @@ fn traffic(run: &Run) -> String {
 }
 
 /// The estimates and the constants set on the command line that the figures depend on.
-fn constants(scenario: &Scenario, runs: &[Run]) -> String {
+fn constants(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let policies: Vec<Policy> = runs.iter().map(|run| run.policy).collect();
     let mut text = "\nsimulated figures depend on these estimates (`assumed` in the target):\n".to_owned();
     for line in super::assumed(scenario, &policies) {
         let _ = writeln!(text, "  {line}");
     }
     let given = scenario.target.constants().iter().filter(|constant| {
-        constant.source == Source::Given && policies.iter().any(|&policy| depends_on(policy, constant))
+        constant.provenance == Provenance::Given && policies.iter().any(|&policy| depends_on(policy, constant))
     });
     let given: Vec<String> = given.map(|constant| scenario.target.words(constant)).collect();
     if !given.is_empty() {

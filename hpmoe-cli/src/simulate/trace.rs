@@ -7,7 +7,7 @@
 //! - process 0 and thread 0 are the idle ones, and some readers identify a thread by its number alone: numbers start at 1 and
 //!   are unique over all processes.
 
-use hpmoe_simulator::simulate::{CoreKind, Program, Simulated, TaskTimes, TracedTask, traced_tasks};
+use hpmoe_simulator::simulate::{CoreKind, Simulated, TaskTimes, TracedTask, Workload, traced_tasks};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +15,13 @@ use std::path::Path;
 
 /// Writes a process for each rank, a thread for each core, and an arrow from the last signal of each wait to the task that
 /// waited.
-pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simulated, path: &Path) -> io::Result<()> {
+pub(super) fn trace(
+    source: &str,
+    title: &str,
+    workload: &dyn Workload,
+    run: &Simulated,
+    path: &Path,
+) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let about = json!({"about": title, "note": "simulated, not measured"});
     write!(file, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
@@ -25,18 +31,18 @@ pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simu
         comma = ",\n";
         io::Result::Ok(())
     };
-    names(program).try_for_each(&mut event)?;
-    let records = traced_tasks(program, run);
+    names(workload).try_for_each(&mut event)?;
+    let records = traced_tasks(workload, run);
     let mut arrow = 0u64;
     for record in &records {
-        slices(source, program, record).try_for_each(&mut event)?;
+        slices(source, workload, record).try_for_each(&mut event)?;
         for &by in record.signalled_by.iter().flatten() {
             let (from, to) = (&records[by].slice, &record.slice);
             // A slice without length can't hold an arrow.
             let (Some(tail), Some(head)) = (Shown::of(from).end(), Shown::of(to).begin()) else { continue };
             arrow += 1;
-            event(end(program, arrow, "s", from, tail))?;
-            let mut head = end(program, arrow, "f", to, head);
+            event(end(workload, arrow, "s", from, tail))?;
+            let mut head = end(workload, arrow, "f", to, head);
             head["bp"] = "e".into();
             event(head)?;
         }
@@ -46,8 +52,8 @@ pub(super) fn trace(source: &str, title: &str, program: &dyn Program, run: &Simu
 }
 
 /// One end of an arrow.
-fn end(program: &dyn Program, arrow: u64, phase: &str, slice: &TaskTimes, at: u64) -> Value {
-    let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
+fn end(workload: &dyn Workload, arrow: u64, phase: &str, slice: &TaskTimes, at: u64) -> Value {
+    let (pid, tid) = (process(slice.rank), thread(workload, slice.rank, slice.kind, slice.core));
     json!({"ph": phase, "id": arrow, "name": "signal", "cat": "signal", "pid": pid, "tid": tid, "ts": us(at)})
 }
 
@@ -56,8 +62,8 @@ const fn process(rank: u32) -> u32 {
 }
 
 /// The thread of a core. Vector cores follow matrix cores.
-fn thread(program: &dyn Program, rank: u32, kind: CoreKind, core: u32) -> u32 {
-    let [aic, aiv] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| program.cores(kind));
+fn thread(workload: &dyn Workload, rank: u32, kind: CoreKind, core: u32) -> u32 {
+    let [aic, aiv] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| workload.cores(kind));
     1 + rank * (aic + aiv) + core + if kind == CoreKind::Aic { 0 } else { aic }
 }
 
@@ -65,16 +71,16 @@ fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-fn names(program: &dyn Program) -> impl Iterator<Item = Value> + '_ {
+fn names(workload: &dyn Workload) -> impl Iterator<Item = Value> + '_ {
     let about = |what: &str, pid: u32, tid: u32, key: &str, value: Value| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {key: value}});
-    (0..program.ranks()).flat_map(move |rank| {
+    (0..workload.ranks()).flat_map(move |rank| {
         let pid = process(rank);
-        let name = format!("rank {rank}, {}, simulated", program.costs().policy.name());
+        let name = format!("rank {rank}, {}, simulated", workload.costs().policy.name());
         let cores = [(CoreKind::Aic, "AIC"), (CoreKind::Aiv, "AIV")].into_iter().flat_map(move |(kind, word)| {
-            let named = move |core| (thread(program, rank, kind, core), format!("{word} {core:02}"));
-            (0..program.cores(kind)).map(named)
+            let named = move |core| (thread(workload, rank, kind, core), format!("{word} {core:02}"));
+            (0..workload.cores(kind)).map(named)
         });
-        let first = thread(program, rank, CoreKind::Aic, 0);
+        let first = thread(workload, rank, CoreKind::Aic, 0);
         let threads = cores.flat_map(move |(tid, name)| {
             [
                 about("thread_name", pid, tid, "name", name.into()),
@@ -123,11 +129,11 @@ impl Shown {
 /// The slice of the wait, where there was one, and that of the work. Overhead lies between them.
 fn slices(
     source: &str,
-    program: &dyn Program,
+    workload: &dyn Workload,
     TracedTask { slice, task, .. }: &TracedTask,
 ) -> impl Iterator<Item = Value> {
-    let op = &program.ops()[task.op as usize];
-    let (pid, tid) = (process(slice.rank), thread(program, slice.rank, slice.kind, slice.core));
+    let op = &workload.ops()[task.op as usize];
+    let (pid, tid) = (process(slice.rank), thread(workload, slice.rank, slice.kind, slice.core));
     let shown = Shown::of(slice);
     let slice = |name: &str, category: &str, (from, to): (u64, u64), mut arguments: Value| {
         if op.line > 0 {

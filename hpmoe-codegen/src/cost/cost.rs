@@ -1,4 +1,4 @@
-//! The one cost function: what a task's work takes on its core, and what it draws from shared resources meanwhile.
+//! The cost function: how long a task's work takes on its core, and what it takes from shared resources meanwhile.
 
 use super::{Efficiency, Time, Work};
 use crate::target::Target;
@@ -9,38 +9,38 @@ const FRACTAL: u32 = 16;
 /// Bytes of a bf16 element.
 pub(super) const BF16: f64 = 2.0;
 
-/// What a task takes.
+/// The cost of a task's work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cost {
-    /// Nothing but the fixed costs of a task.
+    /// None in addition to the fixed costs of a task.
     Nothing,
     /// Time on the core alone.
     Alone(Time),
-    /// Time on the core at full speed, with what it moves meanwhile; slower where the die's memories are busy.
-    Shared(Shared),
+    /// Time on the core at full speed, and the bytes that it moves meanwhile. It takes longer while the die's memories are busy.
+    Shared(SharedWork),
     /// Bytes to another rank, as fast as the links allow.
     Link {
-        /// The rank that gets them.
+        /// The rank that receives them.
         to: u32,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }
 
 /// Work that shares the memories of its die.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Shared {
-    /// At full speed.
+pub struct SharedWork {
+    /// Time at full speed.
     pub time: Time,
     /// Bytes to and from HBM.
     pub hbm: f64,
-    /// Bytes read through L2. What is written is less and has a path of its own, which nothing fills.
+    /// Bytes read through L2. Writes are fewer and have a path of their own, which is never full.
     pub l2: f64,
 }
 
-/// The constants that costs are made of, in the units of the engine.
+/// The constants of a target that costs are computed from, per picosecond.
 #[derive(Clone, Debug)]
-pub struct Costs {
+pub struct CostModel {
     fused_flop_per_ps: f64,
     operator_flop_per_ps: f64,
     l2_read_per_ps: f64,
@@ -48,8 +48,8 @@ pub struct Costs {
     put_per_ps: f64,
 }
 
-impl Costs {
-    /// Of a target.
+impl CostModel {
+    /// The cost model of a target.
     #[must_use]
     pub fn new(target: &Target) -> Self {
         let per_cycle = |amount: f64| amount * target.cores.clock_ghz * 1e9 / 1e12;
@@ -65,12 +65,12 @@ impl Costs {
 
     /// The cost of a task's work on a core of `rank`.
     #[must_use]
-    pub fn of(&self, rank: u32, work: &Work) -> Cost {
+    pub fn cost(&self, rank: u32, work: &Work) -> Cost {
         match *work {
             Work::Empty => Cost::Nothing,
             Work::Fixed { time } => Cost::Alone(time),
             Work::Vector { read, written } => Cost::Shared(self.elementwise(read as f64, written as f64)),
-            // A copy on the own die is read and written once.
+            // A copy within the die is read and written once.
             Work::Put { to, bytes } if to == rank => Cost::Shared(self.elementwise(bytes as f64, bytes as f64)),
             Work::Put { to, bytes } => Cost::Link { to, bytes },
             Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency } => {
@@ -85,7 +85,7 @@ impl Costs {
                 // Each panel of a tile that L0C can't hold reads the right operand again.
                 let panel = panel_rows((m as u64).max(FRACTAL.into()), (n as u64).max(FRACTAL.into()));
                 let l2 = left + right * (m / panel as f64).ceil();
-                Cost::Shared(Shared {
+                Cost::Shared(SharedWork {
                     time: Time((tiles * products.max(l2 / self.l2_read_per_ps)).ceil() as u64),
                     hbm: tiles
                         * (left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + out),
@@ -95,10 +95,10 @@ impl Costs {
         }
     }
 
-    /// How long work takes when nothing else runs.
+    /// The time that work takes when nothing else runs.
     #[must_use]
     pub fn alone(&self, rank: u32, work: &Work) -> Time {
-        match self.of(rank, work) {
+        match self.cost(rank, work) {
             Cost::Nothing => Time::ZERO,
             Cost::Alone(time) => time,
             Cost::Shared(shared) => shared.time,
@@ -107,9 +107,9 @@ impl Costs {
     }
 
     /// No reuse is assumed: what a vector core reads counts as read from HBM, though some of it is still in L2.
-    fn elementwise(&self, read: f64, written: f64) -> Shared {
+    fn elementwise(&self, read: f64, written: f64) -> SharedWork {
         let bytes = read + written;
-        Shared { time: Time((bytes / self.elementwise_per_ps).ceil() as u64), hbm: bytes, l2: read }
+        SharedWork { time: Time((bytes / self.elementwise_per_ps).ceil() as u64), hbm: bytes, l2: read }
     }
 }
 
@@ -119,12 +119,12 @@ mod tests {
 
     #[test]
     fn panels_of_a_tall_tile_read_the_right_operand_again() {
-        let costs = Costs::new(&Target::ascend_a3());
+        let costs = CostModel::new(&Target::ascend_a3());
         let l2 = |m, n| {
             let (tiles, reuse) = (1.0, 1.0);
             let efficiency = Efficiency::Fused;
             let work = Work::Gemm { m, n, k: 1024, tiles, left_reuse: reuse, right_reuse: reuse, efficiency };
-            let Cost::Shared(shared) = costs.of(0, &work) else { panic!("a product reads memories") };
+            let Cost::Shared(shared) = costs.cost(0, &work) else { panic!("a product reads memories") };
             shared.l2 / (1024.0 * BF16)
         };
         assert_eq!([l2(128, 256), l2(112, 256), l2(0, 256)], [384.0, 368.0, 0.0]);

@@ -1,4 +1,4 @@
-//! What work costs on a target: one model, which the scheduler and the simulator share.
+//! The cost model of a target, which the scheduler and the simulator share.
 
 #[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
 mod cost;
@@ -7,8 +7,8 @@ mod time;
 mod work;
 mod works;
 
-pub use cost::{Cost, Costs, Shared};
-pub use reuse::reuse;
+pub use cost::{Cost, CostModel, SharedWork};
+pub use reuse::{PanelReuse, ProductExtents, TileWalk, reuse};
 pub use time::Time;
 pub use work::{Efficiency, Work};
-pub use works::Works;
+pub use works::{EntryTile, Works};

@@ -1,42 +1,42 @@
-//! Simulated time.
+//! Time in the cost model and the simulator.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// Picoseconds, from the launch on or as a length.
+/// Picoseconds: a moment after the launch, or a duration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// None.
+    /// The moment of the launch, or no duration.
     pub const ZERO: Self = Self(0);
 
-    /// From nanoseconds.
+    /// The picosecond that is nearest to a number of nanoseconds.
     #[must_use]
     pub fn from_ns(ns: f64) -> Self {
         Self((ns * 1e3).round() as u64)
     }
 
-    /// From microseconds.
+    /// The picosecond that is nearest to a number of microseconds.
     #[must_use]
     pub fn from_us(us: f64) -> Self {
         Self((us * 1e6).round() as u64)
     }
 
-    /// In microseconds.
+    /// The same time in microseconds.
     #[must_use]
     pub fn us(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In seconds.
+    /// The same time in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// How much later than `other`, or none.
+    /// The time since `other`; zero if `other` is later.
     #[must_use]
     pub const fn since(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

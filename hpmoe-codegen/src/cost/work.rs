@@ -1,9 +1,9 @@
-//! What a task does, as numbers that a cost can be made of.
+//! The work of a task, as numbers that the cost model understands.
 
 use super::Time;
 use super::cost::BF16;
 
-/// Which share of the peak a product reaches.
+/// The share of the cube's peak that a product reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Efficiency {
     /// Inside a fused kernel: `fitted.gemm_fused_efficiency`.
@@ -12,46 +12,46 @@ pub enum Efficiency {
     Operator,
 }
 
-/// What a task does. The engine turns it into time; nobody else does.
+/// The work of a task. Only the cost model turns it into time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Work {
-    /// Nothing: it waits, signals, and costs what any entry without work costs.
+    /// None: the task waits and signals only.
     #[default]
     Empty,
     /// Products `m`×`k` by `k`×`n` in bf16, `tiles` of them one after another, on a matrix core.
     Gemm {
-        /// Rows.
+        /// Rows of the left panel and of the result.
         m: u32,
-        /// Columns.
+        /// Columns of the right panel and of the result.
         n: u32,
-        /// Contraction.
+        /// Terms of each sum.
         k: u32,
-        /// How many such products the task makes. May be a fraction: a core's share of an uneven number of rows.
+        /// Number of such products. A fraction stands for a core's share of an uneven number of rows.
         tiles: f32,
-        /// For how many tiles one read of the left panel (m×k) from HBM serves, through L2; at least 1.
+        /// Tiles that one read of the left panel (m×k) from HBM serves, through L2; at least 1.
         left_reuse: f32,
-        /// The same for the right panel (n×k).
+        /// Tiles that one read of the right panel (n×k) serves; at least 1.
         right_reuse: f32,
-        /// Which efficiency.
+        /// The share of the cube's peak that the product reaches.
         efficiency: Efficiency,
     },
     /// Elementwise work on a vector core, by the bytes that it moves.
     Vector {
-        /// Bytes read.
+        /// Bytes read from global memory.
         read: u64,
-        /// Bytes written.
+        /// Bytes written to global memory.
         written: u64,
     },
-    /// Rows to a rank, which may be the own one, by a vector core. To another rank a fence follows before the signals.
+    /// A put by a vector core. If it goes to another rank, a fence follows before the signals.
     Put {
-        /// The rank that gets them.
+        /// The rank that receives the rows; may be the rank that puts.
         to: u32,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Something of a known length, which uses no shared resource: a launch, a barrier, an operator modelled elsewhere.
+    /// Work of a known duration that uses no shared resource: a launch, a barrier, an operator that is modelled elsewhere.
     Fixed {
-        /// How long.
+        /// Its duration.
         time: Time,
     },
 }

@@ -1,6 +1,6 @@
-//! The work of a tile of each phase.
+//! The work of the tiles of each phase.
 
-use super::{Costs, Efficiency, Time, Work, reuse};
+use super::{CostModel, Efficiency, ProductExtents, TileWalk, Time, Work, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Contracted, Device, TaskKind};
 use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph};
@@ -9,39 +9,29 @@ use hpmoe_language::ids::{Arena, Id, PhaseId};
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
 const ORIGIN: u64 = 4;
 
-/// What the tiles of one phase do.
+/// The work of the tiles of one phase, as a function of their rows.
 #[derive(Clone, Debug)]
 pub struct Works {
-    /// Rows of a tile with all its rows; of a tile of a whole expert, [`WHOLE_EXPERT`].
+    /// Rows of a full tile; for tiles of a whole expert, [`WHOLE_EXPERT`].
     full_rows: u32,
-    /// It puts to another rank.
+    /// Whether the phase puts to another rank.
     away: bool,
-    /// As [`TaskGraph::column_rows`].
+    /// Rows of tiles that an item has, as [`TaskGraph::column_rows`] counts them.
     column_rows: u32,
     columns: Vec<Column>,
-    /// Columns of what a tile writes, by its column.
+    /// By column of the phase: columns of the tensor that its tile writes.
     widths: Vec<u32>,
 }
 
-/// What the tiles of one column do, with all their rows.
+/// The work of a full tile in one column of a phase.
 #[derive(Clone, Copy, Debug)]
 enum Column {
-    /// `m` or `k` are the item's rows where they are none.
-    Product {
-        m: Option<u32>,
-        n: u32,
-        k: Option<u32>,
-        products: u32,
-    },
-    /// Bytes that grow with the rows, and bytes that don't.
-    Vector {
-        read: u64,
-        fixed: u64,
-        written: u64,
-    },
-    Put {
-        row: u64,
-    },
+    /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
+    Product { m: Option<u32>, n: u32, k: Option<u32>, products: u32 },
+    /// Bytes moved by elementwise work: `read` and `written` are proportional to the rows, `fixed` is read whatever the rows.
+    Vector { read: u64, fixed: u64, written: u64 },
+    /// Bytes put for each row.
+    Put { row: u64 },
 }
 
 /// Rows for which a tile of a whole expert is priced: its cost grows with the rows it really has.
@@ -55,15 +45,30 @@ const fn priced(height: Height) -> u32 {
     }
 }
 
+/// A tile of a phase in an entry, as far as its work depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryTile {
+    /// The rank that a put goes to; any number for other phases.
+    pub peer: u32,
+    /// Rows of the tile's item.
+    pub rows: u32,
+    /// The tile's column in the phase.
+    pub column: u32,
+    /// Items of the entry.
+    pub items: u32,
+    /// Items that cores walk together, column by column.
+    pub band: u32,
+}
+
 impl Works {
-    /// Of every phase.
+    /// The work of the tiles of each phase of a graph.
     #[must_use]
-    pub fn of(graph: &TaskGraph) -> Arena<PhaseId, Self> {
+    pub fn of_phases(graph: &TaskGraph) -> Arena<PhaseId, Self> {
         let works = graph.phases.iter().map(|(id, phase)| Self {
             column_rows: graph.column_rows(id),
             full_rows: priced(graph.spaces[phase.space].height),
             away: phase.accesses.iter().any(|access| access.remote),
-            columns: (0..phase.columns()).map(|column| Column::of(graph, phase, column)).collect(),
+            columns: (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect(),
             widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
         });
         works.collect()
@@ -75,32 +80,33 @@ impl Works {
         self.full_rows
     }
 
-    /// Columns of what a tile writes.
+    /// Columns of the tensor that the tile in a column of the phase writes.
     #[must_use]
     pub fn width(&self, column: u32) -> u32 {
         self.widths[column as usize]
     }
 
-    /// How long a tile with all its rows takes when nothing else runs, columns taken evenly. What may go to another rank does.
+    /// The mean time of a full tile, over all columns, when nothing else runs. Puts go to another rank if they ever do.
     #[must_use]
-    pub fn alone(&self, target: &Target, costs: &Costs) -> Time {
-        let peer_and_rows = (u32::from(self.away), self.full_rows);
+    pub fn alone(&self, target: &Target, costs: &CostModel) -> Time {
+        let tile = EntryTile { peer: u32::from(self.away), rows: self.full_rows, column: 0, items: 1, band: 1 };
         let columns = 0..self.columns.len() as u32;
-        let all: Time = columns.map(|column| costs.alone(0, &self.work(target, peer_and_rows, column, (1, 1)))).sum();
+        let all: Time = columns.map(|column| costs.alone(0, &self.work(target, EntryTile { column, ..tile }))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
-    /// The work of the tile of `item_rows` rows in a column, put to `peer` where it is a put; `items` of its entry are walked in bands of
-    /// `band`.
+    /// The work of a tile.
     #[must_use]
-    pub fn work(&self, target: &Target, (peer, item_rows): (u32, u32), column: u32, (items, band): (u32, u32)) -> Work {
+    pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
+        let EntryTile { peer, rows: item_rows, column, items, band } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
             Column::Product { m, n, k, products } => {
                 let height = m.unwrap_or(self.full_rows);
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
-                let (rows, wide) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
-                let (left_reuse, right_reuse) = reuse(target, (rows, wide, band), (height, n, k));
+                let (items, columns) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
+                let reuse = reuse(target, TileWalk { items, columns, band }, ProductExtents { m: height, n, k });
+                let (left_reuse, right_reuse) = (reuse.left, reuse.right);
                 let tiles = products as f32;
                 Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
             }
@@ -113,7 +119,7 @@ impl Works {
 }
 
 impl Column {
-    fn of(graph: &TaskGraph, phase: &Phase, column: u32) -> Self {
+    fn new(graph: &TaskGraph, phase: &Phase, column: u32) -> Self {
         let task = &graph.tasks[phase.task];
         let extent = |param: usize| {
             let shape = task.params[param].shape;
@@ -172,16 +178,16 @@ impl Column {
     }
 }
 
-/// Columns of the first tile that a task writes, in one column of the phase.
+/// Columns of the first argument that a task writes, in one column of the phase.
 fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
     let mut written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
     let shape = |param: usize| graph.tasks[phase.task].params[param].shape;
-    let of =
+    let columns =
         |(param, access)| extent(graph, phase, access, column, (shape(param).rows as u32, shape(param).cols as u32)).1;
-    written.next().map_or(0, of)
+    written.next().map_or(0, columns)
 }
 
-/// Rows and columns of an argument in one column of the phase: at the edge of a tensor fewer than the tile has.
+/// Rows and columns of an argument in one column of the phase: fewer than those of its tile at the edge of a tensor.
 fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows, columns): (u32, u32)) -> (u32, u32) {
     let tensor = &graph.tensors[access.tensor];
     let index = |range: Option<u32>, fixed: u32| match range {

@@ -17,9 +17,9 @@ use hpmoe_language::plan::Plan;
 use hpmoe_language::units::Bytes;
 use std::collections::BTreeSet;
 
-/// The instruction cache of a core.
-const fn cache(unit: CoreKind) -> Bytes {
-    match unit {
+/// The size of a core's instruction cache.
+const fn cache(kind: CoreKind) -> Bytes {
+    match kind {
         CoreKind::Aic => Bytes::kib(32),
         CoreKind::Aiv => Bytes::kib(16),
     }
@@ -28,11 +28,11 @@ const fn cache(unit: CoreKind) -> Bytes {
 /// The generated kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ascendc {
-    /// The file.
+    /// The text of the file.
     pub text: String,
-    /// Estimated bytes of code that a matrix core runs.
+    /// Estimated bytes of code that a matrix core runs, device library included.
     pub aic_bytes: Bytes,
-    /// Estimated bytes of code that a vector core runs.
+    /// Estimated bytes of code that a vector core runs, device library included.
     pub aiv_bytes: Bytes,
 }
 
@@ -41,20 +41,20 @@ impl Ascendc {
     #[must_use]
     pub fn beyond_the_caches(&self) -> Vec<String> {
         let kinds = [("matrix", CoreKind::Aic, self.aic_bytes), ("vector", CoreKind::Aiv, self.aiv_bytes)];
-        let too_large = kinds.into_iter().filter(|&(_, unit, bytes)| bytes > cache(unit));
+        let too_large = kinds.into_iter().filter(|&(_, kind, bytes)| bytes > cache(kind));
         too_large
-            .map(|(kind, unit, bytes)| {
+            .map(|(name, kind, bytes)| {
                 format!(
-                    "the code of a {kind} core is estimated at {bytes}, and its instruction cache holds {}: the core will fetch code \
+                    "the code of a {name} core is estimated at {bytes}, and its instruction cache holds {}: the core will fetch code \
                      over and over; fewer different tasks, or two taskflows instead of one, make it smaller",
-                    cache(unit)
+                    cache(kind)
                 )
             })
             .collect()
     }
 }
 
-/// Writes the kernel.
+/// Writes the kernel's file.
 #[must_use]
 pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>) -> Ascendc {
     let context = Context::new(checked, valid.schedule(), names.file);
@@ -90,7 +90,7 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned()), Item::Blank]
 }
 
-/// Numbers that host and kernel agree on.
+/// Constants that host and kernel agree on.
 fn constants(context: &Context<'_>) -> Vec<Item> {
     let mut items = vec![Item::Comment("Tensors: number, columns, elements from row to row.".to_owned())];
     let tensors = context.graph.tensors.iter().map(|(id, tensor)| Item::Constant {
@@ -149,30 +149,30 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
     phase.map_or(SpaceKind::Sends, |(_, phase)| context.graph.spaces[phase.space].kind)
 }
 
-/// Estimated bytes of what a core runs, and the tasks that it has one copy of. Every other call of a task is a copy: nothing
-/// is called then, and what is constant for the call is known where it is used. Where copies would not fit the cache, the tasks that
-/// save most by it stay out of line.
-fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], unit: CoreKind) -> (Bytes, BTreeSet<TaskId>) {
+/// Estimated bytes of the code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
+/// own, in which everything that is constant for the call is a constant. If copies don't fit the instruction cache, the tasks
+/// that save most become routines.
+fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> (Bytes, BTreeSet<TaskId>) {
     let calls = |id: TaskId| {
-        let phases = context.graph.phases.iter().filter(|(phase, _)| context.unit(*phase) == unit);
+        let phases = context.graph.phases.iter().filter(|(phase, _)| context.core_kind(*phase) == kind);
         phases.filter(|(_, phase)| phase.task == id).count() as u64
     };
-    let mut bytes = size(&[run(context, unit)]) + library(context, unit);
+    let mut bytes = size(&[run(context, kind)]) + library(context, kind);
     let mut savings = Vec::new();
     for (id, function) in tasks {
-        let (calls, one) = (calls(*id), of_function(function));
-        bytes += one * calls;
-        if calls > 1 && one * (calls - 1) > CALLED {
-            savings.push((one * (calls - 1) - CALLED, *id));
+        let (calls, copy) = (calls(*id), of_function(function));
+        bytes += copy * calls;
+        if calls > 1 && copy * (calls - 1) > CALLED {
+            savings.push((copy * (calls - 1) - CALLED, *id));
         }
     }
-    let (saved, routines) = out_of_line(savings, Bytes(bytes.0.saturating_sub(cache(unit).0)));
+    let (saved, routines) = out_of_line(savings, Bytes(bytes.0.saturating_sub(cache(kind).0)));
     (bytes - saved, routines)
 }
 
-fn library(context: &Context<'_>, unit: CoreKind) -> Bytes {
+fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
     let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
-    match unit {
+    match kind {
         CoreKind::Aic => {
             let products = cube::instances(context).into_values();
             CUBE_LIBRARY + products.map(|terms| PRODUCT + TERM * terms).sum()

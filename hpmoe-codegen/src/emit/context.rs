@@ -1,4 +1,4 @@
-//! What every emitter looks things up in.
+//! The lookup tables that all emitters share.
 
 use super::cpp::{self, identifier};
 use crate::schedule::{CoreKind, Schedule};
@@ -8,7 +8,7 @@ use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, Tensor
 use hpmoe_language::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The program with a name for everything.
+/// A checked graph and its schedule, with a name for everything in generated text.
 pub(super) struct Context<'a> {
     pub(super) graph: &'a TaskGraph,
     pub(super) counters: &'a Arena<CounterId, Counter>,
@@ -25,7 +25,7 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str) -> Self {
         let graph = checked.graph();
-        let (mut tensors, mut tasks) = (cpp::Names::default(), cpp::Names::default());
+        let (mut tensors, mut tasks) = (cpp::Scope::default(), cpp::Scope::default());
         Self {
             graph,
             counters: checked.counters(),
@@ -40,11 +40,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn unit(&self, phase: PhaseId) -> CoreKind {
-        self.schedule.roles[self.schedule.phases[phase].role].unit
+    pub(super) fn core_kind(&self, phase: PhaseId) -> CoreKind {
+        self.schedule.roles[self.schedule.phases[phase].role].kind
     }
 
-    /// Whether a phase needs, maybe by way of others, what is sent in the same launch.
+    /// Whether a phase depends, directly or through others, on rows sent in the same launch.
     pub(super) fn needs_a_send(&self, phase: PhaseId) -> bool {
         let mut before = self.dependencies.iter().filter(|dependency| dependency.after == phase);
         before.any(|dependency| {
@@ -53,7 +53,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// `file:line`, or the file alone where lines are not known.
+    /// `file:line`, or the file alone if the line is not known.
     pub(super) fn place(&self, line: usize) -> String {
         if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }
     }
@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Spaces whose tiles are all counted for one counter of the whole rank.
+    /// Spaces of which all tiles are counted for a counter of the whole rank.
     fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
         let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
         pieces.filter_map(|&(height, _)| self.row_tiles(height)).collect()
@@ -107,7 +107,7 @@ impl UsedCounters {
         let signals = schedule.signals().map(|signal| signal.counter);
         let waits = schedule.waits().map(|wait| wait.counter);
         let used: BTreeSet<CounterId> = signals.chain(waits).collect();
-        let mut names = cpp::Names::default();
+        let mut names = cpp::Scope::default();
         let named = |(number, id): (usize, CounterId)| {
             let counter = &counters[id];
             let tensor = identifier(&graph.tensors[counter.tensor].name);
@@ -124,7 +124,7 @@ impl UsedCounters {
         Self { numbers: used.into_iter().enumerate().map(named).collect() }
     }
 
-    /// In order of their numbers.
+    /// The arrays with their names, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CounterId, &str)> {
         self.numbers.iter().map(|(id, (_, name))| (*id, name.as_str()))
     }
@@ -133,7 +133,7 @@ impl UsedCounters {
         &self.numbers[&counter].1
     }
 
-    /// What one counter of an array stands for, in words.
+    /// The data that one counter of an array stands for, in words.
     pub(super) fn meaning(graph: &TaskGraph, counter: &Counter) -> String {
         let tensor = &graph.tensors[counter.tensor].name;
         match counter.grid {
@@ -144,13 +144,13 @@ impl UsedCounters {
             }
             Grid::Experts => format!("{tensor}, all rows of an expert"),
             Grid::Blocks { height } => format!("{tensor}, blocks of {height} tokens"),
-            Grid::Rank if counter.through => format!("{tensor}, how much of a chunk's is read no more"),
+            Grid::Rank if counter.through => format!("{tensor}, how much of a chunk is no longer read"),
             Grid::Rank => format!("{tensor}, all of it"),
         }
     }
 }
 
-/// A number of an id, as generated text has it.
+/// The number of an id in generated text.
 pub(super) fn number<I: Id>(id: I) -> u64 {
     id.index() as u64
 }

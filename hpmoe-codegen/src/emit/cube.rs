@@ -1,7 +1,7 @@
 //! Functions of tasks on matrix cores.
 
 use super::context::Context;
-use super::cpp::{Function, Names, Stmt, braces, int, name};
+use super::cpp::{Function, Scope, Stmt, braces, int, name};
 use hpmoe_kernels::op::Contracted;
 use hpmoe_language::graph::Task;
 use hpmoe_language::plan::{CubePlan, Plan, Product};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A function that calls the library's product with its plan.
 pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
-    let mut scope = Names::with(&["core"]);
+    let mut scope = Scope::with(&["core"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let mut params = vec![("CubeCore &".to_owned(), "core".to_owned())];
     params.extend(

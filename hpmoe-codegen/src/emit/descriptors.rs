@@ -27,7 +27,7 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
             bytes.extend(descriptor(graph, schedule, (order.ranks, order.even_sends), role, entries));
         }
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
-        let offset = match role.unit {
+        let offset = match role.kind {
             CoreKind::Aic => 0,
             CoreKind::Aiv => schedule.aic,
         };
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(encoded.queues.len(), 72);
         for (id, queue) in order.queues.iter() {
             let role = &order.parts[id];
-            let core = if role.unit == CoreKind::Aic { role.first } else { 24 + role.first };
+            let core = if role.kind == CoreKind::Aic { role.first } else { 24 + role.first };
             assert_eq!(encoded.queues[core as usize].1 as usize, count(queue));
         }
     }
@@ -112,7 +112,7 @@ mod tests {
     fn fields_lie_where_the_abi_has_them() {
         let checked = moe_ffn(&Layer::SMALL);
         let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        let role = Role { name: "vector", unit: CoreKind::Aiv, first: 16, count: 32 };
+        let role = Role { name: "vector", kind: CoreKind::Aiv, first: 16, count: 32 };
         let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
         let entry = Entry { phase, expert: 5, peer_offset: 2 };
         let bytes = descriptor(checked.graph(), &schedule, (1, true), &role, &[entry, entry]);

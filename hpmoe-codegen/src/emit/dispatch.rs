@@ -15,13 +15,18 @@ pub(super) fn program(context: &Context<'_>) -> Item {
 }
 
 /// The dispatch of one kind of core.
-pub(super) fn run(context: &Context<'_>, unit: CoreKind) -> Item {
-    let core = match unit {
+pub(super) fn run(context: &Context<'_>, kind: CoreKind) -> Item {
+    let core = match kind {
         CoreKind::Aic => "CubeCore &",
         CoreKind::Aiv => "VectorCore &",
     };
-    let cases: Vec<Case> =
-        context.graph.phases.ids().filter(|&phase| context.unit(phase) == unit).map(|id| case(context, id)).collect();
+    let cases: Vec<Case> = context
+        .graph
+        .phases
+        .ids()
+        .filter(|&phase| context.core_kind(phase) == kind)
+        .map(|id| case(context, id))
+        .collect();
     let unnamed = cases.is_empty();
     let mut body = Vec::new();
     if !unnamed {

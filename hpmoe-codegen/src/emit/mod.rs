@@ -1,4 +1,4 @@
-//! From a schedule to text: AscendC for the kernel, Rust tables for the runtime.
+//! Writes a schedule as text: AscendC for the kernel, Rust tables for the runtime.
 
 mod ascendc;
 mod context;
@@ -16,12 +16,12 @@ mod views;
 pub use ascendc::{Ascendc, ascendc};
 pub use tables::{Paths, Tables, tables};
 
-/// What generated text calls things.
+/// The names that generated text uses for what it does not define itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// The source file, as the user named it.
     pub file: &'a str,
-    /// Symbol of the kernel.
+    /// The symbol of the kernel's entry point.
     pub symbol: &'a str,
 }
 

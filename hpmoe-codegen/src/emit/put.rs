@@ -1,13 +1,13 @@
 //! Functions of puts.
 
-use super::cpp::{Expr, Function, Names, Stmt, int, name};
+use super::cpp::{Expr, Function, Scope, Stmt, int, name};
 use hpmoe_language::graph::{SpaceKind, Task};
 use hpmoe_language::plan::PutPlan;
 
 /// A function that calls the library's put: the tile, the parameters, and for scattered rows their (token, k), for
 /// gathered rows a list of them and how many places of the list one row of the source stands for.
 pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) -> Function {
-    let mut scope = Names::with(&["core", "tile", "origins", "list", "per_row"]);
+    let mut scope = Scope::with(&["core", "tile", "origins", "list", "per_row"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let mut params =
         vec![("VectorCore &".to_owned(), "core".to_owned()), ("const Tile &".to_owned(), "tile".to_owned())];

@@ -21,8 +21,8 @@ fn or_leave(wait: Expr) -> Stmt {
     Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
 }
 
-/// What a tile waits for: its counters and, where it puts to a peer, that one. A peer from which rows came in this launch, that
-/// now go back, has started it.
+/// The waits of a tile: for its counters and, if it puts to a peer, for the peer's ready word. Results that return to a peer need no
+/// such wait: their rows came from it in this launch, so it has started.
 pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let mut all = words(context, id);
@@ -61,8 +61,8 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// What a tile signals, behind one fence. A put that sends (token, k) has its fence even if nobody waits for it, since they have one
-/// buffer; unless one that is walked with it has a fence.
+/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if nobody waits for its rows, because their
+/// buffer is used again; unless a phase that is walked with it has one.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.phases[id].signals;
@@ -75,7 +75,7 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     if signals.is_empty() && (!sends_origins || fenced_next) {
         return Vec::new();
     }
-    // That a tile is through with what it read is no promise of what it wrote.
+    // A signal that a tile has finished reading promises nothing about what it wrote.
     let promises = signals.iter().any(|signal| !context.counters[signal.counter].through);
     let fence = if put { "FencePeer" } else { "Fence" };
     let mut all = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     if fenced {
         all.push(Stmt::Expr(core(fence, Vec::new())));
     }
-    all.extend(signals.iter().map(|of| signal(context, (id, phase), of, fenced)));
+    all.extend(signals.iter().map(|each| signal(context, (id, phase), each, fenced)));
     all
 }
 
@@ -92,7 +92,7 @@ fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal
         // Nobody takes the memory of the last chunks.
         let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
         // A matrix core signals by a pipe that waits for none of those that read.
-        let fence = (context.unit(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
+        let fence = (context.core_kind(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
         let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
         return Stmt::If(tile("chunk").binary("<", int(others as u64)), told);
     }
@@ -114,7 +114,7 @@ fn made(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> S
         Amount::Rows => tile("rows"),
         Amount::One => int(1u64),
     };
-    Stmt::Expr(match (context.unit(id), signal.remote) {
+    Stmt::Expr(match (context.core_kind(id), signal.remote) {
         (CoreKind::Aic, _) => core("Signal", vec![counter, index]),
         (CoreKind::Aiv, false) => core("Signal", vec![counter, index, amount]),
         (CoreKind::Aiv, true) => core("SignalPeer", vec![tile("peer"), counter, index, amount]),
@@ -125,7 +125,7 @@ fn counter(context: &Context<'_>, counter: CounterId) -> Expr {
     name(format!("counter::{}", context.used_counters.name(counter)))
 }
 
-/// Which counter of an array.
+/// The number of the counter in its array.
 fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index) -> Expr {
     match index {
         Index::RowTile => row_tile(context, phase, counter),
@@ -156,7 +156,7 @@ fn chunk(context: &Context<'_>) -> Expr {
     if context.graph.sizes.chunks > 1 { tile("chunk") } else { int(0u64) }
 }
 
-/// Where the counters of a chunk's blocks begin. Every rank has as many for each.
+/// The first counter of a chunk's blocks. Every rank has the same number of them for each chunk.
 fn first_block(context: &Context<'_>, height: u32) -> Expr {
     chunk(context) * int(context.graph.sizes.blocks(height))
 }
@@ -172,7 +172,7 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     first + tile("at") / int(context.graph.spaces[space].height.number())
 }
 
-/// How much is enough: what the producers of the counter's rows add together.
+/// The threshold of a wait: what all producers of the counter's rows add together.
 fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
     let Need { fixed, per_row, pieces } = &wait.need;
     let rows = || rows(context, phase, wait.counter);
@@ -182,7 +182,7 @@ fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
     }
     for &(height, count) in pieces {
         let started = match context.counters[wait.counter].grid {
-            // One piece holds all rows that the counter speaks of.
+            // One piece holds all rows that the counter stands for.
             Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
             // The rows of a rank are cut for each expert anew.
             Grid::Rank => match context.row_tiles(height) {
@@ -207,9 +207,9 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     let space = &context.graph.spaces[phase.space];
     let array = &context.counters[counter];
     match array.grid {
-        Grid::RowTiles { space: of, .. } if of == phase.space => tile("rows"),
-        Grid::RowTiles { space: of, .. } => {
-            let height = context.graph.spaces[of].height.number();
+        Grid::RowTiles { space: tiles, .. } if tiles == phase.space => tile("rows"),
+        Grid::RowTiles { space: tiles, .. } => {
+            let height = context.graph.spaces[tiles].height.number();
             core("TileRows", vec![tile("expert"), tile("at"), int(height)])
         }
         Grid::Experts => core("ExpertRows", vec![tile("expert")]),

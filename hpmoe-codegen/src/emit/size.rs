@@ -34,7 +34,7 @@ pub(super) fn of_function(function: &Function) -> Bytes {
     Bytes(body(&function.body))
 }
 
-/// Those to keep out of line, and what this saves: the ones that save most, until it is as much as is wanted or all that there is.
+/// What is saved by keeping functions out of line, and which ones: those that save most, until `wanted` bytes are saved or none is left.
 pub(super) fn out_of_line<Id: Copy + Ord>(mut savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, BTreeSet<Id>) {
     savings.sort_by_key(|&(bytes, id)| (Reverse(bytes), id));
     let mut kept = (Bytes(0), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! The runtime's tables: Rust items for `include!`, and a file of descriptors beside them.
+//! The runtime's tables: Rust items for `include!`, and a file of descriptors next to them.
 
 use super::Names;
 use super::context::UsedCounters;
@@ -12,21 +12,21 @@ use hpmoe_language::ids::Id as _;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Where the tables find what lies beside them.
+/// What the tables refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Paths<'a> {
-    /// What identifies source, constants, compiler and ABI.
+    /// The fingerprint of source, constants, compiler and ABI.
     pub fingerprint: &'a str,
-    /// The file of descriptors, below `OUT_DIR`, with a leading slash.
+    /// The path of the file of descriptors below `OUT_DIR`, with a leading slash.
     pub descriptors: &'a str,
 }
 
 /// The tables of one taskflow.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Items: the descriptors, and the constant `TABLES`, which the macro joins with the kernel's entry point.
+    /// Rust items: the descriptors, and the constant `TABLES`, which the macro joins with the kernel's entry point.
     pub rust: TokenStream,
-    /// The file of descriptors: those of all numbers of ranks, one after another.
+    /// The content of the file of descriptors: those of each number of ranks, one after another.
     pub descriptors: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ fn kernel(
         arrives && graph.tasks[phase.task].kind == TaskKind::Put && phase.origins.is_none()
     });
     let mut arguments = 0;
-    let tensors: Vec<_> = graph.tensors.iter().map(|(_, it)| tensor(it, &mut arguments)).collect();
+    let tensors: Vec<_> = graph.tensors.iter().map(|(_, each)| tensor(each, &mut arguments)).collect();
     let spaces = graph.spaces.iter().map(|(_, space)| {
         let (kind, height) = (u32::from(space_kind(space.kind)), space.height.number());
         quote!(SpaceTable { kind: #kind, height: #height })
@@ -127,7 +127,7 @@ fn kernel(
 fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
     let Tensor { name, columns, pitch, writable, .. } = tensor;
     let element = format_ident!("{}", tensor.element.name());
-    let extent = match tensor.rows {
+    let row_kind = match tensor.rows {
         RowKind::Token => quote!(RowKind::Token),
         RowKind::Slot => quote!(RowKind::Slot),
         RowKind::Received => quote!(RowKind::Received),
@@ -135,7 +135,7 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         RowKind::Expert { rows } => quote!(RowKind::Expert(#rows)),
         RowKind::Matrix { rows } => quote!(RowKind::Matrix(#rows)),
     };
-    let memory = match tensor.storage {
+    let storage = match tensor.storage {
         Storage::Argument | Storage::Shared => {
             let number = *arguments;
             *arguments += 1;
@@ -147,8 +147,8 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
     };
     quote! {
         TensorTable {
-            name: #name, element: ElementType::#element, columns: #columns, pitch: #pitch, extent: #extent,
-            memory: #memory, writable: #writable
+            name: #name, element: ElementType::#element, columns: #columns, pitch: #pitch, row_kind: #row_kind,
+            storage: #storage, writable: #writable
         }
     }
 }

@@ -9,8 +9,8 @@ const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward" }
 const PATHS: Paths<'_> = Paths { fingerprint: "0123456789abcdef", descriptors: "/hpmoe/moe_ffn.descriptors" };
 
 fn valid(checked: &CheckedGraph) -> ValidSchedule {
-    let found = validate(checked, schedule(checked, Cores::ASCEND_A3));
-    found.unwrap_or_else(|found| panic!("{found:?}"))
+    let valid = validate(checked, schedule(checked, Cores::ASCEND_A3));
+    valid.unwrap_or_else(|violations| panic!("{violations:?}"))
 }
 
 fn emitted(checked: &CheckedGraph) -> (Ascendc, ValidSchedule) {

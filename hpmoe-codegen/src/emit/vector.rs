@@ -3,14 +3,14 @@
 mod barriers;
 mod extents;
 
-use super::cpp::{Expr, Function, Names, Stmt, braces, float, int, name};
+use super::cpp::{Expr, Function, Scope, Stmt, braces, float, int, name};
 use barriers::barriers;
 use extents::{Extent, columns, extents};
 use hpmoe_language::graph::Task;
 use hpmoe_language::ids::Arena;
 use hpmoe_language::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
 
-/// Names that the function has for itself.
+/// Names that every such function uses itself.
 const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
 
 /// The function; `layout` tells its use of UB from that of other tasks.
@@ -21,7 +21,7 @@ pub(super) fn vector(
     layout: u64,
     place: &dyn Fn(usize) -> String,
 ) -> Function {
-    let mut scope = Names::with(OWN);
+    let mut scope = Scope::with(OWN);
     let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let buffers: Arena<BufferId, String> =
         plan.program.buffers.iter().map(|(_, buffer)| scope.new_name(&buffer.name)).collect();
@@ -51,7 +51,7 @@ struct Emitter<'a> {
     addresses: Arena<BufferId, String>,
     /// The different numbers of elements that calls run over.
     extents: Vec<Extent>,
-    /// Their names.
+    /// The name of each of these numbers in the function.
     counts: Vec<String>,
     place: &'a dyn Fn(usize) -> String,
 }
@@ -246,7 +246,7 @@ impl Emitter<'_> {
             }
             Instruction::Binary(function) | Instruction::Unary(function) => function,
         };
-        let extent = Extent::of(self.buffer(call.to));
+        let extent = Extent::new(self.buffer(call.to));
         let number = self.extents.iter().position(|other| *other == extent).expect("extents are those of all calls");
         arguments.push(name(&self.counts[number]));
         Stmt::call(function, arguments)
@@ -279,5 +279,5 @@ fn touches(call: &Call, buffer: BufferId) -> bool {
 
 /// First row and number of rows of a piece, in a buffer.
 fn rows(buffer: &Buffer) -> [Expr; 2] {
-    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|of| name(of) * int(buffer.rows)) }
+    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|number| name(number) * int(buffer.rows)) }
 }

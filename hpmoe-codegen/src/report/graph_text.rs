@@ -6,7 +6,8 @@ use hpmoe_language::analyze::{CheckedGraph, Hazard};
 use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, Storage, TaskGraph};
 use std::fmt::Write as _;
 
-/// Tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, counters.
+/// The text of a graph: tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, and
+/// counters.
 #[must_use]
 pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();
@@ -89,7 +90,7 @@ fn phases(graph: &TaskGraph) -> Vec<Vec<String>> {
     graph.phases.iter().map(row).collect()
 }
 
-/// As in `writes peer's recv[piece]`.
+/// An access of a phase, as in `writes peer's recv[piece]`.
 fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
     let of_range = |range: Option<u32>, index: u32| match range {
         // One range needs no number.

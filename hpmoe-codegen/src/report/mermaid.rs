@@ -9,7 +9,8 @@ use hpmoe_language::ids::{PhaseId, TensorId};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Phases as nodes, coloured by the cores that run them; tensors on the edges; dashed where no counter is needed.
+/// The flowchart: phases as nodes, coloured by the cores that run them; tensors on the edges, which are dashed where no counter
+/// is needed.
 #[must_use]
 pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();
@@ -42,7 +43,7 @@ pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
     text
 }
 
-/// What the caller passes, beside the phases that read and write it.
+/// The tensors that the caller passes, with edges to the phases that read and write them.
 fn arguments(graph: &TaskGraph, text: &mut String) {
     let mut shown: BTreeSet<TensorId> = BTreeSet::new();
     let mut edges: BTreeSet<(PhaseId, TensorId, bool)> = BTreeSet::new();

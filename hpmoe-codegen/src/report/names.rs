@@ -1,4 +1,4 @@
-//! Names of what a graph holds.
+//! Names of the parts of a graph, for people.
 
 use crate::schedule::{Elision, Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
@@ -6,7 +6,7 @@ use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, W
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{CounterId, PhaseId, SpaceId};
 
-/// The task's name; with what it writes where several phases call it: `project→g`.
+/// The name of a phase: that of its task; if several phases call the task, with the tensor that it writes, as in `project→g`.
 #[must_use]
 pub fn phase(graph: &TaskGraph, id: PhaseId) -> String {
     let name = |id: PhaseId| &graph.tasks[graph.phases[id].task].name;
@@ -22,7 +22,7 @@ pub fn phase(graph: &TaskGraph, id: PhaseId) -> String {
     format!("{}→{tensor}", name(id))
 }
 
-/// Which cores run it.
+/// The name of the cores that run a kind of task.
 pub(super) fn core(core: TaskKind) -> &'static str {
     match core {
         TaskKind::Matrix => "matrix",
@@ -31,7 +31,7 @@ pub(super) fn core(core: TaskKind) -> &'static str {
     }
 }
 
-/// As in `row tiles of 128`.
+/// The name of a space, as in `row tiles of 128`.
 pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
     let space = graph.spaces[id];
     if space.height == Height::WholeExpert {
@@ -50,7 +50,7 @@ pub(super) fn space(graph: &TaskGraph, id: SpaceId) -> String {
     format!("{kind} {}", space.height)
 }
 
-/// As in `recv per row tile of 128`.
+/// The name of a counter array, as in `recv per row tile of 128`.
 pub(super) fn counter(checked: &CheckedGraph, id: CounterId) -> String {
     let graph = checked.graph();
     let counter = checked.counters()[id];
@@ -66,7 +66,7 @@ pub(super) fn counter(checked: &CheckedGraph, id: CounterId) -> String {
     }
 }
 
-/// As in `c0[row tile] += rows at the peer`.
+/// A signal, as in `c0[row tile] += rows at the peer`.
 pub(super) fn signal(signal: &Signal) -> String {
     let amount = match signal.amount {
         Amount::Rows => "rows",
@@ -76,12 +76,12 @@ pub(super) fn signal(signal: &Signal) -> String {
     format!("c{}[{}] += {amount}{place}", signal.counter.0, index(signal.index))
 }
 
-/// As in `c0[row tile] >= 4 per 32 rows`.
+/// A wait, as in `c0[row tile] >= 4 per 32 rows`.
 pub(super) fn wait(wait: &Wait) -> String {
     format!("c{}[{}] >= {}", wait.counter.0, index(wait.index), need(&wait.need))
 }
 
-/// As in `2 per row + 4 per 32 rows`.
+/// A need, as in `2 per row + 4 per 32 rows`.
 pub(super) fn need(need: &Need) -> String {
     let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
     let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
@@ -104,7 +104,7 @@ fn index(index: Index) -> &'static str {
     }
 }
 
-/// Why a dependency has no wait, or nothing where it has one.
+/// The elision of a dependency; `None` if it has a wait.
 pub(super) fn elided(schedule: &Schedule, dependency: usize) -> Option<&Elision> {
     schedule.elided.iter().find(|elision| elision.dependency == dependency)
 }

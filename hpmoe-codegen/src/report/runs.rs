@@ -1,4 +1,4 @@
-//! Queues in few words: entries that follow one another over experts and peers become one run.
+//! Queues as short texts: entries that follow one another over experts and peers become one run.
 
 use super::names;
 use crate::schedule::Entry;
@@ -7,16 +7,16 @@ use hpmoe_language::ids::PhaseId;
 
 /// Phases that are run for the same group, one after the other, for a rectangle of groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Run {
+struct EntryRun {
     phases: Vec<PhaseId>,
     experts: (u32, u32),
     peers: (u32, u32),
 }
 
-/// As in `project→g, project→u e0..e7`: for each expert the first, then the second. Peers are counted from the own rank,
-/// innermost: `dispatch e0..e7 +0..+3`.
+/// The runs of a queue. `project→g, project→u e0..e7` is, for each of these experts, an entry of the first phase and then of the
+/// second. In `dispatch e0..e7 +0..+3` each expert has an entry for each peer, counted from the rank itself.
 pub(super) fn runs(graph: &TaskGraph, queue: &[Entry]) -> Vec<String> {
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<EntryRun> = Vec::new();
     for run in over_peers(bundles(graph, queue)) {
         match runs.last_mut() {
             Some(last) if follows(last, &run) => last.experts.1 = run.experts.1,
@@ -27,12 +27,12 @@ pub(super) fn runs(graph: &TaskGraph, queue: &[Entry]) -> Vec<String> {
 }
 
 /// Entries of one group that follow one another.
-fn bundles(graph: &TaskGraph, queue: &[Entry]) -> Vec<Run> {
+fn bundles(graph: &TaskGraph, queue: &[Entry]) -> Vec<EntryRun> {
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
-    let mut bundles: Vec<Run> = Vec::new();
+    let mut bundles: Vec<EntryRun> = Vec::new();
     for entry in queue {
         let (expert, peer) = (entry.expert, entry.peer_offset);
-        let joins = |last: &&mut Run| {
+        let joins = |last: &&mut EntryRun| {
             last.experts.0 == expert
                 && last.peers.0 == peer
                 && kind(last.phases[0]) == kind(entry.phase)
@@ -40,16 +40,18 @@ fn bundles(graph: &TaskGraph, queue: &[Entry]) -> Vec<Run> {
         };
         match bundles.last_mut().filter(joins) {
             Some(last) => last.phases.push(entry.phase),
-            None => bundles.push(Run { phases: vec![entry.phase], experts: (expert, expert), peers: (peer, peer) }),
+            None => {
+                bundles.push(EntryRun { phases: vec![entry.phase], experts: (expert, expert), peers: (peer, peer) })
+            }
         }
     }
     bundles
 }
 
-fn over_peers(bundles: Vec<Run>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn over_peers(bundles: Vec<EntryRun>) -> Vec<EntryRun> {
+    let mut runs: Vec<EntryRun> = Vec::new();
     for bundle in bundles {
-        let joins = |last: &&mut Run| {
+        let joins = |last: &&mut EntryRun| {
             last.phases == bundle.phases && last.experts == bundle.experts && last.peers.1 + 1 == bundle.peers.0
         };
         match runs.last_mut().filter(joins) {
@@ -60,11 +62,11 @@ fn over_peers(bundles: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-fn follows(last: &Run, run: &Run) -> bool {
+fn follows(last: &EntryRun, run: &EntryRun) -> bool {
     last.phases == run.phases && last.peers == run.peers && last.experts.1 + 1 == run.experts.0
 }
 
-fn text(graph: &TaskGraph, run: &Run) -> String {
+fn text(graph: &TaskGraph, run: &EntryRun) -> String {
     let phases: Vec<String> = run.phases.iter().map(|&phase| names::phase(graph, phase)).collect();
     let range = |sign: &str, (first, last): (u32, u32)| {
         if first == last { format!(" {sign}{first}") } else { format!(" {sign}{first}..{sign}{last}") }

@@ -1,10 +1,10 @@
-//! A schedule as a picture: what each role does when, as modelled.
+//! A schedule as a picture: the modelled timeline of each part.
 
 mod palette;
 
 use super::drawing::{Axis, number, text};
 use super::names;
-use crate::schedule::{Bar, CoreKind, Role, Schedule, Timeline, timeline};
+use crate::schedule::{Bar, Role, Schedule, Timeline, timeline};
 use crate::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
@@ -28,14 +28,15 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .inside{fill:#ffffff;font-size:11px;text-anchor:middle}.tick{fill:#59636e;text-anchor:middle}";
 
-/// The modelled timeline of one rank on a target, a lane for each queue, or nothing where there is no schedule for that many ranks.
+/// The modelled timeline of one rank on a target, with a lane for each queue; `None` if there is no schedule for that number of
+/// ranks.
 #[must_use]
 pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {
     let graph = checked.graph();
     let timeline = timeline(checked, schedule, target, ranks)?;
     let axis = Axis::new(timeline.end, LEFT, WIDTH - LEFT - RIGHT);
     let palette = Palette::new(graph);
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks)?;
+    let order = schedule.order(ranks)?;
     let lanes = order.parts.len() as f64;
     let height = TOP + lanes * LANE + 40.0 + LEGEND;
     let mut picture = Document::new()
@@ -72,14 +73,10 @@ fn heading(graph: &TaskGraph, timeline: &Timeline, axis: &Axis, ranks: u32) -> G
 }
 
 fn caption(role: &Role, bars: &[Bar], end: Nanos, top: f64) -> Group {
-    let unit = match role.unit {
-        CoreKind::Aic => "AIC",
-        CoreKind::Aiv => "AIV",
-    };
     let busy: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
     let share = busy * 100 / end.0.max(1);
     Group::new().add(text(role.name.to_owned(), 20.0, top + 20.0, "role")).add(text(
-        format!("{} {unit}, busy {share} %", role.count),
+        format!("{} {}, busy {share} %", role.count, role.kind),
         20.0,
         top + 38.0,
         "note",

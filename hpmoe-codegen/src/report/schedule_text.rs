@@ -1,14 +1,14 @@
 //! A schedule as text.
 
 use super::{names, runs::runs};
-use crate::schedule::{CoreKind, Schedule};
+use crate::schedule::Schedule;
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
 
 /// Most characters of a line of a queue.
 const WIDTH: usize = 118;
 
-/// Roles with their cores; what each phase waits for and signals; the queue of each role for each number of ranks.
+/// The text of a schedule: roles with their cores, the waits and signals of each phase, and the queues for each number of ranks.
 #[must_use]
 pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();
@@ -22,12 +22,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     );
     let width = schedule.roles.iter().map(|(_, role)| role.name.len()).max().unwrap_or(0);
     for (_, role) in schedule.roles.iter() {
-        let unit = match role.unit {
-            CoreKind::Aic => "AIC",
-            CoreKind::Aiv => "AIV",
-        };
         let last = (role.first + role.count).saturating_sub(1);
-        let _ = writeln!(text, "  {:width$}  {unit} {}..{last}", role.name, role.first);
+        let _ = writeln!(text, "  {:width$}  {} {}..{last}", role.name, role.kind, role.first);
     }
     text.push_str("\nphases\n");
     for phase in graph.phases.ids() {

@@ -1,4 +1,4 @@
-//! A graph and its schedule for a person, for one number of ranks.
+//! A summary of a graph and its schedule for people, for one number of ranks.
 
 use super::totals;
 use crate::emit::Ascendc;
@@ -12,7 +12,7 @@ use hpmoe_language::units::Bytes;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Writes the numbers of graph, schedule, memory and code.
+/// The totals of graph, schedule, memory and code, as text.
 #[must_use]
 pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ranks: u32) -> String {
     let graph = checked.graph();
@@ -66,7 +66,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     text
 }
 
-/// The caller's tensors of received rows: what one taskflow keeps for another.
+/// The caller's tensors of received rows, which one taskflow keeps for another, with their bytes.
 fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     let graph = checked.graph();
     let is_kept =
@@ -78,7 +78,7 @@ fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     tensors.map(|tensor| (tensor.name.clone(), bytes(tensor))).collect()
 }
 
-/// The fullest that each on-chip memory gets, and by which task.
+/// The high-water mark of each on-chip memory, its capacity, and the task that reaches the mark.
 fn high_water(checked: &CheckedGraph) -> BTreeMap<OnChipMemory, (Bytes, Bytes, &str)> {
     let mut marks = BTreeMap::new();
     for (id, plan) in checked.plans().iter() {

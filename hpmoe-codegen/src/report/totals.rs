@@ -1,4 +1,4 @@
-//! A graph and its schedule in a few numbers.
+//! Totals of a graph and its schedule.
 
 use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
@@ -6,53 +6,53 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, SpaceKind};
 use std::collections::BTreeSet;
 
-/// What a program and its schedule amount to, for one rank of a group.
+/// Totals of a graph and its schedule, for one rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Ranks of the group.
     pub ranks: u32,
-    /// Task calls that run on matrix cores.
+    /// Number of phases that run on matrix cores.
     pub matrix_phases: usize,
-    /// Task calls that run on vector cores.
+    /// Number of phases that run on vector cores and don't put.
     pub vector_phases: usize,
-    /// Task calls that put.
+    /// Number of phases that put.
     pub put_phases: usize,
-    /// Tiles of a rank when tokens are spread evenly.
+    /// Number of tiles of a rank when tokens are spread evenly.
     pub tiles: u64,
-    /// Dependencies between phases.
+    /// Number of dependencies between phases.
     pub dependencies: usize,
-    /// Dependencies with a wait of their own.
+    /// Number of dependencies with a wait of their own.
     pub kept: usize,
-    /// Dependencies that other waits lead along.
+    /// Number of dependencies that a path of other waits implies.
     pub by_path: usize,
-    /// Dependencies that the order of a queue implies.
+    /// Number of dependencies that the order of a queue implies.
     pub by_queue: usize,
-    /// Arrays of counters that the dependencies could use.
+    /// Number of counter arrays that the dependencies could use.
     pub counter_arrays: usize,
-    /// Arrays of counters that the schedule uses.
+    /// Number of counter arrays that the schedule uses.
     pub counter_arrays_kept: usize,
-    /// Entries of all queues of a rank.
+    /// Number of entries in all queues of a rank.
     pub entries: usize,
-    /// Matrix cores with work.
+    /// Number of matrix cores with work.
     pub aic: u32,
-    /// Vector cores with work.
+    /// Number of vector cores with work.
     pub aiv: u32,
 }
 
-/// Counts them.
+/// Computes the totals for a number of ranks.
 #[must_use]
 pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals {
     let graph = checked.graph();
     let calls = |core| graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == core).count();
     let by_path = schedule.elided.iter().filter(|elision| matches!(elision.implied, Implied::Path(_))).count();
     let waits = schedule.waits();
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
+    let order = schedule.order(ranks);
     let queues = || order.into_iter().flat_map(|order| order.queues.iter());
-    let used = |unit| {
+    let used = |kind| {
         let roles = order.into_iter().flat_map(|order| {
             order.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(part, _)| &order.parts[part])
         });
-        roles.filter(|role| role.unit == unit).map(|role| role.count).sum()
+        roles.filter(|role| role.kind == kind).map(|role| role.count).sum()
     };
     Totals {
         ranks,

@@ -1,27 +1,27 @@
-//! How many cores a rank has.
+//! The number of cores of a rank.
 
 use crate::target::Target;
 
-/// Cores of one rank, all of which the schedule uses.
+/// The cores of a rank, all of which a schedule uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cores {
-    /// Matrix cores.
+    /// Number of matrix cores (AIC).
     pub aic: u32,
-    /// Vector cores.
+    /// Number of vector cores (AIV).
     pub aiv: u32,
 }
 
 impl Cores {
-    /// One die of an Ascend A3.
-    pub const ASCEND_A3: Self = Self::of(24);
+    /// The cores of one die of an Ascend A3.
+    pub const ASCEND_A3: Self = Self::with_matrix_cores(24);
 
-    /// A die with that many matrix cores, each with its two vector cores: other parts of the family have 20.
+    /// The cores of a die with that many matrix cores and two vector cores for each. Other parts of the family have 20.
     #[must_use]
-    pub const fn of(aic: u32) -> Self {
+    pub const fn with_matrix_cores(aic: u32) -> Self {
         Self { aic, aiv: 2 * aic }
     }
 
-    /// A target with so many cores and everything else as it is.
+    /// The target with these cores, and all other constants unchanged.
     #[must_use]
     pub fn on(self, target: &Target) -> Target {
         let mut target = target.clone();

@@ -1,7 +1,7 @@
-//! How long an entry keeps its role busy when tokens are spread evenly over the experts, on a target.
+//! The time of entries on a target when tokens are spread evenly over the experts.
 //!
-//! It orders entries and splits the vector cores. Tiles take what they take in the simulator when nothing else runs; the
-//! times are modelled, never measured.
+//! It decides the order of entries and how vector cores are divided. Times are modelled, never measured: those of tiles are the
+//! simulator's for a tile that runs alone.
 
 use super::Role;
 use crate::cost::{self, Works};
@@ -11,22 +11,22 @@ use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
 use hpmoe_language::units::Nanos;
 
-/// What the phases of a graph cost on one core.
-pub(super) struct Costs {
+/// The modelled times of the entries of a graph.
+pub(super) struct EntryCosts {
     phases: Arena<PhaseId, PhaseCost>,
-    /// Of every tile beside its work.
+    /// Time of each tile in addition to its work.
     overhead: Nanos,
-    /// From a signal to the moment at which a waiting core sees it.
+    /// Time from a signal to the moment at which a waiting core sees it.
     pub(super) visible: Nanos,
-    /// After a put, until its rows are known to have arrived.
+    /// Time from a put until its rows are known to have arrived.
     fence: Nanos,
-    /// How many times faster than the puts of one core a die's link to other packages is.
+    /// Bandwidth of a die's link to other packages, divided by that of the puts of one core.
     link_over_put: f64,
 }
 
 #[derive(Clone, Copy)]
 struct PhaseCost {
-    /// Picoseconds of a tile with all its rows, without overhead.
+    /// Picoseconds of a full tile, without overhead.
     tile_ps: u64,
     full_rows: u64,
     columns: u64,
@@ -34,10 +34,10 @@ struct PhaseCost {
     puts: bool,
 }
 
-impl Costs {
+impl EntryCosts {
     pub(super) fn new(graph: &TaskGraph, target: &Target) -> Self {
-        let costs = cost::Costs::new(target);
-        let works = Works::of(graph);
+        let costs = cost::CostModel::new(target);
+        let works = Works::of_phases(graph);
         let phases = graph.phases.iter().map(|(id, phase)| PhaseCost {
             tile_ps: works[id].alone(target, &costs).0,
             full_rows: u64::from(works[id].full_rows()),
@@ -72,24 +72,24 @@ impl Costs {
         self.core_time(phase, all as u64)
     }
 
-    /// Vector cores that fill the link with puts of a phase: more of them put no faster. While one waits for its rows to
-    /// have arrived, it leaves the link to others.
+    /// Number of vector cores that fill the link with puts of a phase; more of them put no faster. A core that waits for its
+    /// rows to arrive leaves the link to others.
     pub(super) fn put_cores(&self, phase: PhaseId) -> u32 {
         let put = Nanos(self.phases[phase].tile_ps / 1_000).0.max(1);
         let paused = (self.fence + self.overhead).0;
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
 
-    /// From the beginning of an entry of the phase to its end: its tiles go round among the cores that share its queue.
+    /// Time from the start of an entry of the phase to its end. Its tiles are dealt to the cores that share its queue.
     pub(super) fn entry_time(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let cost = self.phases[phase];
         // No tile is shared by two cores.
         let rows = self.entry_rows(graph, ranks, phase).min(cost.full_rows);
-        let one = Nanos(cost.tile_ps * rows / cost.full_rows / 1_000);
-        self.entry_share(graph, role, ranks, phase).max(one + self.overhead)
+        let longest_tile = Nanos(cost.tile_ps * rows / cost.full_rows / 1_000);
+        self.entry_share(graph, role, ranks, phase).max(longest_tile + self.overhead)
     }
 
-    /// How much of the cores' time an entry of the phase takes up.
+    /// Time that an entry of the phase takes from each of its cores, on average.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
         let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
@@ -97,7 +97,7 @@ impl Costs {
         if !puts {
             return share;
         }
-        // However many cores put, the link takes no more.
+        // However many cores put, the link is no faster.
         let all = tile_ps as f64 * (self.entry_rows(graph, ranks, phase) * columns) as f64 / full_rows as f64;
         share.max(Nanos((all / self.link_over_put / 1_000.0) as u64))
     }
@@ -129,7 +129,7 @@ mod tests {
     fn deepseek_projections_take_what_the_cube_allows() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let graph = checked.graph();
-        let costs = Costs::new(graph, &Target::ascend_a3());
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
         let matrix: u64 = [1, 2, 4].map(|p| costs.phase_time(graph, PhaseId::new(p)).0).iter().sum();
         // 6 * H * I * rows over 24 cores at 86 % of peak is 9.2 ms; tiles add 300 ns each.
         let ms = matrix as f64 / 24.0 / 1e6;
@@ -142,7 +142,7 @@ mod tests {
         let exact = moe_ffn(&Layer { columns: 128, ..Layer::SMALL });
         let combine = PhaseId::new(6);
         let time = |checked: &hpmoe_language::analyze::CheckedGraph| {
-            Costs::new(checked.graph(), &Target::ascend_a3()).phase_time(checked.graph(), combine).0
+            EntryCosts::new(checked.graph(), &Target::ascend_a3()).phase_time(checked.graph(), combine).0
         };
         // The router's weights are read once per tile either way and are scaled with it.
         assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));

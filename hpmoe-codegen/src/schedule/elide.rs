@@ -1,4 +1,4 @@
-//! Drops counters that the order of queues makes needless.
+//! Drops counters that the order of queues makes unnecessary.
 
 use super::groups::Groups;
 use super::tiling::same_tiles;
@@ -167,7 +167,7 @@ impl Before {
                 }
             }
             pairs.retain(|&(a, b)| {
-                let mut entries = groups.of(a).zip(groups.of(b));
+                let mut entries = groups.of_phase(a).zip(groups.of_phase(b));
                 entries.all(|(a, b)| {
                     let (a, b) = (place[groups.number(a)], place[groups.number(b)]);
                     a.0 == b.0 && a.1 < b.1

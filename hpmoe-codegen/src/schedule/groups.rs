@@ -4,7 +4,7 @@ use super::Entry;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Id, PhaseId};
 
-/// Which chunk an entry is about.
+/// The chunk that an entry belongs to.
 pub(crate) fn chunk(graph: &TaskGraph, ranks: u32, entry: Entry) -> u32 {
     match graph.spaces[graph.phases[entry.phase].space].by_chunk() {
         true => entry.expert,
@@ -40,7 +40,7 @@ impl Groups {
         Self { base, peers }
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.base[self.base.len() - 1]
     }
@@ -52,7 +52,7 @@ impl Groups {
     }
 
     /// The entries of a phase in the order of their numbers.
-    pub(crate) fn of(&self, phase: PhaseId) -> impl Iterator<Item = Entry> + use<> {
+    pub(crate) fn of_phase(&self, phase: PhaseId) -> impl Iterator<Item = Entry> + use<> {
         let peers = self.peers[phase.index()];
         let groups = (self.base[phase.index() + 1] - self.base[phase.index()]) as u32;
         (0..groups).map(move |group| Entry { phase, expert: group / peers, peer_offset: group % peers })
@@ -60,7 +60,7 @@ impl Groups {
 
     /// All entries in the order of their numbers.
     pub(crate) fn all(&self) -> impl Iterator<Item = Entry> + '_ {
-        (0..self.peers.len()).flat_map(|phase| self.of(PhaseId::new(phase)))
+        (0..self.peers.len()).flat_map(|phase| self.of_phase(PhaseId::new(phase)))
     }
 }
 

@@ -1,6 +1,6 @@
-//! The list scheduler: always the best of the entries that are ready.
+//! The list scheduler: of the entries that are ready, the most urgent one runs next.
 
-use super::cost::Costs;
+use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::parts::Parts;
 use super::precedence::Precedence;
@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 /// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
 pub(super) fn list(
     checked: &CheckedGraph,
-    costs: &Costs,
+    costs: &EntryCosts,
     choices: &Choices,
     roles: &Arena<RoleId, Role>,
     role_of: &Arena<PhaseId, RoleId>,
@@ -30,75 +30,77 @@ pub(super) fn list(
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
     let parts = Parts::new(graph, roles, role_of, ranks, choices);
-    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
-    let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.of(entry)], ranks, entry.phase);
+    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
+    let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
     let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
 
-    let mut lists = Lists {
+    let mut scheduler = ListScheduler {
         incoming: precedence.incoming(),
         ready: vec![Nanos(0); precedence.len()],
-        lanes: parts.parts.ids().map(|_| Lane::default()).collect(),
+        states: parts.parts.ids().map(|_| PartState::default()).collect(),
         precedence: &precedence,
         entries: &entries,
         priorities: &priorities,
         parts: &parts,
         ranks,
         ahead: choices.experts_ahead,
-        kinds: kinds(checked, role_of),
+        classes: classes(checked, role_of),
         visible: costs.visible,
     };
-    let free = (0..precedence.len()).filter(|&node| lists.incoming[node] == 0);
+    let free = (0..precedence.len()).filter(|&node| scheduler.incoming[node] == 0);
     for node in free.collect::<Vec<_>>() {
-        lists.release(node);
+        scheduler.release(node);
     }
     let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
     let mut placed = vec![false; entries.len()];
-    while let Some((part, start)) = lists.next_start() {
-        let number = lists.take(part, start);
+    while let Some((part, start)) = scheduler.next_start() {
+        let number = scheduler.take(part, start);
         queues[part].push(entries[number]);
         placed[number] = true;
-        lists.finish(number, start + times[number]);
+        scheduler.finish(number, start + times[number]);
         // Where tiles are fewer than cores, those without one go on to the next entry.
-        lists.lanes[part].free = start + share(entries[number]);
+        scheduler.states[part].free = start + share(entries[number]);
     }
     for (number, &entry) in entries.iter().enumerate() {
         if !placed[number] {
-            queues[parts.of(entry)].push(entry);
+            queues[parts.part_of(entry)].push(entry);
         }
     }
     Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends }
 }
 
-/// What comes first: the highest.
+/// The order among ready entries: the highest runs first.
 ///
-/// What computes goes expert by expert, so that results go back all along, and not all at the end, when the links are full
-/// and the matrix cores have nothing to do. What puts begins with what most work waits for.
-type Rank = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
+/// Entries that compute run expert by expert, so that results return throughout the launch rather than at its end, when the
+/// links would be full and the matrix cores idle. Entries that put begin with those that the most work waits for.
+type Urgency = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
 
-/// What the place of an entry depends on.
+/// The class of an entry, which decides how its urgency is computed.
 #[derive(Clone, Copy)]
-enum Kind {
-    /// How often the work has gone from role to role before.
+enum EntryClass {
+    /// Computes. The number says how often the work has changed roles on the way from received rows to this entry.
     Computes(u32),
+    /// Puts rows to the owners of their experts.
     Sends,
+    /// Puts results back to the ranks that their tokens belong to.
     PutsBack,
 }
 
-impl Kind {
-    fn rank(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Rank {
+impl EntryClass {
+    fn urgency(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Urgency {
         let Entry { phase, expert, peer_offset } = entry;
-        // Row tiles are walked from the own rows on: a rank needs the rows of the next rank next, and has them ready to
-        // be put back next. A tile that it shares with the rank before is made last, so its own rows go back last.
+        // Row tiles are walked from the rank's own rows on: it needs the rows of the next rank next, and has their results
+        // ready to be put back next. A tile that it shares with the previous rank is made last, so its own rows return last.
         let far = match self {
             Self::Sends => (ranks - peer_offset) % ranks,
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
         let round = match self {
-            // When work comes back to its role it lets the next experts' pass: nobody waits for the other role meanwhile.
+            // When the work of an expert returns to a role, the next experts' go first: the role never waits for the other one.
             Self::Computes(changes) => expert + changes / 2 * ahead,
-            // What goes with the rows of an expert is needed as soon as they are.
+            // Everything that is sent with the rows of an expert is needed as soon as they are.
             Self::Sends => expert,
             Self::PutsBack => 0,
         };
@@ -106,56 +108,57 @@ impl Kind {
     }
 }
 
-fn kinds(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Kind> {
+fn classes(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, EntryClass> {
     let graph = checked.graph();
-    let mut kinds: Arena<PhaseId, Kind> = Arena::new();
+    let mut classes: Arena<PhaseId, EntryClass> = Arena::new();
     for (id, phase) in graph.phases.iter() {
         let before = checked.dependencies().iter().filter(|d| d.after == id && d.before < id);
-        let changes = before.map(|d| match kinds[d.before] {
-            Kind::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
-            Kind::Sends | Kind::PutsBack => 0,
+        let changes = before.map(|d| match classes[d.before] {
+            EntryClass::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
+            EntryClass::Sends | EntryClass::PutsBack => 0,
         });
-        kinds.push(match (graph.tasks[phase.task].kind, graph.spaces[phase.space].kind) {
-            (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => Kind::Sends,
-            (TaskKind::Put, SpaceKind::Arrivals) => Kind::PutsBack,
-            _ => Kind::Computes(changes.max().unwrap_or(0)),
+        classes.push(match (graph.tasks[phase.task].kind, graph.spaces[phase.space].kind) {
+            (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => EntryClass::Sends,
+            (TaskKind::Put, SpaceKind::Arrivals) => EntryClass::PutsBack,
+            _ => EntryClass::Computes(changes.max().unwrap_or(0)),
         });
     }
-    kinds
+    classes
 }
 
+/// The entries of one part that are still to be placed, and the time of its cores.
 #[derive(Default)]
-struct Lane {
-    /// When its cores have finished what it was given.
+struct PartState {
+    /// When its cores have finished the entries that it was given.
     free: Nanos,
     /// Entries by the time at which they become ready.
     coming: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// Ready entries.
-    ready: BinaryHeap<(Rank, usize)>,
+    /// Entries that are ready, the most urgent one on top.
+    ready: BinaryHeap<(Urgency, usize)>,
 }
 
-struct Lists<'a> {
+struct ListScheduler<'a> {
     incoming: Vec<u32>,
-    /// When a node's last predecessor lets it go.
+    /// When the last predecessor of each node releases it.
     ready: Vec<Nanos>,
-    lanes: Arena<PartId, Lane>,
+    states: Arena<PartId, PartState>,
     precedence: &'a Precedence,
     entries: &'a [Entry],
     priorities: &'a [Nanos],
     parts: &'a Parts,
     ranks: u32,
     ahead: u32,
-    kinds: Arena<PhaseId, Kind>,
+    classes: Arena<PhaseId, EntryClass>,
     visible: Nanos,
 }
 
-impl Lists<'_> {
+impl ListScheduler<'_> {
     /// The part that can begin an entry first, and when.
     fn next_start(&self) -> Option<(PartId, Nanos)> {
-        let starts = self.lanes.iter().filter_map(|(part, lane)| {
-            let start = match (lane.ready.is_empty(), lane.coming.peek()) {
-                (false, _) => lane.free,
-                (true, Some(&Reverse((ready, _)))) => lane.free.max(ready),
+        let starts = self.states.iter().filter_map(|(part, state)| {
+            let start = match (state.ready.is_empty(), state.coming.peek()) {
+                (false, _) => state.free,
+                (true, Some(&Reverse((ready, _)))) => state.free.max(ready),
                 (true, None) => return None,
             };
             Some((part, start))
@@ -163,23 +166,24 @@ impl Lists<'_> {
         starts.min_by_key(|&(part, start)| (start, part))
     }
 
-    /// The best entry of a part at that time.
+    /// Removes and returns the most urgent entry of a part at that time.
     fn take(&mut self, part: PartId, now: Nanos) -> usize {
-        let lane = &mut self.lanes[part];
-        while let Some(&Reverse((ready, number))) = lane.coming.peek() {
+        let state = &mut self.states[part];
+        while let Some(&Reverse((ready, number))) = state.coming.peek() {
             if ready > now {
                 break;
             }
-            lane.coming.pop();
+            state.coming.pop();
             let phase = self.entries[number].phase;
-            let rank = self.kinds[phase].rank(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
-            lane.ready.push((rank, number));
+            let urgency =
+                self.classes[phase].urgency(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
+            state.ready.push((urgency, number));
         }
-        let (_, number) = lane.ready.pop().expect("a part begins only when an entry is ready");
+        let (_, number) = state.ready.pop().expect("a part begins only when an entry is ready");
         number
     }
 
-    /// Lets go what waits for an entry. Data are seen a moment later; program order is seen at once.
+    /// Releases what waits for an entry. Data are visible a moment later, program order at once.
     fn finish(&mut self, number: usize, end: Nanos) {
         let precedence = self.precedence;
         for next in precedence.successors(number) {
@@ -199,8 +203,8 @@ impl Lists<'_> {
     fn release(&mut self, node: usize) {
         let time = self.ready[node];
         if node < self.entries.len() {
-            let part = self.parts.of(self.entries[node]);
-            self.lanes[part].coming.push(Reverse((time, node)));
+            let part = self.parts.part_of(self.entries[node]);
+            self.states[part].coming.push(Reverse((time, node)));
             return;
         }
         let precedence = self.precedence;

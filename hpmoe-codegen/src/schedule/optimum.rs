@@ -1,6 +1,6 @@
 //! How far the list scheduler is from the best order of small graphs, by branch and bound.
 
-use super::cost::Costs;
+use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::{Cores, schedule, timeline};
@@ -35,7 +35,7 @@ impl Problem {
         let schedule = schedule(checked, Cores::ASCEND_A3);
         let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
         let (graph, groups) = (checked.graph(), Groups::new(checked.graph(), ranks));
-        let costs = Costs::new(graph, target);
+        let costs = EntryCosts::new(graph, target);
         let precedence = Precedence::new(checked, &groups, ranks, None);
         let mut before = vec![Vec::new(); groups.len()];
         for entry in 0..groups.len() {
@@ -120,15 +120,15 @@ fn the_list_is_close_to_the_best_order_of_small_graphs() {
     let mut random = Random(11);
     let (mut sum, mut worst, mut count) = (0.0, 0f64, 0);
     for _ in 0..40 {
-        let mut one = |values: &[usize]| values[random.below(values.len() as u64) as usize];
-        let (experts, ranks) = [(2, 1), (3, 1), (4, 2), (4, 4)][one(&[0, 1, 2, 3])];
-        let (hidden, inter) = (one(&[256, 1024, 4096]), one(&[128, 512, 2048]));
-        let (tokens, put) = (one(&[64, 256, 1024]), one(&[8, 16, 64]));
+        let mut drawn = |values: &[usize]| values[random.index(values.len())];
+        let (experts, ranks) = [(2, 1), (3, 1), (4, 2), (4, 4)][drawn(&[0, 1, 2, 3])];
+        let (hidden, inter) = (drawn(&[256, 1024, 4096]), drawn(&[128, 512, 2048]));
+        let (tokens, put) = (drawn(&[64, 256, 1024]), drawn(&[8, 16, 64]));
         let layer = Layer {
             hidden,
             inter,
             experts,
-            top_k: one(&[1, 2]),
+            top_k: drawn(&[1, 2]),
             tokens,
             tile_m: 64,
             tile_n: 64,

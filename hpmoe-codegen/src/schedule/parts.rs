@@ -52,7 +52,7 @@ pub(super) struct Parts {
     /// Whether sending cores are dedicated to peers, equally many to each.
     pub(super) even_sends: bool,
     /// The part of each phase, by distance of the peer where the phase has one.
-    part_of: Arena<PhaseId, Vec<PartId>>,
+    parts_of_phase: Arena<PhaseId, Vec<PartId>>,
 }
 
 impl Parts {
@@ -69,7 +69,7 @@ impl Parts {
             let phase = &graph.phases[phase];
             graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind.sends()
         };
-        let aiv = roles.iter().filter(|(_, role)| role.unit == CoreKind::Aiv).map(|(_, role)| role.count).sum();
+        let aiv = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aiv).map(|(_, role)| role.count).sum();
         let dedicated = dedicated(graph, aiv, choices).filter(|_| ranks > 1);
         // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
         let evenly = walks_by_arrival(graph, choices);
@@ -92,21 +92,21 @@ impl Parts {
                 }
             });
         }
-        Self { part_of: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(), parts, even_sends }
+        Self { parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(), parts, even_sends }
     }
 
     /// The part that runs an entry.
-    pub(super) fn of(&self, entry: Entry) -> PartId {
-        self.part_of[entry.phase][entry.peer_offset as usize]
+    pub(super) fn part_of(&self, entry: Entry) -> PartId {
+        self.parts_of_phase[entry.phase][entry.peer_offset as usize]
     }
 }
 
 /// How sending cores are divided among peers.
 #[derive(Clone, Copy)]
 enum Shares {
-    /// Equally.
+    /// Equally among all peers.
     Even,
-    /// The nearer, the more, and so many percent evenly.
+    /// More for nearer peers: in proportion to 1/distance plus this percentage.
     Near(u32),
 }
 
@@ -149,10 +149,10 @@ mod tests {
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
 
     fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
-        let role = Role { name: "communication", unit: CoreKind::Aiv, first: 0, count };
+        let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
         let mut parts = Arena::new();
-        let of = by_distance((ranks, shares), &role, &mut parts);
-        (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), of.iter().map(|part| part.0).collect())
+        let part_of = by_distance((ranks, shares), &role, &mut parts);
+        (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), part_of.iter().map(|part| part.0).collect())
     }
 
     #[test]
@@ -165,16 +165,16 @@ mod tests {
 
     #[test]
     fn the_next_rank_gets_most_cores() {
-        let (parts, of) = split(8, 24, Shares::Near(20));
+        let (parts, part_of) = split(8, 24, Shares::Near(20));
         assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
-        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);
     }
 
     #[test]
     fn where_all_rows_are_needed_at_once_all_ranks_get_as_many_cores() {
-        let (parts, of) = split(8, 24, Shares::Even);
+        let (parts, part_of) = split(8, 24, Shares::Even);
         assert!(parts.iter().all(|&(_, count)| count == 3));
-        assert_eq!(of, [0, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);
         let evenly = |checked: &CheckedGraph, choices: &str| {
             let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
             schedule.orders.iter().filter(|order| order.even_sends).map(|order| order.ranks).collect::<Vec<_>>()
@@ -191,14 +191,14 @@ mod tests {
     fn all_cores_serve_and_all_peers_are_served() {
         for ranks in 2..=64 {
             for count in 1..=48 {
-                let (parts, of) = split(ranks, count, Shares::Near(20));
+                let (parts, part_of) = split(ranks, count, Shares::Near(20));
                 assert_eq!(
                     parts.iter().fold(0, |end, &(first, count)| if first == end { end + count } else { 99 }),
                     count
                 );
                 assert!(parts.iter().all(|&(_, count)| count > 0));
-                assert!((0..parts.len() as u32).all(|part| of.contains(&part)), "{ranks} {count}");
-                assert!(of.iter().all(|&part| (part as usize) < parts.len()));
+                assert!((0..parts.len() as u32).all(|part| part_of.contains(&part)), "{ranks} {count}");
+                assert!(part_of.iter().all(|&part| (part as usize) < parts.len()));
             }
         }
     }

@@ -93,18 +93,18 @@ impl Edges {
             waits.insert((dependency.after, dependency.wait.counter, dependency.wait.index));
         }
         for (phase, counter, index) in signals {
-            for entry in groups.of(phase) {
+            for entry in groups.of_phase(phase) {
                 self.add(groups.number(entry), node(counter, index, entry));
             }
         }
-        // Who waits for tiles of any expert up to its own waits for what those before it wait for.
+        // A wait for once-sent tiles may be for any expert up to its own, so each expert's counters follow those of the expert before.
         let of_once = waits.iter().filter(|wait| wait.2 == Index::OnceTiles).map(|wait| wait.1);
         for counter in of_once.collect::<BTreeSet<CounterId>>() {
             let first = counters + counter.index() * experts;
             (first + 1..first + experts).for_each(|next| self.add(next - 1, next));
         }
         for (phase, counter, index) in waits {
-            for entry in groups.of(phase) {
+            for entry in groups.of_phase(phase) {
                 self.add(node(counter, index, entry), groups.number(entry));
             }
         }
@@ -115,15 +115,15 @@ impl Edges {
         let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
         let first = self.nodes;
         self.nodes += graph.sizes.chunks;
-        for entry in groups.of(reuse.frees) {
+        for entry in groups.of_phase(reuse.frees) {
             self.add(groups.number(entry), first + chunk(graph, ranks, entry) as usize);
         }
-        // A word tells of all chunks up to one.
-        for pair in groups.of(reuse.frees).collect::<Vec<_>>().windows(2) {
+        // A freed word stands for all chunks up to its own, so words are written in the order of chunks.
+        for pair in groups.of_phase(reuse.frees).collect::<Vec<_>>().windows(2) {
             self.add(groups.number(pair[0]), groups.number(pair[1]));
         }
         for (phase, _) in reuse.waits.iter().filter(|(_, wait)| wait.is_some()) {
-            for entry in groups.of(phase) {
+            for entry in groups.of_phase(phase) {
                 if let Some(before) = (chunk(graph, ranks, entry) as usize).checked_sub(CHUNK_BUFFERS) {
                     self.add(first + before, groups.number(entry));
                 }
@@ -142,10 +142,10 @@ impl Edges {
                 for pair in phases.windows(2) {
                     let points = self.nodes;
                     self.nodes += experts;
-                    for entry in groups.of(pair[0]) {
+                    for entry in groups.of_phase(pair[0]) {
                         self.add(groups.number(entry), points + entry.expert as usize);
                     }
-                    for entry in groups.of(pair[1]) {
+                    for entry in groups.of_phase(pair[1]) {
                         self.add(points + entry.expert as usize, groups.number(entry));
                     }
                 }
@@ -153,12 +153,12 @@ impl Edges {
         }
     }
 
-    /// Sums over all chunks have one order: what a chunk adds comes after what the one before it has added.
+    /// Sums over all chunks have one order: a chunk adds after the previous chunk has added.
     fn sums(&mut self, graph: &TaskGraph, groups: &Groups, ranks: u32) {
         for phase in graph.phases.ids().filter(|&phase| graph.adds_up(phase)) {
             let first = self.nodes;
             self.nodes += graph.sizes.chunks;
-            for entry in groups.of(phase) {
+            for entry in groups.of_phase(phase) {
                 let at = first + chunk(graph, ranks, entry) as usize;
                 self.add(groups.number(entry), at);
                 if at > first {
@@ -182,7 +182,7 @@ impl Edges {
     }
 }
 
-/// Which counters of an array an entry touches: those of one expert, or all.
+/// The group of an array's counters that an entry touches: that of its expert, or that of its chunk.
 fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
     match index {
         Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,

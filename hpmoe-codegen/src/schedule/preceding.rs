@@ -32,7 +32,7 @@ mod tests {
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
 
     #[test]
-    fn the_same_tiles_begin_alike_and_others_behind_them() {
+    fn the_same_tiles_begin_alike_and_others_after_them() {
         let checked = moe_ffn(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let starts = |phase| &schedule.phases[PhaseId(phase)].preceding;
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_of_weights_begin_one_behind_the_other() {
+    fn gradients_of_weights_begin_one_after_the_other() {
         let checked = moe_backward(&Layer::SMALL);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let whole = checked

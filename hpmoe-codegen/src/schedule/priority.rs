@@ -26,14 +26,14 @@ pub(super) fn priorities(
         if first == phase {
             continue;
         }
-        for (entry, other) in groups.of(phase).zip(groups.of(first)) {
+        for (entry, other) in groups.of_phase(phase).zip(groups.of_phase(first)) {
             let (entry, other) = (groups.number(entry), groups.number(other));
             left[other] = left[other].max(left[entry]);
         }
     }
     for phase in checked.graph().phases.ids() {
         let first = PhaseId::new(siblings.find_mut(phase.index()));
-        for (entry, other) in groups.of(phase).zip(groups.of(first)) {
+        for (entry, other) in groups.of_phase(phase).zip(groups.of_phase(first)) {
             left[groups.number(entry)] = left[groups.number(other)];
         }
     }

@@ -2,6 +2,7 @@
 
 use hpmoe_language::analyze::{Signal, Wait};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
+use std::fmt;
 
 /// The kind of a core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,13 +13,22 @@ pub enum CoreKind {
     Aiv,
 }
 
+impl fmt::Display for CoreKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Aic => "AIC",
+            Self::Aiv => "AIV",
+        })
+    }
+}
+
 /// Consecutive cores with one kind of work. The tiles of an entry are dealt in turn to the cores that share its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// The kind of work: `matrix`, `vector` or `communication`.
+    /// Its kind of work: `matrix`, `vector` or `communication`.
     pub name: &'static str,
     /// The kind of its cores.
-    pub unit: CoreKind,
+    pub kind: CoreKind,
     /// Number of the first core, among all cores of the kind.
     pub first: u32,
     /// Number of cores.
@@ -28,7 +38,7 @@ pub struct Role {
 /// All tiles of one phase in one group, on any rank, for one number of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Entry {
-    /// The phase.
+    /// The phase whose tiles run.
     pub phase: PhaseId,
     /// Row tiles and arrivals: the local expert. Sends: the peer's local expert. Both by place in the order in which the
     /// expert's rank works on its experts. Blocks: the chunk.
@@ -92,8 +102,8 @@ pub struct PhaseSchedule {
     /// Whether row tiles are walked in the order in which their rows arrive, for orders with
     /// [`even_sends`](Order::even_sends). Otherwise they are walked from the rank's own rows on.
     pub by_arrival: bool,
-    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times so many
-    /// columns. Phases with few tiles then don't all fall on the first cores.
+    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times this many
+    /// columns. Otherwise all phases with few tiles would run on the first cores.
     pub preceding: Vec<(SpaceId, u32)>,
     /// Whether the phase is walked together with the one before it: in every queue its entry of a group follows that of the
     /// previous phase, and a core makes a tile of that phase and then the same tile of this one.
@@ -111,8 +121,8 @@ pub struct Schedule {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
-    /// Whether each rank works on its experts in the order of their rows at run time, as
-    /// [`by_load`](hpmoe_kernels::route::by_load) has it. Otherwise in the order of their numbers.
+    /// Whether each rank works on its experts in the order that [`by_load`](hpmoe_kernels::route::by_load) returns for their
+    /// rows at run time. Otherwise it works on them in the order of their numbers.
     pub by_load: bool,
     /// Sets of cores with one kind of work; every core is in exactly one.
     pub roles: Arena<RoleId, Role>,

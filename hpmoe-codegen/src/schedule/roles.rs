@@ -1,6 +1,6 @@
 //! Roles: sets of cores with one kind of work. Every core is in exactly one.
 
-use super::cost::Costs;
+use super::cost::EntryCosts;
 use super::parts::dedicated;
 use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
@@ -13,14 +13,14 @@ use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 /// kinds of work, but with no more of the former than fill the link, unless chosen otherwise.
 pub(super) fn roles(
     graph: &TaskGraph,
-    costs: &Costs,
+    costs: &EntryCosts,
     cores: Cores,
     choices: &Choices,
 ) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
-    let matrix = roles.push(Role { name: "matrix", unit: CoreKind::Aic, first: 0, count: cores.aic });
+    let matrix = roles.push(Role { name: "matrix", kind: CoreKind::Aic, first: 0, count: cores.aic });
     let puts = put_cores(graph, costs, cores.aiv, choices);
-    let mut vector = |name, first, count| roles.push(Role { name, unit: CoreKind::Aiv, first, count });
+    let mut vector = |name, first, count| roles.push(Role { name, kind: CoreKind::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
             let all = vector("vector", 0, cores.aiv);
@@ -57,7 +57,7 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
 }
 
 /// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
-fn put_cores(graph: &TaskGraph, costs: &Costs, aiv: u32, choices: &Choices) -> u32 {
+fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices) -> u32 {
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let time = |kind| phases(kind).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
     let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
@@ -84,7 +84,7 @@ mod tests {
         let graph = checked.graph();
         let (roles, _) = roles(
             graph,
-            &Costs::new(graph, &crate::target::Target::ascend_a3()),
+            &EntryCosts::new(graph, &crate::target::Target::ascend_a3()),
             Cores { aic: 24, aiv },
             &Choices::read("return_cores=sending").unwrap(),
         );

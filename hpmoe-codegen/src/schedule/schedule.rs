@@ -2,7 +2,7 @@
 
 use super::arrival::by_arrival;
 use super::bands::bands;
-use super::cost::Costs;
+use super::cost::EntryCosts;
 use super::elide::elide;
 use super::joins::joins;
 use super::list::list;
@@ -38,7 +38,7 @@ pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
 pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
     let graph = checked.graph();
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
-    let costs = Costs::new(graph, target);
+    let costs = EntryCosts::new(graph, target);
     let (roles, role_of) = roles(graph, &costs, cores, choices);
     let mut orders: Vec<_> =
         ranks(graph.sizes.experts).map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();

@@ -1,6 +1,6 @@
 //! When entries would run: the queues replayed along the modelled times that ordered them.
 
-use super::cost::Costs;
+use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::{Entry, Schedule};
@@ -12,39 +12,39 @@ use hpmoe_language::units::Nanos;
 /// A modelled run of an entry on all cores that share its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bar {
-    /// What runs.
+    /// The entry that runs.
     pub entry: Entry,
-    /// From when.
+    /// Start of its first tile.
     pub start: Nanos,
-    /// Until when.
+    /// End of its last tile.
     pub end: Nanos,
 }
 
 /// A modelled run of one rank with evenly spread tokens. Never a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
-    /// What each part of a role does, in the order of its queue.
+    /// The runs of each part, in the order of its queue.
     pub lanes: Arena<PartId, Vec<Bar>>,
     /// When the last entry ends.
     pub end: Nanos,
 }
 
-/// Replays the queues for a number of ranks on a target, or nothing where there is no schedule for it. Entries wait for whole
-/// entries here; on the device they wait for tiles, and overlap more.
+/// Replays the queues for a number of ranks on a target; `None` if there is no schedule for that number. Here entries wait for
+/// whole entries; on the device they wait for tiles, and overlap more.
 #[must_use]
 pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<Timeline> {
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks)?;
+    let order = schedule.order(ranks)?;
     let graph = checked.graph();
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
-    let costs = Costs::new(graph, target);
+    let costs = EntryCosts::new(graph, target);
 
     let incoming = precedence.incoming();
     let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
-    let mut replay = Replay { incoming, ready: vec![Nanos(0); precedence.len()], precedence: &precedence };
+    let mut replay = QueueReplay { incoming, ready: vec![Nanos(0); precedence.len()], precedence: &precedence };
     let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
     for node in free {
-        replay.let_go(node, Nanos(0));
+        replay.release(node, Nanos(0));
     }
     loop {
         let mut moved = false;
@@ -58,7 +58,7 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
                 let start = free.max(replay.ready[number]);
                 let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
                 lanes[part].push(Bar { entry, start, end });
-                replay.let_go(number, end + costs.visible);
+                replay.release(number, end + costs.visible);
                 moved = true;
             }
         }
@@ -71,20 +71,20 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     Some(Timeline { lanes, end })
 }
 
-struct Replay<'a> {
+struct QueueReplay<'a> {
     incoming: Vec<u32>,
     ready: Vec<Nanos>,
     precedence: &'a Precedence,
 }
 
-impl Replay<'_> {
-    fn let_go(&mut self, node: usize, time: Nanos) {
+impl QueueReplay<'_> {
+    fn release(&mut self, node: usize, time: Nanos) {
         let precedence = self.precedence;
         for next in precedence.successors(node) {
             self.ready[next] = self.ready[next].max(time);
             self.incoming[next] -= 1;
             if next >= precedence.entries && self.incoming[next] == 0 {
-                self.let_go(next, self.ready[next]);
+                self.release(next, self.ready[next]);
             }
         }
     }

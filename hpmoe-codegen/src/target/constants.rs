@@ -1,17 +1,17 @@
 //! The constants of a target, and the table of their keys.
 
-use super::source::Constant;
+use super::source::TargetConstant;
 
-/// What values a constant may have.
+/// The values that a constant may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Range {
-    /// A whole number from 1 on.
+    /// A whole number, at least 1.
     Count,
-    /// Above zero.
+    /// A number above zero.
     Positive,
-    /// Zero or above.
+    /// A number, zero or above.
     NotNegative,
-    /// Above zero, at most one.
+    /// A number above zero and at most one.
     Share,
 }
 
@@ -42,7 +42,7 @@ macro_rules! target {
             /// Name of the target.
             pub name: String,
             $($(#[$about])* pub $section: $Section,)*
-            pub(super) constants: Vec<Constant>,
+            pub(super) constants: Vec<TargetConstant>,
         }
 
         pub(super) const KEYS: &[Key] = &[$($(Key {
@@ -58,23 +58,23 @@ macro_rules! target {
 target! {
     /// Cores of a die.
     cores: Cores {
-        /// Matrix cores.
+        /// Matrix cores (AIC) of a die.
         aic: u32 = Count,
-        /// Vector cores.
+        /// Vector cores (AIV) of a die.
         aiv: u32 = Count,
-        /// Their clock, GHz.
+        /// Clock of the cores, GHz.
         clock_ghz: f64 = Positive,
     }
     /// The matrix unit of a matrix core.
     cube: Cube {
-        /// FLOP in a cycle in bf16.
+        /// FLOP per cycle in bf16.
         bf16_flop_per_cycle: u32 = Count,
-        /// Operations in a cycle in int8.
+        /// Operations per cycle in int8.
         int8_op_per_cycle: u32 = Count,
     }
     /// A vector core.
     vector: Vector {
-        /// Bytes that its vector unit takes in a cycle.
+        /// Bytes that its vector unit processes per cycle.
         bytes_per_cycle: f64 = Positive,
         /// Elementwise work with its copies: bytes read and written, GB/s.
         elementwise_gb_per_s: f64 = Positive,
@@ -95,63 +95,63 @@ target! {
         l2_mib: u32 = Count,
         /// HBM of the die, reads and writes together, GB/s.
         hbm_gb_per_s: f64 = Positive,
-        /// What one matrix core reads from L2 in a cycle, bytes.
+        /// Bytes per cycle that one matrix core reads from L2.
         l2_read_bytes_per_cycle_core: f64 = Positive,
-        /// What one matrix core writes to L2 in a cycle, bytes.
+        /// Bytes per cycle that one matrix core writes to L2.
         l2_write_bytes_per_cycle_core: f64 = Positive,
-        /// What one vector core copies to or from its unified buffer in a cycle, bytes.
+        /// Bytes per cycle that one vector core copies to or from its unified buffer.
         gm_ub_bytes_per_cycle: f64 = Positive,
-        /// L1 to L0A in a cycle, bytes.
+        /// Bytes per cycle from L1 to L0A.
         l1_l0a_bytes_per_cycle: f64 = Positive,
-        /// L1 to L0B in a cycle, bytes.
+        /// Bytes per cycle from L1 to L0B.
         l1_l0b_bytes_per_cycle: f64 = Positive,
-        /// L0C to global memory in a cycle, bytes.
+        /// Bytes per cycle from L0C to global memory.
         fixpipe_bytes_per_cycle: f64 = Positive,
     }
     /// Links between dies.
     link: Link {
         /// Dies in a package; ranks fill packages in order.
         dies_per_package: u32 = Count,
-        /// To the other dies of the package, each way, per die, GB/s.
+        /// Bandwidth of a die to the other dies of its package, each way, GB/s.
         same_package_gb_per_s: f64 = Positive,
-        /// Latency to them, ns.
+        /// Latency to the other dies of the package, ns.
         same_package_ns: f64 = NotNegative,
-        /// To dies of other packages, each way, per die, GB/s.
+        /// Bandwidth of a die to dies of other packages, each way, GB/s.
         other_package_gb_per_s: f64 = Positive,
-        /// Latency to them, ns.
+        /// Latency to dies of other packages, ns.
         other_package_ns: f64 = NotNegative,
-        /// What one vector core puts to another die, GB/s.
+        /// Bandwidth of one vector core that puts to another die, GB/s.
         put_gb_per_s_per_aiv: f64 = Positive,
     }
     /// Synchronisation through global memory.
     sync: Sync {
-        /// From a signal to the moment at which a waiting core sees it, ns.
+        /// Time from a signal to the moment at which a waiting core sees it, ns.
         counter_visible_ns: f64 = NotNegative,
-        /// Until what was put to another die is known to be there, ns.
+        /// Time that a fence takes after a put to another die, ns.
         fence_remote_ns: f64 = NotNegative,
-        /// From the end of a task to the next, ns.
+        /// Time from the end of one task to the start of the next, ns.
         task_pickup_ns: f64 = NotNegative,
-        /// Waits that hold already, extents, signals: each task, ns.
+        /// Time of each task for waits that are over, extents and signals, ns.
         tile_overhead_ns: f64 = NotNegative,
     }
-    /// Launches.
+    /// Costs of a launch.
     launch: Launch {
-        /// Of one kernel, µs.
+        /// Launch of one kernel, µs.
         kernel_us: f64 = NotNegative,
-        /// A barrier of all ranks, µs.
+        /// Barrier of all ranks, µs.
         rank_sync_us: f64 = NotNegative,
     }
-    /// What the original system pays apart from the work.
+    /// Costs of the original system in addition to the work.
     original: Original {
-        /// Interval in which a waiting matrix core looks at its counter, µs.
+        /// Interval at which a waiting matrix core reads its counter, µs.
         poll_aic_us: f64 = NotNegative,
-        /// The same for a vector core, µs.
+        /// Interval at which a waiting vector core reads its counter, µs.
         poll_aiv_us: f64 = NotNegative,
-        /// A task without rows, µs.
+        /// Time of a task without rows, µs.
         empty_task_us: f64 = NotNegative,
-        /// Reading a descriptor on a matrix core, µs.
+        /// Time in which a matrix core reads a descriptor, µs.
         descriptor_aic_us: f64 = NotNegative,
-        /// Reading a descriptor on a vector core, µs.
+        /// Time in which a vector core reads a descriptor, µs.
         descriptor_aiv_us: f64 = NotNegative,
     }
     /// The only constants that are fitted to published latencies.

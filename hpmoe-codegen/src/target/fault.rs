@@ -1,17 +1,17 @@
-//! What is wrong with a target file.
+//! Faults of target files and of files of tuned schedules.
 
 use std::fmt;
 
-/// One fault.
+/// A fault of a file, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// Line of the file, from 1; 0 for what stands in no file.
+pub struct FileFault {
+    /// Line of the file, from 1; 0 for a fault that is not in a file.
     pub line: usize,
     /// One sentence without a full stop.
     pub text: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.text),
@@ -20,4 +20,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for FileFault {}

@@ -1,36 +1,36 @@
-//! What generated kernels need of a machine. Others can be simulated only.
+//! What generated kernels require of a machine. Machines without it can only be simulated.
 
-use super::{Fault, Target};
+use super::{FileFault, Target};
 
-/// What the device library takes for granted of each memory of a core, KiB: `kernels/include/hpmoe/memory.h`.
+/// The size in KiB that the device library takes for granted of each memory of a core: `kernels/include/hpmoe/memory.h`.
 const MEMORIES: [(&str, u32); 5] =
     [("ub_kib", 192), ("l1_kib", 512), ("l0a_kib", 64), ("l0b_kib", 64), ("l0c_kib", 128)];
 
 impl Target {
-    /// Why kernels can't be built for this target, each with its line; empty where they can.
+    /// The reasons why kernels can't be built for this target, each with its line; none if they can.
     #[must_use]
-    pub fn unfit_for_kernels(&self) -> Vec<Fault> {
+    pub fn unfit_for_kernels(&self) -> Vec<FileFault> {
         let two = 2 * u64::from(self.cores.aic);
         let cores = (u64::from(self.cores.aiv) != two).then(|| {
             let text = format!(
                 "`cores.aiv` is {}: kernels have two vector cores for each matrix core, and {two} for `cores.aic` {}",
                 self.cores.aiv, self.cores.aic
             );
-            Fault { line: self.line_of("cores", "aiv"), text }
+            FileFault { line: self.line_of("cores", "aiv"), text }
         });
         let memories = MEMORIES.iter().filter_map(|&(key, needed)| {
             let kib = self.get("memory", key).filter(|&kib| kib < f64::from(needed))?;
             let text = format!("`memory.{key}` is {kib}: kernels are generated for cores with {needed} or more");
-            Some(Fault { line: self.line_of("memory", key), text })
+            Some(FileFault { line: self.line_of("memory", key), text })
         });
         cores.into_iter().chain(memories).collect()
     }
 
-    /// Where the file sets a constant.
+    /// The line of the file that sets a constant; 0 if none does.
     #[must_use]
     pub fn line_of(&self, section: &str, key: &str) -> usize {
-        let found = self.constants.iter().find(|constant| (constant.section, constant.key) == (section, key));
-        found.map_or(0, |constant| constant.line)
+        let constant = self.constants.iter().find(|constant| (constant.section, constant.key) == (section, key));
+        constant.map_or(0, |constant| constant.line)
     }
 }
 

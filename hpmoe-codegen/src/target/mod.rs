@@ -1,7 +1,7 @@
 //! Targets: machines described by constants, each with its source.
 //!
-//! A target is a TOML file; the comment behind a constant says where its value comes from. Reading is strict: a key that
-//! is unknown, missing or nonsense is a fault with its line.
+//! A target is a TOML file; the comment after a constant says where its value comes from. Reading is strict: a key that is
+//! unknown or missing, or a value out of range, is a fault with its line.
 
 mod constants;
 mod fault;
@@ -11,8 +11,8 @@ mod read;
 mod source;
 
 pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, Target, Vector};
-pub use fault::Fault;
-pub use source::{Constant, Source};
+pub use fault::FileFault;
+pub use source::{Provenance, TargetConstant};
 
 pub(crate) const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
 
@@ -40,13 +40,13 @@ impl Target {
         (name == "ascend-a3").then(Self::ascend_a3)
     }
 
-    /// FLOP/s of one matrix core at its peak, in bf16.
+    /// Peak FLOP/s of one matrix core in bf16.
     #[must_use]
     pub fn cube_flops(&self) -> f64 {
         f64::from(self.cube.bf16_flop_per_cycle) * self.cores.clock_ghz * 1e9
     }
 
-    /// The same for all matrix cores at the efficiency of a fused kernel.
+    /// FLOP/s of all matrix cores of a die at the efficiency of a fused kernel.
     #[must_use]
     pub fn fused_flops(&self) -> f64 {
         self.cube_flops() * f64::from(self.cores.aic) * self.fitted.gemm_fused_efficiency

@@ -1,8 +1,8 @@
-//! From the text of a file to a target.
+//! Reads the text of a target file.
 
 use super::constants::KEYS;
-use super::source::{Constant, Source, hint};
-use super::{Fault, Target};
+use super::source::{Provenance, TargetConstant, hint};
+use super::{FileFault, Target};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,17 +13,17 @@ impl Target {
     /// # Errors
     ///
     /// All unknown, missing and nonsense keys, each with its line; or the first fault of the TOML itself.
-    pub fn read(text: &str) -> Result<Self, Vec<Fault>> {
+    pub fn read(text: &str) -> Result<Self, Vec<FileFault>> {
         let lines = Lines { text };
         let table = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| lines.of(span.start));
-            vec![Fault { line, text: error.message().to_owned() }]
+            let line = error.span().map_or(0, |span| lines.line_at(span.start));
+            vec![FileFault { line, text: error.message().to_owned() }]
         })?;
         let mut faults = Vec::new();
         let mut target = Self::default();
-        let mut found = BTreeMap::new();
+        let mut values = BTreeMap::new();
         for (section, content) in table.get_ref() {
-            let line = lines.of(section.span().start);
+            let line = lines.line_at(section.span().start);
             let section = section.get_ref().as_ref();
             match content.get_ref() {
                 DeValue::String(name) if section == "name" => {
@@ -31,47 +31,47 @@ impl Target {
                     // It stands in notes and in the files of tuned schedules.
                     if name.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
                         let text = "`name` has no quotes, backslashes or line breaks".to_owned();
-                        faults.push(Fault { line, text });
+                        faults.push(FileFault { line, text });
                     }
                 }
                 DeValue::Table(keys) if KEYS.iter().any(|key| key.section == section) => {
                     for (key, value) in keys {
-                        let line = lines.of(key.span().start);
+                        let line = lines.line_at(key.span().start);
                         let name = (section.to_owned(), key.get_ref().as_ref().to_owned());
                         if KEYS.iter().any(|key| (key.section, key.key) == (&name.0, &name.1)) {
-                            found.insert(name, (line, value));
+                            values.insert(name, (line, value));
                         } else {
                             let name = format!("{}.{}", name.0, name.1);
-                            faults.push(Fault { line, text: format!("unknown key `{name}`{}", hint(&name)) });
+                            faults.push(FileFault { line, text: format!("unknown key `{name}`{}", hint(&name)) });
                         }
                     }
                 }
-                _ if section == "name" => faults.push(Fault { line, text: "`name` is a string".to_owned() }),
+                _ if section == "name" => faults.push(FileFault { line, text: "`name` is a string".to_owned() }),
                 _ if KEYS.iter().any(|key| key.section == section) => {
-                    faults.push(Fault { line, text: format!("`{section}` is a section") });
+                    faults.push(FileFault { line, text: format!("`{section}` is a section") });
                 }
-                _ => faults.push(Fault { line, text: format!("unknown key `{section}`") }),
+                _ => faults.push(FileFault { line, text: format!("unknown key `{section}`") }),
             }
         }
         let end = text.lines().count().max(1);
         if target.name.is_empty() {
-            faults.push(Fault { line: 1, text: "`name` is missing".to_owned() });
+            faults.push(FileFault { line: 1, text: "`name` is missing".to_owned() });
         }
         for key in KEYS {
             let name = format!("{}.{}", key.section, key.key);
-            let Some(&(line, value)) = found.get(&(key.section.to_owned(), key.key.to_owned())) else {
+            let Some(&(line, value)) = values.get(&(key.section.to_owned(), key.key.to_owned())) else {
                 let section = table.get_ref().iter().find(|(section, _)| section.get_ref() == key.section);
-                let line = section.map_or(end, |(section, _)| lines.of(section.span().start));
-                faults.push(Fault { line, text: format!("`{name}` is missing") });
+                let line = section.map_or(end, |(section, _)| lines.line_at(section.span().start));
+                faults.push(FileFault { line, text: format!("`{name}` is missing") });
                 continue;
             };
             match number(value).filter(|&number| key.range.holds(number)) {
                 Some(number) => (key.set)(&mut target, number),
-                None => faults.push(Fault { line, text: format!("`{name}` is {}", key.range.words()) }),
+                None => faults.push(FileFault { line, text: format!("`{name}` is {}", key.range.words()) }),
             }
             let comment = lines.comment(line);
-            let source = Source::of(key.section, &comment);
-            target.constants.push(Constant { section: key.section, key: key.key, line, comment, source });
+            let provenance = Provenance::from_comment(key.section, &comment);
+            target.constants.push(TargetConstant { section: key.section, key: key.key, line, comment, provenance });
         }
         faults.sort_by_key(|fault| fault.line);
         if faults.is_empty() { Ok(target) } else { Err(faults) }
@@ -91,8 +91,8 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line of a byte, from 1.
-    fn of(&self, at: usize) -> usize {
+    /// The line that a byte is on, from 1.
+    fn line_at(&self, at: usize) -> usize {
         1 + self.text[..at.min(self.text.len())].matches('\n').count()
     }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        Target::read(text).unwrap_err().iter().map(Fault::to_string).collect()
+        Target::read(text).unwrap_err().iter().map(FileFault::to_string).collect()
     }
 
     #[test]

@@ -1,47 +1,47 @@
-//! Where a constant comes from.
+//! The provenance of constants.
 
 use super::constants::KEYS;
-use super::{Fault, Target};
+use super::{FileFault, Target};
 use hpmoe_language::names::nearest;
 
-/// How a value is known, by the first word of the comment behind it.
+/// How a value is known. In a file, the first word of the comment after it says so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Source {
-    /// A published document or configuration, or a measurement on hardware.
+pub enum Provenance {
+    /// From a published document or configuration, or measured on hardware.
     Known,
-    /// An estimate.
+    /// Estimated, for want of a source.
     Assumed,
     /// Fitted to published latencies.
     Fitted,
-    /// Given by the user for this run.
+    /// Set by the user for this run.
     Given,
 }
 
 /// One constant of a target.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Constant {
+pub struct TargetConstant {
     /// Section of the file.
     pub section: &'static str,
-    /// Key in the section.
+    /// Key in that section.
     pub key: &'static str,
     /// Line in the file, from 1.
     pub line: usize,
-    /// The comment behind the value, without its sign; empty where there is none.
+    /// The comment after the value, without `#`; empty if there is none.
     pub comment: String,
     /// How the value is known.
-    pub source: Source,
+    pub provenance: Provenance,
 }
 
 impl Target {
     /// All constants, in the order of the table.
     #[must_use]
-    pub fn constants(&self) -> &[Constant] {
+    pub fn constants(&self) -> &[TargetConstant] {
         &self.constants
     }
 
     /// The constants that are estimates.
-    pub fn assumed(&self) -> impl Iterator<Item = &Constant> {
-        self.constants.iter().filter(|constant| constant.source == Source::Assumed)
+    pub fn assumed(&self) -> impl Iterator<Item = &TargetConstant> {
+        self.constants.iter().filter(|constant| constant.provenance == Provenance::Assumed)
     }
 
     /// The values of all constants, by section and key.
@@ -49,20 +49,19 @@ impl Target {
         KEYS.iter().map(|key| (key.section, key.key, (key.get)(self)))
     }
 
-    /// The value of a constant, or nothing where there is none of that name.
+    /// The value of a constant, or `None` if there is none of that name.
     #[must_use]
     pub fn get(&self, section: &str, key: &str) -> Option<f64> {
-        let found = KEYS.iter().find(|known| (known.section, known.key) == (section, key));
-        found.map(|known| (known.get)(self))
+        KEYS.iter().find(|known| (known.section, known.key) == (section, key)).map(|known| (known.get)(self))
     }
 
     /// A constant with its value and source, as in `sync.fence_remote_ns = 1900 (assumed)`.
     #[must_use]
-    pub fn words(&self, constant: &Constant) -> String {
-        let Constant { section, key, comment, source, .. } = constant;
+    pub fn words(&self, constant: &TargetConstant) -> String {
+        let TargetConstant { section, key, comment, provenance, .. } = constant;
         let value = self.get(section, key).map_or_else(|| "unknown".to_owned(), |value| value.to_string());
-        match (source, comment.as_str()) {
-            (Source::Given, _) | (_, "") => format!("{section}.{key} = {value}"),
+        match (provenance, comment.as_str()) {
+            (Provenance::Given, _) | (_, "") => format!("{section}.{key} = {value}"),
             (_, comment) => format!("{section}.{key} = {value} ({comment})"),
         }
     }
@@ -81,8 +80,8 @@ impl Target {
     /// # Errors
     ///
     /// A name that no target has, or a value that the constant can't have.
-    pub fn set(&mut self, assignment: &str) -> Result<(), Fault> {
-        let fault = |text| Fault { line: 0, text };
+    pub fn set(&mut self, assignment: &str) -> Result<(), FileFault> {
+        let fault = |text| FileFault { line: 0, text };
         let parts = assignment.split_once('=');
         let (name, value) = parts.ok_or_else(|| fault(format!("`{assignment}` is not `section.key=value`")))?;
         let (name, value) = (name.trim(), value.trim());
@@ -92,12 +91,12 @@ impl Target {
         let number = value.parse().ok().filter(|&number| key.range.holds(number));
         let number = number.ok_or_else(|| fault(format!("`{name}` is {}, not `{value}`", key.range.words())))?;
         (key.set)(self, number);
-        self.constants[place].source = Source::Given;
+        self.constants[place].provenance = Provenance::Given;
         Ok(())
     }
 }
 
-/// The nearest constant, where one is near enough to be meant; a name without its section is near too.
+/// The constant that was probably meant, as the end of an error text; a name without its section counts as near.
 pub(super) fn hint(name: &str) -> String {
     let names: Vec<String> = KEYS.iter().map(|key| format!("{}.{}", key.section, key.key)).collect();
     let whole = names.iter().find(|full| full.ends_with(&format!(".{name}"))).cloned();
@@ -105,9 +104,9 @@ pub(super) fn hint(name: &str) -> String {
     near.map_or_else(String::new, |near| format!(": is `{near}` meant?"))
 }
 
-impl Source {
-    /// Of a constant of a section, by the comment behind it.
-    pub(super) fn of(section: &str, comment: &str) -> Self {
+impl Provenance {
+    /// The provenance of a constant of a section, by the comment after it.
+    pub(super) fn from_comment(section: &str, comment: &str) -> Self {
         match comment {
             _ if section == "fitted" => Self::Fitted,
             comment if comment.starts_with("assumed") => Self::Assumed,

@@ -1,25 +1,25 @@
-//! One way of building and scheduling a kernel.
+//! One way to build and schedule a kernel.
 
-use super::Shape;
+use super::NamedSizes;
 use crate::schedule::Choices;
 use std::collections::BTreeMap;
 
-/// Constants of kernels that are sizes of tiles and nothing else: another value changes no result.
+/// The constants of kernels that are tile sizes. Other values change no result.
 pub const SIZES: [&str; 5] = ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"];
 
-/// Choices for each taskflow of a kernel, and sizes for all of them.
+/// Choices for each taskflow of a kernel, and tile sizes for all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Candidate {
-    /// Sizes that differ from the kernel's own.
-    pub sizes: Shape,
-    /// By taskflow; the default where none is named.
+    /// Tile sizes that replace those in the kernel's source.
+    pub sizes: NamedSizes,
+    /// Choices by the name of the taskflow; taskflows that are not listed have the defaults.
     pub choices: BTreeMap<String, Choices>,
 }
 
 impl Candidate {
     /// The choices of a taskflow.
     #[must_use]
-    pub fn of(&self, flow: &str) -> Choices {
+    pub fn choices_of(&self, flow: &str) -> Choices {
         self.choices.get(flow).cloned().unwrap_or_default()
     }
 }

@@ -1,50 +1,50 @@
-//! The file beside a kernel that keeps what tuning has found.
+//! The file next to a kernel's source that keeps the schedules found by tuning.
 
-use super::shape::{Shape, alike};
+use super::shape::{NamedSizes, alike};
 use super::{Candidate, SIZES};
 use crate::schedule::Choices;
-use crate::target::Fault;
+use crate::target::FileFault;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Everything that was found for the kernels of a source file.
+/// The schedules found for the kernels of a source file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tuned {
-    /// By kernel, shape, target and number of cores.
+    /// One schedule for each kernel, shape, target and number of cores.
     pub kernels: Vec<TunedKernel>,
 }
 
-/// What was found for one kernel, one shape and one target.
+/// The schedule found for one kernel, shape and target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunedKernel {
-    /// Name of the module.
+    /// Name of the kernel's module.
     pub kernel: String,
     /// Name of the target.
     pub target: String,
     /// Matrix cores of a rank.
     pub matrix_cores: u32,
-    /// For which constants.
-    pub shape: Shape,
-    /// How to build and schedule it.
+    /// Constants of the kernel that it was found for.
+    pub shape: NamedSizes,
+    /// How to build and schedule the kernel.
     pub candidate: Candidate,
-    /// What it has brought, for readers.
+    /// What it improved, for people who read the file.
     pub note: String,
 }
 
 impl Tuned {
-    /// What was found for a kernel.
+    /// The schedule found for a kernel.
     #[must_use]
-    pub fn find(&self, kernel: &str, shape: &Shape, (target, cores): (&str, u32)) -> Option<&TunedKernel> {
+    pub fn find(&self, kernel: &str, shape: &NamedSizes, (target, cores): (&str, u32)) -> Option<&TunedKernel> {
         self.kernels.iter().find(|known| known.is_for(kernel, shape, (target, cores)))
     }
 
-    /// Keeps what was found, in place of what was known for the same.
-    pub fn keep(&mut self, found: TunedKernel) {
-        let place = (found.target.as_str(), found.matrix_cores);
-        match self.kernels.iter().position(|known| known.is_for(&found.kernel, &found.shape, place)) {
-            Some(known) => self.kernels[known] = found,
-            None => self.kernels.push(found),
+    /// Keeps a schedule, in place of an older one for the same kernel, shape and target.
+    pub fn keep(&mut self, tuned: TunedKernel) {
+        let place = (tuned.target.as_str(), tuned.matrix_cores);
+        match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, place)) {
+            Some(known) => self.kernels[known] = tuned,
+            None => self.kernels.push(tuned),
         }
     }
 
@@ -52,14 +52,14 @@ impl Tuned {
     ///
     /// # Errors
     ///
-    /// All that is unknown, missing or can't be, each with its line; or the first fault of the TOML itself.
-    pub fn read(text: &str) -> Result<Self, Vec<Fault>> {
+    /// All unknown or missing keys and impossible values, each with its line; or the first fault of the TOML itself.
+    pub fn read(text: &str) -> Result<Self, Vec<FileFault>> {
         let line = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(0, |span| line(span.start));
-            vec![Fault { line, text: error.message().to_owned() }]
+            vec![FileFault { line, text: error.message().to_owned() }]
         })?;
-        let mut reader = Reader { line: &line, faults: Vec::new() };
+        let mut reader = FileReader { line: &line, faults: Vec::new() };
         let mut tuned = Self::default();
         for (key, value) in table.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
@@ -76,20 +76,20 @@ impl Tuned {
 }
 
 impl TunedKernel {
-    fn is_for(&self, kernel: &str, shape: &Shape, (target, cores): (&str, u32)) -> bool {
+    fn is_for(&self, kernel: &str, shape: &NamedSizes, (target, cores): (&str, u32)) -> bool {
         (self.kernel.as_str(), self.target.as_str(), self.matrix_cores) == (kernel, target, cores)
             && alike(&self.shape, shape)
     }
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     line: &'a dyn Fn(usize) -> usize,
-    faults: Vec<Fault>,
+    faults: Vec<FileFault>,
 }
 
-impl Reader<'_> {
+impl FileReader<'_> {
     fn fault<T>(&mut self, at: &Spanned<T>, text: String) {
-        self.faults.push(Fault { line: (self.line)(at.span().start), text });
+        self.faults.push(FileFault { line: (self.line)(at.span().start), text });
     }
 
     fn kernel(&mut self, value: &Spanned<DeValue<'_>>) -> Option<TunedKernel> {
@@ -99,7 +99,7 @@ impl Reader<'_> {
             return None;
         };
         let (mut kernel, mut target, mut cores) = (None, None, None);
-        let (mut shape, mut candidate, mut note) = (Shape::new(), Candidate::default(), String::new());
+        let (mut shape, mut candidate, mut note) = (NamedSizes::new(), Candidate::default(), String::new());
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("kernel", DeValue::String(name)) => kernel = Some(name.to_string()),
@@ -112,7 +112,7 @@ impl Reader<'_> {
                 ("sizes", DeValue::Table(table)) => {
                     for (size, _) in table.iter().filter(|(size, _)| !SIZES.contains(&size.get_ref().as_ref())) {
                         let known = SIZES.join("`, `");
-                        self.fault(size, format!("`{}` is no size of tiles: those are `{known}`", size.get_ref()));
+                        self.fault(size, format!("`{}` is not a tile size: those are `{known}`", size.get_ref()));
                     }
                     candidate.sizes.extend(self.numbers(table));
                 }
@@ -224,7 +224,7 @@ mod tests {
         let choices =
             "put_cores=12 peer_cores=shared by_arrival=always return_cores=sending join=false experts_ahead=2";
         let candidate = Candidate {
-            sizes: Shape::from([("TILE_M".to_owned(), 64)]),
+            sizes: NamedSizes::from([("TILE_M".to_owned(), 64)]),
             choices: [("forward".to_owned(), Choices::read(choices).unwrap())].into(),
         };
         let tuned = Tuned {
@@ -232,7 +232,7 @@ mod tests {
                 kernel: "moe_ffn".to_owned(),
                 target: "ascend-a3".to_owned(),
                 matrix_cores: 24,
-                shape: Shape::from([("HIDDEN".to_owned(), 256)]),
+                shape: NamedSizes::from([("HIDDEN".to_owned(), 256)]),
                 candidate,
                 note: String::new(),
             }],

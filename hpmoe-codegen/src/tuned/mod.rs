@@ -1,4 +1,4 @@
-//! The file beside a kernel that keeps the schedules found by tuning, as build scripts read it.
+//! The file next to a kernel's source that keeps the schedules found by tuning, as build scripts read it.
 
 mod candidate;
 mod file;
@@ -6,4 +6,4 @@ mod shape;
 
 pub use candidate::{Candidate, SIZES};
 pub use file::{Tuned, TunedKernel};
-pub use shape::{Shape, overrides, shape, sizes};
+pub use shape::{NamedSizes, overrides, shape, sizes};

@@ -1,29 +1,30 @@
-//! What a tuned schedule is for: the kernel's sizes, tiles apart.
+//! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes.
 
 use super::SIZES;
 use hpmoe_language::syntax::{Constant, Kernel, Overrides};
 use std::collections::BTreeMap;
 use syn::{Expr, Item, ItemMod};
 
-/// Sizes by name.
-pub type Shape = BTreeMap<String, usize>;
+/// Values of constants of type `usize`, by name.
+pub type NamedSizes = BTreeMap<String, usize>;
 
-/// Constants set for a build, and sizes set beside them.
+/// The constants set for a build together with `sizes`; where both have a constant, the build's value wins.
 #[must_use]
-pub fn overrides(set: &Overrides, sizes: &Shape) -> Overrides {
+pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
     let sizes = sizes.iter().map(|(name, &size)| (name.clone(), Constant::Size(size)));
     sizes.chain(set.clone()).collect()
 }
 
-/// The constants of a kernel that are written as numbers, sizes of tiles apart; those computed from others follow from them.
+/// The shape of a kernel: its constants that are written as numbers, except for tile sizes. Constants that are computed
+/// follow from these.
 #[must_use]
-pub fn shape(module: &ItemMod, kernel: &Kernel) -> Shape {
+pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, |name| !SIZES.contains(&name)).collect()
 }
 
-/// The sizes of tiles that a kernel declares as numbers.
+/// The tile sizes that a kernel declares as numbers.
 #[must_use]
-pub fn sizes(module: &ItemMod, kernel: &Kernel) -> Shape {
+pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, |name| SIZES.contains(&name)).collect()
 }
 
@@ -43,12 +44,13 @@ fn named<'a>(
     })
 }
 
-/// Numbers of tokens are alike from half of a power of two on up to it; every other constant counts as it is.
-pub(super) fn alike(one: &Shape, other: &Shape) -> bool {
+/// Whether two shapes are for the same schedule. Numbers of tokens count alike if the next power of two is the same; all other
+/// constants must be equal.
+pub(super) fn alike(left: &NamedSizes, right: &NamedSizes) -> bool {
     let bucket = |(name, &value): (&String, &usize)| {
         (name.clone(), if name == "TOKENS" { value.max(1).next_power_of_two() } else { value })
     };
-    one.iter().map(bucket).eq(other.iter().map(bucket))
+    left.iter().map(bucket).eq(right.iter().map(bucket))
 }
 
 #[cfg(test)]
@@ -57,10 +59,10 @@ mod tests {
 
     #[test]
     fn tokens_are_alike_up_to_a_power_of_two() {
-        let of = |tokens, hidden| Shape::from([("TOKENS".to_owned(), tokens), ("HIDDEN".to_owned(), hidden)]);
-        assert!(alike(&of(3000, 64), &of(4096, 64)));
-        assert!(!alike(&of(2048, 64), &of(4096, 64)));
-        assert!(!alike(&of(4096, 64), &of(4096, 128)));
-        assert!(!alike(&of(4096, 64), &Shape::new()));
+        let shape = |tokens, hidden| NamedSizes::from([("TOKENS".to_owned(), tokens), ("HIDDEN".to_owned(), hidden)]);
+        assert!(alike(&shape(3000, 64), &shape(4096, 64)));
+        assert!(!alike(&shape(2048, 64), &shape(4096, 64)));
+        assert!(!alike(&shape(4096, 64), &shape(4096, 128)));
+        assert!(!alike(&shape(4096, 64), &NamedSizes::new()));
     }
 }

@@ -1,23 +1,23 @@
-//! What a check says of a schedule that a test breaks.
+//! Runs one check on a schedule that a test breaks.
 
 use super::Violation;
 use crate::schedule::{Cores, Schedule, schedule};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, moe_ffn};
 
-/// A part of the validation.
+/// One part of the validation.
 pub(super) type Check = fn(&CheckedGraph, &Schedule, &mut Vec<Violation>);
 
-/// Of the small layer's schedule.
+/// The violations of the small layer's schedule, after `break_it` has changed it.
 pub(super) fn broken(check: Check, break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
     broken_of(&moe_ffn(&Layer::SMALL), check, break_it)
 }
 
-/// Of this graph's schedule.
+/// The violations of this graph's schedule, after `break_it` has changed it.
 pub(super) fn broken_of(checked: &CheckedGraph, check: Check, break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
     let mut schedule = schedule(checked, Cores::ASCEND_A3);
     break_it(&mut schedule);
-    let mut found = Vec::new();
-    check(checked, &schedule, &mut found);
-    found
+    let mut violations = Vec::new();
+    check(checked, &schedule, &mut violations);
+    violations
 }

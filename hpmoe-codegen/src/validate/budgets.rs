@@ -8,12 +8,12 @@ use hpmoe_language::analyze::{CheckedGraph, Grid, Wait};
 const SHORT: u64 = u16::MAX as u64;
 /// Items, rows and thresholds are signed 32-bit numbers on the device.
 const INT: u64 = i32::MAX as u64;
-/// HBM of one die.
+/// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
 /// Checks descriptor fields, counts up to the most rows that a rank can receive, and memory for evenly spread tokens.
 /// Memory for more rows than that is asked for at launch, and refused there.
-pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for order in &schedule.orders {
         let ranks = order.ranks;
         let rows = lossless_rows(checked.graph(), ranks);
@@ -22,14 +22,15 @@ pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, found: &mut V
         let memory = memory(checked, schedule, ranks);
         let numbers = fields.into_iter().chain(counts).chain(memory);
         let large = numbers.filter(|(_, value, limit)| value > limit);
-        found.extend(large.map(|(what, value, limit)| Violation::TooLarge { ranks, what, value, limit }));
+        violations.extend(large.map(|(what, value, limit)| Violation::TooLarge { ranks, what, value, limit }));
     }
 }
 
-type Number = (&'static str, u64, u64);
+/// What it is, how much there would be, and the most that fits.
+type Quantity = (&'static str, u64, u64);
 
-/// Fields of descriptors.
-fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Number> {
+/// The largest value of each field of a descriptor.
+fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
     let graph = checked.graph();
     let band = schedule.phases.iter().map(|(_, phase)| phase.band).max().unwrap_or(1);
     let cores = schedule.aic.max(schedule.aiv);
@@ -46,8 +47,8 @@ fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Number> {
     ]
 }
 
-/// What is counted at run time, at its largest.
-fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Number> {
+/// The largest value of each number that is counted at run time.
+fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Quantity> {
     let graph = checked.graph();
     let sizes = &graph.sizes;
     let (groups, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
@@ -80,7 +81,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
 }
 
 /// Bytes of a rank for evenly spread tokens.
-fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Number> {
+fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Quantity> {
     let sizes = &checked.graph().sizes;
     let balanced = footprint(checked, schedule, ranks, (sizes.chunk_tokens() * sizes.top_k) as u64);
     let bytes = balanced.counter_bytes + balanced.workspace + balanced.symmetric + balanced.descriptor_bytes;

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// - dependencies so kept lead from the one phase to the other, for the same rows and columns.
 ///
 /// That a wait is for all that is signalled is for [`thresholds`](super::thresholds::thresholds) to see.
-pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let same_core = SameCore::new(checked, schedule);
     let dependencies = checked.dependencies();
     let counted: Vec<bool> = dependencies.iter().map(|d| counted(schedule, &same_core, d)).collect();
@@ -30,7 +30,7 @@ pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, found: &mut 
     let solid: Vec<bool> = dependencies.iter().zip(&counted).map(covered).collect();
     for (dependency, wanted) in dependencies.iter().enumerate() {
         if !solid[dependency] && !path(checked, &solid, wanted) {
-            found.push(Violation::Uncovered { dependency });
+            violations.push(Violation::Uncovered { dependency });
         }
     }
 }

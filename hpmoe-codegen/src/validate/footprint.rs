@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 const LINE: u64 = 512;
 /// Sets of counters: one for this launch, one for the next.
 const COUNTER_SETS: u64 = 2;
-/// Bytes of a descriptor.
+/// Bytes of a descriptor, as `abi.h` lays it out.
 const DESCRIPTOR: u64 = 64;
 
-/// The memory of one rank.
+/// What one rank needs, in bytes and in counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
     /// Rows of each chunk that the rank may receive.
@@ -44,9 +44,9 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
         grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
     });
     let counters = arrays.sum();
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
-    let descriptors =
-        order.map_or(0, |order| order.queues.iter().map(|(_, queue)| schedule.walks(queue).count() as u64).sum());
+    let descriptors = schedule
+        .order(ranks)
+        .map_or(0, |order| order.queues.iter().map(|(_, queue)| schedule.walks(queue).count() as u64).sum());
     Footprint {
         rows,
         counters,

@@ -8,17 +8,17 @@ use hpmoe_language::graph::{Height, RowKind, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 
 /// A signal or a wait names a counter that a tile of its phase can compute from its coordinates.
-pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for phase in graph.phases.ids() {
         for signal in &schedule.phases[phase].signals {
             if !signal_fits(checked, phase, signal) {
-                found.push(Violation::Form { phase, counter: signal.counter });
+                violations.push(Violation::Form { phase, counter: signal.counter });
             }
         }
         for wait in &schedule.phases[phase].waits {
             if !wait_fits(checked, phase, wait) {
-                found.push(Violation::Form { phase, counter: wait.counter });
+                violations.push(Violation::Form { phase, counter: wait.counter });
             }
         }
     }
@@ -45,7 +45,7 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
 fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
     let graph = checked.graph();
     let Some(counter) = known(checked, wait.counter) else { return false };
-    // A wait looks at counters of the own rank, and not at those of scattered tokens.
+    // A wait looks at counters of its own rank, but never at those of scattered tokens.
     wait.index != Index::PieceBlocks
         && addresses(graph, phase, counter, wait.index)
         && home(graph, phase, wait.index, false).is_some()

@@ -1,4 +1,4 @@
-//! Phases that are walked together.
+//! Phases that are walked together have the same tiles on the same cores.
 
 use super::Violation;
 use super::same_core::same_map;
@@ -8,11 +8,11 @@ use hpmoe_language::ids::{Id, PhaseId};
 
 /// A phase that joins the one before it has the same tiles on the same cores, and its entry of each group follows that of the
 /// phase before.
-pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for (second, _) in schedule.phases.iter().filter(|(_, phase)| phase.joins_previous) {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else {
-            found.push(Violation::Joins { phase: second });
+            violations.push(Violation::Joins { phase: second });
             continue;
         };
         let alike = same_map(graph, schedule, (first, &graph.phases[first]), (second, &graph.phases[second]));
@@ -23,7 +23,7 @@ pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
         };
         let mut queues = schedule.orders.iter().flat_map(|order| order.queues.iter());
         if !alike || !queues.all(|(_, queue)| follows(queue)) {
-            found.push(Violation::Joins { phase: second });
+            violations.push(Violation::Joins { phase: second });
         }
     }
 }

@@ -10,13 +10,13 @@ use hpmoe_language::ids::{PhaseId, TensorId};
 /// writes rows of a later chunk there comes after that word. One queue has all words of a rank, in order.
 ///
 /// Dependencies are kept, which is for [`coverage`](super::coverage::coverage) to see; here they are followed back and forth.
-pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     if !graph.sizes.reuses() {
         return;
     }
     let Some(reuse) = checked.reuse() else {
-        found.push(Violation::NoWord);
+        violations.push(Violation::NoWord);
         return;
     };
     for order in &schedule.orders {
@@ -25,7 +25,7 @@ pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
         let mut queues = order.queues.iter().map(|(_, queue)| told(queue)).filter(|told: &Vec<u32>| !told.is_empty());
         let first = queues.next().unwrap_or_default();
         if !first.is_sorted() || queues.next().is_some() {
-            found.push(Violation::WordsOutOfOrder { ranks: order.ranks });
+            violations.push(Violation::WordsOutOfOrder { ranks: order.ranks });
         }
     }
     for (phase, call) in graph.phases.iter() {
@@ -36,14 +36,14 @@ pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec
                 continue;
             }
             if !over(checked, reuse, phase, tensor, remote) {
-                found.push(Violation::FreedEarly { phase, tensor });
+                violations.push(Violation::FreedEarly { phase, tensor });
             }
             let late = match remote {
                 true => reuse.waits[phase] == Some(Whose::Peer) || after_words_of_sources(checked, reuse, phase),
                 false => after_word(checked, reuse, phase),
             };
             if write && !late {
-                found.push(Violation::WrittenEarly { phase, tensor });
+                violations.push(Violation::WrittenEarly { phase, tensor });
             }
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         for phase in phases {
             let found = broken(|reuse| reuse.waits[phase] = None);
             assert!(
-                found.iter().any(|v| matches!(v, Violation::WrittenEarly { phase: of, .. } if *of == phase)),
+                found.iter().any(|v| matches!(v, Violation::WrittenEarly { phase: early, .. } if *early == phase)),
                 "{found:?}"
             );
         }

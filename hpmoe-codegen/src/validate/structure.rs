@@ -9,83 +9,83 @@ use hpmoe_language::ids::{Id, PhaseId, SpaceId};
 
 /// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
 /// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
-pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
-    roles(schedule, found);
-    tables(graph, schedule, found);
-    if !found.is_empty() {
+    roles(schedule, violations);
+    tables(graph, schedule, violations);
+    if !violations.is_empty() {
         return;
     }
-    phases(graph, schedule, found);
-    orders(graph, schedule, found);
+    phases(graph, schedule, violations);
+    orders(graph, schedule, violations);
 }
 
-fn roles(schedule: &Schedule, found: &mut Vec<Violation>) {
-    each_core_once(schedule, &schedule.roles.iter().map(|(_, role)| role).collect::<Vec<_>>(), found);
+fn roles(schedule: &Schedule, violations: &mut Vec<Violation>) {
+    each_core_once(schedule, &schedule.roles.iter().map(|(_, role)| role).collect::<Vec<_>>(), violations);
     for order in &schedule.orders {
-        each_core_once(schedule, &order.parts.iter().map(|(_, part)| part).collect::<Vec<_>>(), found);
+        each_core_once(schedule, &order.parts.iter().map(|(_, part)| part).collect::<Vec<_>>(), violations);
     }
 }
 
-fn each_core_once(schedule: &Schedule, sets: &[&Role], found: &mut Vec<Violation>) {
-    for (unit, cores) in [(CoreKind::Aic, schedule.aic), (CoreKind::Aiv, schedule.aiv)] {
-        let of_unit = sets.iter().filter(|set| set.unit == unit);
-        let mut ranges: Vec<(u32, u32)> = of_unit.map(|set| (set.first, set.count)).collect();
+fn each_core_once(schedule: &Schedule, sets: &[&Role], violations: &mut Vec<Violation>) {
+    for (kind, cores) in [(CoreKind::Aic, schedule.aic), (CoreKind::Aiv, schedule.aiv)] {
+        let of_kind = sets.iter().filter(|set| set.kind == kind);
+        let mut ranges: Vec<(u32, u32)> = of_kind.map(|set| (set.first, set.count)).collect();
         ranges.sort_unstable();
         let end = ranges
             .iter()
             .try_fold(0, |end, &(first, count)| (first == end && count > 0).then(|| end.saturating_add(count)));
         if end != Some(cores) {
-            found.push(Violation::Roles { unit, cores });
+            violations.push(Violation::Roles { kind, cores });
         }
     }
 }
 
-fn tables(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+fn tables(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     if schedule.phases.len() != graph.phases.len() {
-        found.push(Violation::Table { what: "phases" });
+        violations.push(Violation::Table { what: "phases" });
     }
     if !schedule.phases.iter().all(|(_, phase)| phase.role.index() < schedule.roles.len()) {
-        found.push(Violation::Table { what: "roles" });
+        violations.push(Violation::Table { what: "roles" });
     }
     if schedule.orders.iter().any(|order| order.queues.len() != order.parts.len()) {
-        found.push(Violation::Table { what: "queues" });
+        violations.push(Violation::Table { what: "queues" });
     }
 }
 
-fn phases(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+fn phases(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for (phase, call) in graph.phases.iter() {
         let role = schedule.phases[phase].role;
         let wanted = match graph.tasks[call.task].kind {
             TaskKind::Matrix => CoreKind::Aic,
             TaskKind::Vector | TaskKind::Put => CoreKind::Aiv,
         };
-        if schedule.roles[role].unit != wanted {
-            found.push(Violation::WrongUnit { phase, role });
+        if schedule.roles[role].kind != wanted {
+            violations.push(Violation::WrongCores { phase, role });
         }
         if schedule.phases[phase].band == 0 {
-            found.push(Violation::Band { phase });
+            violations.push(Violation::Band { phase });
         }
         let runs_over = |space: SpaceId| graph.phases.iter().any(|(_, phase)| phase.space == space);
         if !schedule.phases[phase].preceding.iter().all(|&(space, _)| runs_over(space)) {
-            found.push(Violation::Preceding { phase });
+            violations.push(Violation::Preceding { phase });
         }
     }
 }
 
-fn orders(graph: &TaskGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+fn orders(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let numbers = schedule.orders.iter().map(|order| order.ranks);
     let wanted = (1..=MAX_RANKS).filter(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize));
     if !numbers.clone().eq(wanted) {
-        found.push(Violation::Orders { found: numbers.collect() });
+        violations.push(Violation::Orders { listed: numbers.collect() });
         return;
     }
     for order in &schedule.orders {
-        each_once(graph, schedule, order, found);
+        each_once(graph, schedule, order, violations);
     }
 }
 
-fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut Vec<Violation>) {
+fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, violations: &mut Vec<Violation>) {
     let ranks = order.ranks;
     let shapes: Vec<(u32, u32)> = graph.phases.ids().map(|phase| shape(graph, phase, ranks)).collect();
     let mut seen: Vec<Vec<bool>> =
@@ -96,9 +96,9 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
             let at = phase.0 as usize;
             let belongs = shapes.get(at).is_some_and(|&(experts, peers)| expert < experts && peer_offset < peers);
             if !belongs || !within(&order.parts[part], &schedule.roles[schedule.phases[phase].role]) {
-                found.push(Violation::Misplaced { ranks, part, entry });
+                violations.push(Violation::Misplaced { ranks, part, entry });
             } else if std::mem::replace(&mut seen[at][(expert * shapes[at].1 + peer_offset) as usize], true) {
-                found.push(Violation::Twice { ranks, entry });
+                violations.push(Violation::Twice { ranks, entry });
             }
         }
     }
@@ -107,7 +107,7 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
         for (group, _) in (0..).zip(&seen[at]).filter(|(_, seen)| !**seen) {
             let peers = shapes[at].1;
             let entry = Entry { phase, expert: group / peers, peer_offset: group % peers };
-            found.push(Violation::Missing { ranks, entry });
+            violations.push(Violation::Missing { ranks, entry });
         }
     }
 }
@@ -115,7 +115,7 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, found: &mut 
 /// Whether all cores of a part are of a role.
 fn within(part: &Role, role: &Role) -> bool {
     let end = |cores: &Role| cores.first.saturating_add(cores.count);
-    part.unit == role.unit && part.first >= role.first && end(part) <= end(role)
+    part.kind == role.kind && part.first >= role.first && end(part) <= end(role)
 }
 
 /// Experts and peers that the entries of a phase count.
@@ -143,13 +143,13 @@ mod tests {
     #[test]
     fn a_core_in_no_role_is_found() {
         let found = broken(structure, |schedule| schedule.roles[RoleId(2)].count -= 1);
-        assert_eq!(found, [Violation::Roles { unit: CoreKind::Aiv, cores: 48 }]);
+        assert_eq!(found, [Violation::Roles { kind: CoreKind::Aiv, cores: 48 }]);
     }
 
     #[test]
     fn a_matrix_phase_on_vector_cores_is_found() {
         let found = broken(structure, |schedule| schedule.phases[PhaseId(1)].role = RoleId(2));
-        assert!(found.contains(&Violation::WrongUnit { phase: PhaseId(1), role: RoleId(2) }));
+        assert!(found.contains(&Violation::WrongCores { phase: PhaseId(1), role: RoleId(2) }));
     }
 
     #[test]
@@ -179,6 +179,6 @@ mod tests {
         let found = broken(structure, |schedule| schedule.phases[PhaseId(4)].band = 0);
         assert_eq!(found, [Violation::Band { phase: PhaseId(4) }]);
         let found = broken(structure, |schedule| drop(schedule.orders.pop()));
-        assert_eq!(found, [Violation::Orders { found: vec![1, 2, 4, 8] }]);
+        assert_eq!(found, [Violation::Orders { listed: vec![1, 2, 4, 8] }]);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What all phases add to a counter is what each wait for it needs, as functions of the counter's rows; and what is
 /// signalled is awaited, so that nothing arrives after a launch has ended.
-pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
+pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let mut added: BTreeMap<CounterId, Option<Sum>> = BTreeMap::new();
     for (phase, fixed) in schedule.phases.iter() {
         for signal in &fixed.signals {
@@ -22,12 +22,12 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mu
                 }
                 None => {
                     *sum = None;
-                    found.push(Violation::Inexact { phase, counter: signal.counter });
+                    violations.push(Violation::Inexact { phase, counter: signal.counter });
                 }
             }
             let mut waits = schedule.waits();
             if !waits.any(|wait| wait.counter == signal.counter) {
-                found.push(Violation::Unawaited { phase, counter: signal.counter });
+                violations.push(Violation::Unawaited { phase, counter: signal.counter });
             }
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, found: &mu
             let most = most_rows(checked, wait.counter);
             if added.clamped(most) != Sum::of(&wait.need).clamped(most) {
                 let (counter, need) = (wait.counter, wait.need.clone());
-                found.push(Violation::Threshold { phase, counter, need, added: added.need() });
+                violations.push(Violation::Threshold { phase, counter, need, added: added.need() });
             }
         }
     }
@@ -125,25 +125,27 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         (_, Index::OnceTiles) => None,
         (Amount::Rows, Index::Rank) => {
             let touches = match space.kind {
-                SpaceKind::RowTiles | SpaceKind::Experts => Rows::Received,
-                SpaceKind::Arrivals if !signal.remote => Rows::Received,
-                SpaceKind::Sends if signal.remote => Rows::Received,
-                SpaceKind::Arrivals | SpaceKind::Sends => Rows::Slots,
+                SpaceKind::RowTiles | SpaceKind::Experts => RankRows::Received,
+                SpaceKind::Arrivals if !signal.remote => RankRows::Received,
+                SpaceKind::Sends if signal.remote => RankRows::Received,
+                SpaceKind::Arrivals | SpaceKind::Sends => RankRows::Slots,
                 SpaceKind::SendsOnce | SpaceKind::OnceTiles => return None,
-                SpaceKind::Blocks | SpaceKind::Chunks => Rows::Tokens,
+                SpaceKind::Blocks | SpaceKind::Chunks => RankRows::Tokens,
             };
-            match (touches, rank_rows(checked, signal.counter)) {
-                (Rows::Received, Rows::Received) | (Rows::Tokens, Rows::Tokens) => Some(Sum::rows(tiles)),
-                (Rows::Slots, Rows::Tokens) => Some(Sum::rows(tiles * top_k)),
+            match (touches, rows_of_rank(checked, signal.counter)) {
+                (RankRows::Received, RankRows::Received) | (RankRows::Tokens, RankRows::Tokens) => {
+                    Some(Sum::rows(tiles))
+                }
+                (RankRows::Slots, RankRows::Tokens) => Some(Sum::rows(tiles * top_k)),
                 _ => None,
             }
         }
     }
 }
 
-/// What tiles touch, over a whole rank.
+/// What the rows are that all tiles of a phase touch on a rank.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rows {
+enum RankRows {
     Received,
     Tokens,
     /// `TOP_K` for each token.
@@ -153,11 +155,11 @@ enum Rows {
 }
 
 /// The rows that a rank's only counter stands for.
-fn rank_rows(checked: &CheckedGraph, counter: CounterId) -> Rows {
+fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     match checked.graph().tensors[checked.counters()[counter].tensor].rows {
-        RowKind::Received | RowKind::Expert { .. } => Rows::Received,
-        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => Rows::Tokens,
-        RowKind::Once => Rows::Once,
+        RowKind::Received | RowKind::Expert { .. } => RankRows::Received,
+        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => RankRows::Tokens,
+        RowKind::Once => RankRows::Once,
     }
 }
 

@@ -4,7 +4,7 @@ mod edges;
 
 use super::Violation;
 use crate::schedule::Schedule;
-use edges::{Edges, Links};
+use edges::{CounterUses, OrderGraph};
 use hpmoe_language::analyze::{CheckedGraph, Index};
 
 /// Most entries, over all ranks, for which each rank is looked at by itself.
@@ -21,10 +21,10 @@ const EACH_RANK: usize = 1 << 14;
 /// An entry names an expert by its place in the order in which the expert's rank works on its experts. That order is known at
 /// run time only, but it is the same for all ranks, so a place means the same expert to whoever sends, computes or counts.
 /// Once-sent tokens are the exception: they are stored by the numbers of experts, so with them places must be numbers.
-pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &mut Vec<Violation>) {
-    let links = Links::new(checked, schedule);
-    if schedule.by_load && links.waits.iter().any(|&(_, _, index)| index == Index::OnceTiles) {
-        found.push(Violation::OnceByLoad);
+pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    let uses = CounterUses::new(checked, schedule);
+    if schedule.by_load && uses.waits.iter().any(|&(_, _, index)| index == Index::OnceTiles) {
+        violations.push(Violation::OnceByLoad);
     }
     for order in &schedule.orders {
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
@@ -32,8 +32,8 @@ pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, found: &m
         // the graph in which every rank is the same one. A cycle over all ranks maps to a cycle there; and a cycle there,
         // gone round as often as there are ranks, comes back to the rank where it began. So either both have one or none.
         let copies = if entries * order.ranks as usize <= EACH_RANK { order.ranks } else { 1 };
-        if let Some(entries) = Edges::new(checked, schedule, order, copies).cycle(&links) {
-            found.push(Violation::Cycle { ranks: order.ranks, entries });
+        if let Some(entries) = OrderGraph::new(checked, schedule, order, copies).cycle(&uses) {
+            violations.push(Violation::Cycle { ranks: order.ranks, entries });
         }
     }
 }
@@ -114,9 +114,9 @@ mod tests {
                     queue.swap(a, b);
                 }
             }
-            let links = Links::new(&checked, &schedule);
+            let uses = CounterUses::new(&checked, &schedule);
             for order in &schedule.orders {
-                let cycle = |copies| Edges::new(&checked, &schedule, order, copies).cycle(&links);
+                let cycle = |copies| OrderGraph::new(&checked, &schedule, order, copies).cycle(&uses);
                 prop_assert_eq!(cycle(1).is_some(), cycle(order.ranks).is_some());
             }
         }

@@ -1,4 +1,4 @@
-//! The only way to a [`ValidSchedule`].
+//! The only function that makes a [`ValidSchedule`].
 
 use super::budgets::budgets;
 use super::coverage::coverage;
@@ -21,13 +21,13 @@ pub struct ValidSchedule {
 }
 
 impl ValidSchedule {
-    /// The schedule.
+    /// The schedule, which nobody has changed since it was checked.
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// What a rank needs for it when it may receive `rows` rows.
+    /// The memory that a rank needs when it may receive `rows` rows of each chunk.
     #[must_use]
     pub fn footprint(&self, checked: &CheckedGraph, ranks: u32, rows: u64) -> Footprint {
         footprint(checked, &self.schedule, ranks, rows)
@@ -40,23 +40,23 @@ impl ValidSchedule {
 ///
 /// # Errors
 ///
-/// Everything that is wrong. Where the schedule is no schedule of this graph at all, only that.
+/// All violations; if the schedule does not have the structure of one for this graph, those of its structure alone.
 pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
-    let mut found = Vec::new();
-    structure(checked, &schedule, &mut found);
-    forms(checked, &schedule, &mut found);
-    if !found.is_empty() {
-        return Err(found);
+    let mut violations = Vec::new();
+    structure(checked, &schedule, &mut violations);
+    forms(checked, &schedule, &mut violations);
+    if !violations.is_empty() {
+        return Err(violations);
     }
-    derive(checked, &mut found);
-    joins(checked, &schedule, &mut found);
-    coverage(checked, &schedule, &mut found);
-    reuse(checked, &schedule, &mut found);
-    sums(checked, &schedule, &mut found);
-    total_order(checked, &schedule, &mut found);
-    thresholds(checked, &schedule, &mut found);
-    budgets(checked, &schedule, &mut found);
-    if found.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(found) }
+    derive(checked, &mut violations);
+    joins(checked, &schedule, &mut violations);
+    coverage(checked, &schedule, &mut violations);
+    reuse(checked, &schedule, &mut violations);
+    sums(checked, &schedule, &mut violations);
+    total_order(checked, &schedule, &mut violations);
+    thresholds(checked, &schedule, &mut violations);
+    budgets(checked, &schedule, &mut violations);
+    if violations.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(violations) }
 }
 
 #[cfg(test)]

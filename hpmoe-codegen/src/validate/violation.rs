@@ -10,7 +10,7 @@ pub enum Violation {
     /// The roles of one kind of cores don't have each core once.
     Roles {
         /// The kind.
-        unit: CoreKind,
+        kind: CoreKind,
         /// How many cores of it there are.
         cores: u32,
     },
@@ -20,7 +20,7 @@ pub enum Violation {
         what: &'static str,
     },
     /// A phase is given to cores that can't run it.
-    WrongUnit {
+    WrongCores {
         /// The phase.
         phase: PhaseId,
         /// Its role.
@@ -45,8 +45,8 @@ pub enum Violation {
     },
     /// There is not one order for each number of ranks that divides the experts.
     Orders {
-        /// The numbers found.
-        found: Vec<u32>,
+        /// The numbers for which there is one.
+        listed: Vec<u32>,
     },
     /// An entry is in no queue.
     Missing {

@@ -16,18 +16,18 @@ impl Violation {
         let entry_name = |entry: &Entry| entry_name(checked, *entry);
         let tensor_name = |id: &TensorId| format!("`{}`", checked.graph().tensors[*id].name);
         match self {
-            Self::Roles { unit, cores } => {
-                let unit = match unit {
+            Self::Roles { kind, cores } => {
+                let kind = match kind {
                     CoreKind::Aic => "matrix",
                     CoreKind::Aiv => "vector",
                 };
-                format!("the {cores} {unit} cores are not in one role each")
+                format!("the {cores} {kind} cores are not in one role each")
             }
             Self::Table { what } => format!("`{what}` does not have one row for each phase"),
             Self::Joins { phase } => {
                 format!("{} can't be walked together with the phase before it", phase_name(phase))
             }
-            Self::WrongUnit { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
+            Self::WrongCores { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
             Self::Band { phase } => format!("{} has a band without rows", phase_name(phase)),
             Self::Preceding { phase } => {
                 format!(
@@ -40,9 +40,9 @@ impl Violation {
                  lowest-numbered expert, so experts must run in the order of their numbers"
                     .to_owned()
             }
-            Self::Orders { found } => {
+            Self::Orders { listed } => {
                 format!(
-                    "there are orders for {found:?} ranks, but there must be one for each number that divides the experts"
+                    "there are orders for {listed:?} ranks, but there must be one for each number that divides the experts"
                 )
             }
             Self::Missing { ranks, entry } => format!("{ranks} ranks: {} is in no queue", entry_name(entry)),

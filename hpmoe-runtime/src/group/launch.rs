@@ -10,23 +10,23 @@ use super::prepare::prepare;
 use super::rank::{RankEnd, RankLaunch};
 use super::regions::regions;
 use super::session::Session;
-use super::{Fault, Options};
-use crate::backend::host::Region;
+use super::{InjectedFault, LaunchOptions};
+use crate::backend::host::MemoryRegion;
 use crate::error::Resource;
-use crate::layout::Chunks;
+use crate::layout::RouteChunks;
 use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, LaunchError, Report};
 
 /// The route and the tensors of one launch.
-pub(super) struct Step<'a> {
-    pub(super) chunks: Chunks<'a>,
+pub(super) struct LaunchStep<'a> {
+    pub(super) chunks: RouteChunks<'a>,
     pub(super) arguments: &'a [Argument<'a>],
 }
 
 /// What the threads of all ranks share.
-pub(super) struct Shared<'a> {
+pub(super) struct LaunchShared<'a> {
     pub(super) kernel: &'a CompiledKernel,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a LaunchOptions,
     /// Number of ranks of the group.
     pub(super) ranks: usize,
     /// Number of steps of the row.
@@ -39,7 +39,7 @@ pub(super) struct Shared<'a> {
     pub(super) failed: AtomicBool,
 }
 
-impl Shared<'_> {
+impl LaunchShared<'_> {
     /// Number of launches of each rank: the steps of the row, as often as they are to be repeated.
     pub(super) fn launches(&self) -> u32 {
         self.options.repeat.max(1) * u32::try_from(self.steps).expect("a row is short")
@@ -61,11 +61,11 @@ impl Shared<'_> {
 pub(super) fn launch(
     kernel: &CompiledKernel,
     schedule: &ScheduleTable,
-    row: &[Step<'_>],
-    options: &Options,
+    row: &[LaunchStep<'_>],
+    options: &LaunchOptions,
     session: &mut Session,
 ) -> Result<Report, LaunchError> {
-    let shared = Shared {
+    let shared = LaunchShared {
         kernel,
         options,
         ranks: session.ranks.len(),
@@ -75,7 +75,7 @@ pub(super) fn launch(
         failed: AtomicBool::new(false),
     };
     let mut ranks = prepare(&shared, row, schedule, session);
-    let regions: Vec<Vec<Region>> = (0..row.len())
+    let regions: Vec<Vec<MemoryRegion>> = (0..row.len())
         .map(|step| ranks.iter_mut().flat_map(|rank| regions(kernel.tables(), row, session, rank, step)).collect())
         .collect();
     let start = Instant::now();
@@ -87,7 +87,11 @@ pub(super) fn launch(
 
 /// Runs each rank on a thread of its own and waits for all of them. When a thread can't be started, the ranks that run
 /// already would wait for its rank: they are stopped.
-fn run(shared: &Shared<'_>, ranks: &mut [RankLaunch], regions: &[Vec<Region>]) -> Result<Vec<RankEnd>, LaunchError> {
+fn run(
+    shared: &LaunchShared<'_>,
+    ranks: &mut [RankLaunch],
+    regions: &[Vec<MemoryRegion>],
+) -> Result<Vec<RankEnd>, LaunchError> {
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(ranks.len());
         let mut refused = None;
@@ -108,12 +112,12 @@ fn run(shared: &Shared<'_>, ranks: &mut [RankLaunch], regions: &[Vec<Region>]) -
 
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    shared: &'scope Shared<'_>,
+    shared: &'scope LaunchShared<'_>,
     launch: &'scope mut RankLaunch,
-    regions: &'scope [Vec<Region>],
+    regions: &'scope [Vec<MemoryRegion>],
 ) -> io::Result<ScopedJoinHandle<'scope, RankEnd>> {
     let rank = launch.rank;
-    if shared.options.fault(rank) == Some(Fault::RankThread) {
+    if shared.options.fault(rank) == Some(InjectedFault::RankThread) {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     thread::Builder::new().name(rank.to_string()).spawn_scoped(scope, move || launch.run(shared, regions))

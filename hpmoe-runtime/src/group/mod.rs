@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use hpmoe_kernels::{Rank, Ranks, Route};
 
-use crate::layout::{Chunks, Sizes};
+use crate::layout::{RankSizes, RouteChunks};
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
-use launch::Step;
+use launch::LaunchStep;
 use session::Session;
 
 /// The ranks that run a kernel together, as threads of this process.
@@ -33,26 +33,26 @@ use session::Session;
 /// ```
 pub struct Group {
     ranks: usize,
-    options: Options,
-    state: Mutex<State>,
+    options: LaunchOptions,
+    state: Mutex<GroupState>,
 }
 
 /// The options of a launch.
 #[derive(Clone, Debug)]
-struct Options {
+struct LaunchOptions {
     seed: u64,
     time_limit: Duration,
     capacity: Option<usize>,
     delays: BTreeMap<usize, Duration>,
     threads: Option<u32>,
     repeat: u32,
-    fault: Option<(Rank, Fault)>,
+    fault: Option<(Rank, InjectedFault)>,
 }
 
 /// A resource that a test lets be missing, at the call that asks for it.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The thread of the rank.
     RankThread,
     /// The worker thread with that number; 0 is the rank's own thread.
@@ -66,7 +66,7 @@ pub enum Fault {
 }
 
 #[derive(Default)]
-enum State {
+enum GroupState {
     /// Memory of each kernel that has run, by name and fingerprint.
     Sound(BTreeMap<(&'static str, &'static str), Session>),
     /// A launch failed or panicked.
@@ -78,7 +78,7 @@ impl Group {
     /// A group of `ranks` ranks.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
-        let options = Options {
+        let options = LaunchOptions {
             seed: 0,
             time_limit: Duration::from_secs(60),
             capacity: None,
@@ -87,7 +87,7 @@ impl Group {
             repeat: 1,
             fault: None,
         };
-        Self { ranks, options, state: Mutex::new(State::Sound(BTreeMap::new())) }
+        Self { ranks, options, state: Mutex::new(GroupState::Sound(BTreeMap::new())) }
     }
 
     /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
@@ -105,7 +105,7 @@ impl Group {
         self
     }
 
-    /// Reserves room for `rows` received rows on each rank; with chunks, for so many rows of each chunk.
+    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
     ///
     /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
     /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
@@ -140,12 +140,12 @@ impl Group {
     /// Lets a resource be missing on a rank, for tests of what happens then.
     #[doc(hidden)]
     #[must_use]
-    pub const fn fault(mut self, rank: Rank, fault: Fault) -> Self {
+    pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {
         self.options.fault = Some((rank, fault));
         self
     }
 
-    /// The ranks.
+    /// The ranks of the group, from 0 on.
     #[must_use]
     pub const fn ranks(&self) -> Ranks {
         Ranks::new(self.ranks)
@@ -185,16 +185,16 @@ impl Group {
         assert!(!row.is_empty(), "a row of launches has at least one");
         let tables = kernel.tables();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
+        let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
         self.options.check_delays(self.ranks)?;
         let schedule = check::schedule(tables, self.ranks)?;
-        let sizes = Sizes::new(tables, self.ranks, self.options.capacity);
+        let sizes = RankSizes::new(tables, self.ranks, self.options.capacity);
         let mut steps = Vec::with_capacity(row.len());
         for &(route, arguments) in row {
             check::launch(tables, self.ranks, route, arguments)?;
-            let chunks = Chunks::new(tables, route, sizes.capacity);
+            let chunks = RouteChunks::new(tables, route, sizes.capacity);
             check::capacity(&chunks)?;
-            steps.push(Step { chunks, arguments });
+            steps.push(LaunchStep { chunks, arguments });
         }
         let key = (tables.name, tables.fingerprint);
         // Another capacity needs other memory.
@@ -203,15 +203,15 @@ impl Group {
             None => Session::new(tables, &sizes).map_err(|bytes| no_room(tables, &sizes, bytes, &steps))?,
         };
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
-        let State::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
+        let GroupState::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
         let report = launch::launch(kernel, schedule, &steps, &self.options, &mut session)?;
         sessions.insert(key, session);
-        *state = State::Sound(sessions);
+        *state = GroupState::Sound(sessions);
         Ok(report)
     }
 }
 
-fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>]) -> LaunchError {
+fn no_room(tables: &KernelTables, sizes: &RankSizes, bytes: usize, row: &[LaunchStep<'_>]) -> LaunchError {
     let ranks = || (0..sizes.ranks).map(Rank::new);
     let received = row.iter().flat_map(|step| ranks().map(|rank| step.chunks.received(rank)));
     LaunchError::Memory {
@@ -223,7 +223,7 @@ fn no_room(tables: &KernelTables, sizes: &Sizes, bytes: usize, row: &[Step<'_>])
     }
 }
 
-impl Options {
+impl LaunchOptions {
     /// Refuses a delay for a rank that the group does not have.
     fn check_delays(&self, ranks: usize) -> Result<(), LaunchError> {
         match self.delays.keys().find(|&&rank| rank >= ranks) {
@@ -240,7 +240,7 @@ impl Options {
     }
 
     /// The fault that a test wants on this rank.
-    fn fault(&self, rank: Rank) -> Option<Fault> {
+    fn fault(&self, rank: Rank) -> Option<InjectedFault> {
         self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
     }
 

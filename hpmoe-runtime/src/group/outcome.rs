@@ -4,38 +4,38 @@ use std::time::Duration;
 
 use bytemuck::Zeroable as _;
 
-use super::launch::{Shared, Step};
+use super::launch::{LaunchShared, LaunchStep};
 use super::rank::RankEnd;
 use super::session::Session;
 use crate::abi::{HPMOE_DONE, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
-use crate::layout::{Plan, rows_of};
-use crate::report::{MemoryUse, Site, StuckReport};
+use crate::layout::{MemoryPlan, rows_of};
+use crate::report::{MemoryUse, StuckReport, TaskSite};
 use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
 use crate::{LaunchError, Report};
 
 /// The memory of a row of launches, as the report shows it.
-pub(super) fn memory(tables: &KernelTables, row: &[Step<'_>], session: &Session) -> MemoryUse {
+pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) -> MemoryUse {
     let Some(step) = row.last() else { return MemoryUse::default() };
     let route = step.chunks.whole();
     let most_bytes = |tensor: &TensorTable| {
-        let bytes = |rank| rows_of(tensor.extent, route, rank) * row_bytes(tensor);
+        let bytes = |rank| rows_of(tensor.row_kind, route, rank) * row_bytes(tensor);
         route.ranks().into_iter().map(bytes).max().unwrap_or(0)
     };
     let is_kept = |tensor: &&TensorTable| {
-        let argument = matches!(tensor.memory, Storage::Argument(_) | Storage::Shared(_));
-        argument && matches!(tensor.extent, RowKind::Received | RowKind::Once)
+        let argument = matches!(tensor.storage, Storage::Argument(_) | Storage::Shared(_));
+        argument && matches!(tensor.row_kind, RowKind::Received | RowKind::Once)
     };
     let kept = tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, most_bytes(tensor)));
-    let Plan { counters, counters_at, workspace, .. } = &session.plan;
+    let MemoryPlan { counters, counters_at, workspace, .. } = &session.plan;
     MemoryUse { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
 }
 
 /// The report, or the cause of a failure: a broken rule or a missing resource on one rank stops the others, so it is
 /// looked for before a core that waited in vain.
 pub(super) fn report(
-    shared: &Shared<'_>,
+    shared: &LaunchShared<'_>,
     memory: MemoryUse,
     wall: Duration,
     ends: Vec<RankEnd>,
@@ -63,7 +63,7 @@ pub(super) fn report(
 fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) -> Option<LaunchError> {
     match &end.outcome {
         Outcome::BrokenRule { message, core } => {
-            let site = Site::new(tables, ends.len(), rank);
+            let site = TaskSite::new(tables, ends.len(), rank);
             let source_line = end.records.get(*core).and_then(|record| site.call(record));
             Some(LaunchError::Rule { message: message.clone(), source_line })
         }

@@ -2,17 +2,17 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::{Shared, Step};
+use super::launch::{LaunchShared, LaunchStep};
 use super::rank::RankLaunch;
 use super::session::Session;
-use crate::layout::tables::{Addresses, Common, Place, RankTables, record_bytes};
-use crate::memory::Arena;
+use crate::layout::tables::{Addresses, Common, RankTables, TensorAddress, record_bytes};
+use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, Storage, TensorTable};
 
 /// Makes the tables that each rank is launched with.
 pub(super) fn prepare(
-    shared: &Shared<'_>,
-    row: &[Step<'_>],
+    shared: &LaunchShared<'_>,
+    row: &[LaunchStep<'_>],
     schedule: &ScheduleTable,
     session: &mut Session,
 ) -> Vec<RankLaunch> {
@@ -23,10 +23,11 @@ pub(super) fn prepare(
     for (rank, memory) in session.ranks.iter_mut().enumerate() {
         let rank = Rank::new(rank);
         let workspace = memory.workspace.address();
-        let mut records = Arena::zeroed(record_bytes(tables));
-        let step_tables = |step: &Step<'_>| {
+        let mut records = LineMemory::zeroed(record_bytes(tables));
+        let step_tables = |step: &LaunchStep<'_>| {
             let places = tables.tensors.iter().zip(&session.plan.tensors);
-            let tensors: Vec<Place> = places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace)).collect();
+            let tensors: Vec<TensorAddress> =
+                places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace)).collect();
             let addresses = Addresses { peers: &peers, tensors: &tensors, records: records.address() };
             RankTables::new(&common, &step.chunks, rank, &addresses)
         };
@@ -37,12 +38,12 @@ pub(super) fn prepare(
 }
 
 /// Where a tensor lies on a rank; `at` is its offset in the workspace or the heap.
-fn place(tensor: &TensorTable, at: usize, step: &Step<'_>, rank: Rank, workspace: u64) -> Place {
+fn place(tensor: &TensorTable, at: usize, step: &LaunchStep<'_>, rank: Rank, workspace: u64) -> TensorAddress {
     let parts = |number: usize| &step.arguments[number].parts;
-    match tensor.memory {
-        Storage::Argument(number) => Place::At(parts(number)[rank.id()].address),
-        Storage::Shared(number) => Place::OnEach(parts(number).iter().map(|part| part.address).collect()),
-        Storage::Workspace => Place::At(workspace + at as u64),
-        Storage::Symmetric => Place::At(at as u64),
+    match tensor.storage {
+        Storage::Argument(number) => TensorAddress::At(parts(number)[rank.id()].address),
+        Storage::Shared(number) => TensorAddress::OnEach(parts(number).iter().map(|part| part.address).collect()),
+        Storage::Workspace => TensorAddress::At(workspace + at as u64),
+        Storage::Symmetric => TensorAddress::At(at as u64),
     }
 }

@@ -5,19 +5,19 @@ use std::thread::sleep;
 
 use hpmoe_kernels::Rank;
 
-use super::launch::Shared;
+use super::launch::LaunchShared;
 use super::outcome::is_done;
 use crate::abi::HpmoeRecord;
-use crate::backend::host::{HostStatistics, Outcome, Region, Run};
+use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, RankRun};
 use crate::layout::tables::{RankTables, record_bytes};
-use crate::memory::Arena;
+use crate::memory::LineMemory;
 
 /// The tables that a rank is launched with.
 pub(super) struct RankLaunch {
     pub(super) rank: Rank,
     /// One for each step of the row.
     pub(super) steps: Vec<RankTables>,
-    pub(super) records: Arena,
+    pub(super) records: LineMemory,
 }
 
 /// The end of a rank's last launch.
@@ -32,7 +32,7 @@ pub(super) struct RankEnd {
 
 impl RankLaunch {
     /// Runs launch after launch, until all are done or one goes wrong. Nothing here makes ranks wait for each other.
-    pub(super) fn run(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>]) -> RankEnd {
+    pub(super) fn run(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>]) -> RankEnd {
         let mut host = HostStatistics::default();
         let mut number = shared.first;
         loop {
@@ -53,7 +53,7 @@ impl RankLaunch {
         }
     }
 
-    fn run_one(&mut self, shared: &Shared<'_>, regions: &[Vec<Region>], number: i32) -> Outcome {
+    fn run_one(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>], number: i32) -> Outcome {
         let (tables, options) = (shared.kernel.tables(), shared.options);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
             sleep(*delay);
@@ -61,7 +61,7 @@ impl RankLaunch {
         let step = &mut self.steps[shared.step(number)];
         step.number(number);
         self.records.bytes_mut().fill(0);
-        let run = Run {
+        let run = RankRun {
             entry: shared.kernel.entry(),
             launch: step.launch_address(),
             rank: u32::try_from(self.rank.id()).expect("ranks are numbered by u32"),
@@ -76,7 +76,7 @@ impl RankLaunch {
         run.run(&shared.stop)
     }
 
-    fn records(&self, shared: &Shared<'_>) -> Vec<HpmoeRecord> {
+    fn records(&self, shared: &LaunchShared<'_>) -> Vec<HpmoeRecord> {
         bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.kernel.tables())]).to_vec()
     }
 }

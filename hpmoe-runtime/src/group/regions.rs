@@ -5,12 +5,12 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::Step;
+use super::launch::LaunchStep;
 use super::rank::RankLaunch;
 use super::session::Session;
 use crate::KernelTables;
 use crate::abi::LINE;
-use crate::backend::host::Region;
+use crate::backend::host::MemoryRegion;
 use crate::layout::plan::row_bytes;
 use crate::layout::rows_of;
 use crate::tables::Storage;
@@ -18,11 +18,11 @@ use crate::tables::Storage;
 /// Lists the regions of a rank in one step of the row.
 pub(super) fn regions(
     tables: &KernelTables,
-    row: &[Step<'_>],
+    row: &[LaunchStep<'_>],
     session: &mut Session,
     launch: &mut RankLaunch,
     step: usize,
-) -> Vec<Region> {
+) -> Vec<MemoryRegion> {
     let rank = launch.rank;
     let mut regions = tensors(tables, &row[step], session, rank);
     regions.extend(words(session, rank));
@@ -31,31 +31,31 @@ pub(super) fn regions(
     regions
 }
 
-fn tensors(tables: &KernelTables, step: &Step<'_>, session: &mut Session, rank: Rank) -> Vec<Region> {
-    let Step { chunks, arguments } = step;
+fn tensors(tables: &KernelTables, step: &LaunchStep<'_>, session: &mut Session, rank: Rank) -> Vec<MemoryRegion> {
+    let LaunchStep { chunks, arguments } = step;
     let memory = &mut session.ranks[rank.id()];
     let (heap, workspace) = (memory.heap.address(), memory.workspace.address());
-    let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| Region {
+    let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| MemoryRegion {
         name: tensor.name,
-        address: match tensor.memory {
+        address: match tensor.storage {
             Storage::Argument(number) | Storage::Shared(number) => arguments[number].parts[rank.id()].address,
             Storage::Workspace => workspace + *at as u64,
             Storage::Symmetric => heap + *at as u64,
         },
         bytes: row_bytes(tensor)
-            * match tensor.memory {
-                Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.extent),
-                _ => rows_of(tensor.extent, chunks.whole(), rank),
+            * match tensor.storage {
+                Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.row_kind),
+                _ => rows_of(tensor.row_kind, chunks.whole(), rank),
             },
         rank: number(rank),
-        symmetric: matches!(tensor.memory, Storage::Symmetric | Storage::Shared(_)),
-        writable: tensor.writable || !matches!(tensor.memory, Storage::Argument(_)),
+        symmetric: matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)),
+        writable: tensor.writable || !matches!(tensor.storage, Storage::Argument(_)),
     };
     tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
 }
 
 /// The counters, the ready and freed words of the peers, and the abort word.
-fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
+fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 4] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
     [
@@ -64,7 +64,7 @@ fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
         ("freed words", plan.freed_at, session.sizes.freed_words() * LINE),
         ("abort word", plan.abort_at, LINE),
     ]
-    .map(|(name, at, bytes)| Region {
+    .map(|(name, at, bytes)| MemoryRegion {
         name,
         address: heap + at as u64,
         bytes,
@@ -75,9 +75,9 @@ fn words(session: &mut Session, rank: Rank) -> [Region; 4] {
 }
 
 /// The tables that the kernel reads, and its records.
-fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<Region> {
+fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
     let RankLaunch { rank, steps, records } = launch;
-    let region = |(name, arena): (&'static str, &mut crate::memory::Arena)| Region {
+    let region = |(name, arena): (&'static str, &mut crate::memory::LineMemory)| MemoryRegion {
         name,
         address: arena.address(),
         bytes: arena.bytes().len(),
@@ -85,8 +85,8 @@ fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<Region> {
         symmetric: false,
         writable: false,
     };
-    let mut regions: Vec<Region> = steps[step].arenas().map(region).collect();
-    regions.push(Region { writable: true, ..region(("records", records)) });
+    let mut regions: Vec<MemoryRegion> = steps[step].arenas().map(region).collect();
+    regions.push(MemoryRegion { writable: true, ..region(("records", records)) });
     regions
 }
 

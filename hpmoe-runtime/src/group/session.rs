@@ -1,13 +1,13 @@
 //! What a group keeps of a kernel between launches.
 
 use crate::KernelTables;
-use crate::layout::{Plan, Sizes};
+use crate::layout::{MemoryPlan, RankSizes};
 use crate::memory::Poisoned;
 
 /// The memory of a kernel on all ranks.
 pub(super) struct Session {
-    pub(super) plan: Plan,
-    pub(super) sizes: Sizes,
+    pub(super) plan: MemoryPlan,
+    pub(super) sizes: RankSizes,
     pub(super) ranks: Vec<RankMemory>,
     /// Launches so far.
     pub(super) launches: i32,
@@ -26,8 +26,8 @@ impl Session {
     /// # Errors
     ///
     /// The bytes that a rank needs, when there is no room for them.
-    pub(super) fn new(tables: &KernelTables, sizes: &Sizes) -> Result<Self, usize> {
-        let plan = Plan::new(tables, sizes);
+    pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
+        let plan = MemoryPlan::new(tables, sizes);
         let needed = plan.heap.saturating_add(plan.workspace);
         if !plan.counters.can_be_numbered() {
             return Err(needed);

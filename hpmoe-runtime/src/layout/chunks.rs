@@ -10,17 +10,17 @@ use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
 
 /// The chunks of a route: cut once for a launch, since that takes all tokens of all ranks.
-pub(crate) struct Chunks<'a> {
+pub(crate) struct RouteChunks<'a> {
     whole: &'a Route,
     routes: Cow<'a, [Route]>,
-    /// By rank: its experts as queues have them, chunk by chunk.
+    /// The experts of each rank in the order of its queues, chunk by chunk.
     orders: Vec<Vec<usize>>,
     /// Rows of a chunk that a rank has room for.
     capacity: usize,
 }
 
-impl<'a> Chunks<'a> {
-    /// As the kernel cuts them.
+impl<'a> RouteChunks<'a> {
+    /// Cuts a route as the kernel does.
     pub(crate) fn new(tables: &KernelTables, route: &'a Route, capacity: usize) -> Self {
         let routes = match tables.chunks {
             1 => Cow::Borrowed(slice::from_ref(route)),
@@ -35,12 +35,12 @@ impl<'a> Chunks<'a> {
         self.whole
     }
 
-    /// In order.
+    /// The routes of the chunks, first to last.
     pub(crate) fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// By rank: its experts in the order in which queues have them, chunk by chunk.
+    /// The experts of each rank in the order of its queues, chunk by chunk.
     pub(crate) fn orders(&self) -> &[Vec<usize>] {
         &self.orders
     }

@@ -1,21 +1,21 @@
-//! Readiness counters.
+//! The numbers of readiness counters on a rank.
 
-use super::Sizes;
+use super::RankSizes;
 use crate::abi::HPMOE_ONCE_TILES;
 use crate::tables::{CounterTable, Grid, SpaceTable};
 
-/// The counters of one set.
+/// The numbers of the counters in one of the two sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Counters {
+pub(crate) struct CounterNumbers {
     /// Number of the first counter of each array.
     pub(crate) bases: Vec<u32>,
-    /// All counters.
+    /// Number of counters in the set.
     pub(crate) count: u32,
 }
 
-impl Counters {
-    /// Arrays one after another.
-    pub(crate) fn new(arrays: &[CounterTable], spaces: &[SpaceTable], sizes: &Sizes) -> Self {
+impl CounterNumbers {
+    /// Numbers the counters of one array after those of another.
+    pub(crate) fn new(arrays: &[CounterTable], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
         let mut count = 0_u32;
         let bases = arrays
             .iter()
@@ -36,7 +36,7 @@ impl Counters {
 
 /// Counters of an array; each chunk has its own. Row tiles of a rank are at most `capacity / height` full ones, and a short
 /// one for each expert.
-fn length(grid: Grid, spaces: &[SpaceTable], sizes: &Sizes) -> u32 {
+fn length(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> u32 {
     let length = match grid {
         Grid::RowTiles { space, columns } => {
             let SpaceTable { kind, height } = spaces[space as usize];
@@ -61,14 +61,14 @@ mod tests {
         let spaces = [SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }];
         let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank]
             .map(|grid| CounterTable { name: "", grid });
-        let sizes = Sizes { ranks: 2, local_experts: 4, top_k: 2, chunks: 1, chunk_tokens: 100, capacity: 400 };
-        let counters = Counters::new(&arrays, &spaces, &sizes);
+        let sizes = RankSizes { ranks: 2, local_experts: 4, top_k: 2, chunks: 1, chunk_tokens: 100, capacity: 400 };
+        let counters = CounterNumbers::new(&arrays, &spaces, &sizes);
         assert_eq!(counters.bases, [0, 32, 36, 43]);
         assert_eq!(counters.count, 44);
         assert!(counters.can_be_numbered());
-        let chunked = Counters::new(&arrays, &spaces, &Sizes { chunks: 3, ..sizes });
+        let chunked = CounterNumbers::new(&arrays, &spaces, &RankSizes { chunks: 3, ..sizes });
         assert_eq!((&chunked.bases[..], chunked.count), (&[0, 96, 108, 129][..], 132));
-        let endless = Counters::new(&arrays, &spaces, &Sizes { capacity: usize::MAX, ..sizes });
+        let endless = CounterNumbers::new(&arrays, &spaces, &RankSizes { capacity: usize::MAX, ..sizes });
         assert!(!endless.can_be_numbered());
     }
 }

@@ -1,6 +1,6 @@
 //! The layout of everything that a kernel accesses.
 //!
-//! [`Plan`] is the part that stays from launch to launch and is the same on all ranks; [`tables`] makes the part of one
+//! [`MemoryPlan`] is the part that stays from launch to launch and is the same on all ranks; [`tables`] makes the part of one
 //! rank and one route.
 
 pub(crate) mod chunks;
@@ -11,9 +11,9 @@ pub(crate) mod routing;
 pub(crate) mod spaces;
 pub(crate) mod tables;
 
-pub(crate) use chunks::Chunks;
-pub(crate) use counters::Counters;
-pub(crate) use plan::Plan;
+pub(crate) use chunks::RouteChunks;
+pub(crate) use counters::CounterNumbers;
+pub(crate) use plan::MemoryPlan;
 
 use hpmoe_kernels::{Rank, Route};
 
@@ -21,24 +21,24 @@ use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
 use crate::tables::RowKind;
 
-/// Most rows of each kind on any rank.
+/// The sizes that decide how many rows each kind of tensor has at most, the same on every rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sizes {
+pub(crate) struct RankSizes {
     /// Ranks of the group.
     pub(crate) ranks: usize,
     /// Experts of each rank.
     pub(crate) local_experts: usize,
     /// Experts of each token.
     pub(crate) top_k: usize,
-    /// Chunks of the tokens of a rank.
+    /// Chunks that the tokens of each rank are cut into.
     pub(crate) chunks: usize,
-    /// Tokens of a chunk of a rank.
+    /// Most tokens of a chunk of a rank.
     pub(crate) chunk_tokens: usize,
-    /// Rows of a chunk received by a rank.
+    /// Rows of a chunk that a rank has room to receive.
     pub(crate) capacity: usize,
 }
 
-impl Sizes {
+impl RankSizes {
     /// For a kernel on a number of ranks that divides its experts. Without a given capacity, no load exceeds it: every
     /// token of every rank may go to as many experts of one rank as a token has, or as there are.
     pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>) -> Self {
@@ -60,15 +60,15 @@ impl Sizes {
         if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
     }
 
-    /// Most rows that a rank receives when each token is sent once to it: none twice, and none that no row is received for.
+    /// Most rows that a rank receives when each token is sent to it once. Each such row is one that it receives anyway.
     pub(crate) fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks * self.chunk_tokens)
     }
 
-    /// Rows that there is memory for in a tensor of the kernel.
-    pub(crate) fn rows(&self, extent: RowKind) -> usize {
+    /// Rows that a tensor of the kernel has memory for.
+    pub(crate) fn rows(&self, row_kind: RowKind) -> usize {
         let buffers = self.chunks.min(CHUNK_BUFFERS);
-        match extent {
+        match row_kind {
             RowKind::Token => self.chunk_tokens * buffers,
             RowKind::Slot => self.chunk_tokens * self.top_k * buffers,
             RowKind::Received => self.capacity.saturating_mul(buffers),
@@ -79,9 +79,9 @@ impl Sizes {
     }
 }
 
-/// Rows of a caller's tensor on a rank in one launch, and of a kernel's that is not cut into chunks.
-pub(crate) fn rows_of(extent: RowKind, route: &Route, rank: Rank) -> usize {
-    match extent {
+/// Rows on a rank, in one launch, of a caller's tensor or of a tensor of a kernel without chunks.
+pub(crate) fn rows_of(row_kind: RowKind, route: &Route, rank: Rank) -> usize {
+    match row_kind {
         RowKind::Token => route.tokens(rank),
         RowKind::Slot => route.tokens(rank) * route.top_k(),
         RowKind::Received => route.received(rank),

@@ -1,25 +1,25 @@
-//! Workspace and symmetric heap.
+//! The layout of the workspace and the symmetric heap.
 
-use super::{Counters, Sizes};
+use super::{CounterNumbers, RankSizes};
 use crate::KernelTables;
 use crate::abi::LINE;
-use crate::memory::Cursor;
+use crate::memory::OffsetAllocator;
 use crate::tables::{Storage, TensorTable};
 
 /// Where tensors, counters and words lie, on every rank alike. Offsets are bytes, multiples of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Plan {
-    /// Of each tensor, in the workspace or the heap; zero for arguments.
+pub(crate) struct MemoryPlan {
+    /// Offset of each tensor in the workspace or the heap; zero for arguments.
     pub(crate) tensors: Vec<usize>,
-    /// Counters of a set.
-    pub(crate) counters: Counters,
-    /// Two sets of counters, in the heap.
+    /// The numbers of the counters in a set.
+    pub(crate) counters: CounterNumbers,
+    /// Offset of the two sets of counters in the heap.
     pub(crate) counters_at: usize,
-    /// A word per peer, in the heap.
+    /// Offset of the ready words in the heap, one for each peer.
     pub(crate) ready_at: usize,
-    /// Another one, where chunks take memory in turn.
+    /// Offset of the freed words in the heap, one for each peer if chunks reuse memory.
     pub(crate) freed_at: usize,
-    /// One word, in the heap.
+    /// Offset of the abort word in the heap.
     pub(crate) abort_at: usize,
     /// Bytes of the heap.
     pub(crate) heap: usize,
@@ -27,20 +27,20 @@ pub(crate) struct Plan {
     pub(crate) workspace: usize,
 }
 
-impl Plan {
-    /// For a kernel and a group.
-    pub(crate) fn new(tables: &KernelTables, sizes: &Sizes) -> Self {
-        let (mut heap, mut workspace) = (Cursor::default(), Cursor::default());
+impl MemoryPlan {
+    /// Lays out the memory of a kernel for a group.
+    pub(crate) fn new(tables: &KernelTables, sizes: &RankSizes) -> Self {
+        let (mut heap, mut workspace) = (OffsetAllocator::default(), OffsetAllocator::default());
         let tensors = tables
             .tensors
             .iter()
-            .map(|tensor| match tensor.memory {
+            .map(|tensor| match tensor.storage {
                 Storage::Argument(_) | Storage::Shared(_) => 0,
-                Storage::Workspace => workspace.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
-                Storage::Symmetric => heap.take(sizes.rows(tensor.extent).saturating_mul(row_bytes(tensor))),
+                Storage::Workspace => workspace.take(sizes.rows(tensor.row_kind).saturating_mul(row_bytes(tensor))),
+                Storage::Symmetric => heap.take(sizes.rows(tensor.row_kind).saturating_mul(row_bytes(tensor))),
             })
             .collect();
-        let counters = Counters::new(tables.counters, tables.spaces, sizes);
+        let counters = CounterNumbers::new(tables.counters, tables.spaces, sizes);
         let counters_at = heap.take(2 * counters.count as usize * LINE);
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
@@ -88,25 +88,25 @@ mod tests {
         ) {
             let tensors: Vec<TensorTable> = kinds
                 .iter()
-                .map(|&(extent, symmetric, columns)| {
-                    let extents = [RowKind::Token, RowKind::Slot, RowKind::Received, RowKind::Expert(24)];
-                    let memory = if symmetric { Storage::Symmetric } else { Storage::Workspace };
-                    TensorTable { columns, pitch: columns.next_multiple_of(256), ..tensor("t", extents[extent], memory) }
+                .map(|&(kind, symmetric, columns)| {
+                    let row_kinds = [RowKind::Token, RowKind::Slot, RowKind::Received, RowKind::Expert(24)];
+                    let storage = if symmetric { Storage::Symmetric } else { Storage::Workspace };
+                    TensorTable { columns, pitch: columns.next_multiple_of(256), ..tensor("t", row_kinds[kind], storage) }
                 })
                 .collect();
             let tables = KernelTables { tensors: tensors.leak(), ..TABLES };
-            let sizes = Sizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity };
-            let plan = Plan::new(&tables, &sizes);
-            for memory in [Storage::Symmetric, Storage::Workspace] {
+            let sizes = RankSizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity };
+            let plan = MemoryPlan::new(&tables, &sizes);
+            for storage in [Storage::Symmetric, Storage::Workspace] {
                 let mut spans: Vec<(usize, usize)> = tables
                     .tensors
                     .iter()
                     .zip(&plan.tensors)
-                    .filter(|(t, _)| t.memory == memory)
-                    .map(|(t, at)| (*at, sizes.rows(t.extent) * row_bytes(t)))
+                    .filter(|(t, _)| t.storage == storage)
+                    .map(|(t, at)| (*at, sizes.rows(t.row_kind) * row_bytes(t)))
                     .collect();
                 let mut end = plan.workspace;
-                if memory == Storage::Symmetric {
+                if storage == Storage::Symmetric {
                     end = plan.heap;
                     spans.push((plan.counters_at, plan.counter_bytes()));
                     spans.push((plan.ready_at, ranks * LINE));

@@ -3,11 +3,11 @@
 use hpmoe_kernels::route::Pair;
 use hpmoe_kernels::{Rank, Route};
 
-use super::Chunks;
+use super::RouteChunks;
 use crate::abi::{HpmoeExpert, HpmoePair};
 
 /// Rows of each of the rank's experts, chunk by chunk.
-pub(crate) fn experts(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
+pub(crate) fn experts(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
     let of_chunk = |(half, route): (usize, &Route)| -> Vec<HpmoeExpert> {
         let with_rows = |e| expert(route.pair(Rank::new(0), e), half, route.expert_rows(e));
         route.experts_of(rank).map(with_rows).collect()
@@ -16,7 +16,7 @@ pub(crate) fn experts(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
 }
 
 /// The pairs that the rank sends, by owner, chunk and expert of the owner.
-pub(crate) fn sends(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
+pub(crate) fn sends(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let before = |before: &mut usize, route: &Route| {
         let order = *before;
         *before += route.order(rank).len();
@@ -33,7 +33,7 @@ pub(crate) fn sends(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
 }
 
 /// The pairs that the rank receives, by source, chunk and local expert.
-pub(crate) fn arrivals(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
+pub(crate) fn arrivals(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     let from = |source| {
         let of_chunk = move |(half, route): (usize, &Route)| -> Vec<HpmoePair> {
             let arrival = |e| HpmoePair { order: 0, ..pair(route.pair(source, e), half, 0) };
@@ -45,7 +45,7 @@ pub(crate) fn arrivals(chunks: &Chunks<'_>, rank: Rank) -> Vec<HpmoePair> {
 }
 
 /// Slots of the rank by expert, chunk after chunk, counted from the first of the chunk.
-pub(crate) fn order(chunks: &Chunks<'_>, rank: Rank) -> Vec<i32> {
+pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let of_chunk = |route: &Route| -> Vec<i32> {
         let first = word(route.first_token(rank) * route.top_k());
         route.order(rank).iter().map(|slot| slot - first).collect()
@@ -83,7 +83,7 @@ mod tests {
     fn pairs_lie_by_peer_and_expert() {
         // Rank 0 sends to experts 0, 1 | 1, 3; rank 1 to 2, 1.
         let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
-        let route = Chunks::new(&TABLES, &route, 4);
+        let route = RouteChunks::new(&TABLES, &route, 4);
         let numbers = |pairs: Vec<HpmoePair>| -> Vec<[i32; 4]> {
             pairs.iter().map(|p| [p.rows, p.at, p.base, p.order]).collect()
         };
@@ -99,7 +99,7 @@ mod tests {
     fn chunks_lie_in_two_halves() {
         // Of three chunks with one token of each rank; rank 1 has none in the last two.
         let route = route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4);
-        let route = Chunks::new(&KernelTables { chunks: 3, ..TABLES }, &route, 10);
+        let route = RouteChunks::new(&KernelTables { chunks: 3, ..TABLES }, &route, 10);
         let (zero, one) = (Rank::new(0), Rank::new(1));
         assert_eq!([zero, one].map(|rank| route.received(rank)), [3, 1]);
         let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();

@@ -4,25 +4,25 @@ use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::Rank;
 
 use super::spaces::Extents;
-use super::{Chunks, Plan, once, routing, spaces};
+use super::{MemoryPlan, RouteChunks, once, routing, spaces};
 use crate::KernelTables;
 use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
-use crate::memory::Arena;
+use crate::memory::LineMemory;
 use crate::tables::{RowKind, ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
-    arenas: Vec<(&'static str, Arena)>,
+    arenas: Vec<(&'static str, LineMemory)>,
     launch: HpmoeLaunch,
-    launch_arena: Arena,
+    launch_arena: LineMemory,
 }
 
-/// What the tables of all ranks and launches have alike.
+/// What the tables of all ranks and launches share.
 pub(crate) struct Common<'a> {
     tables: &'a KernelTables,
     schedule: &'a ScheduleTable,
-    plan: &'a Plan,
-    /// By space: whether some entry walks its items as their rows come.
+    plan: &'a MemoryPlan,
+    /// By space: whether some entry walks its items in the order in which their rows arrive.
     coming: Vec<bool>,
     /// Cycles that a wait may take.
     time_limit: u64,
@@ -30,7 +30,12 @@ pub(crate) struct Common<'a> {
 
 impl<'a> Common<'a> {
     /// A wait may take `time_limit` cycles.
-    pub(crate) fn new(tables: &'a KernelTables, schedule: &'a ScheduleTable, plan: &'a Plan, time_limit: u64) -> Self {
+    pub(crate) fn new(
+        tables: &'a KernelTables,
+        schedule: &'a ScheduleTable,
+        plan: &'a MemoryPlan,
+        time_limit: u64,
+    ) -> Self {
         let mut coming = vec![false; tables.spaces.len()];
         for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
             let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
@@ -46,14 +51,14 @@ impl<'a> Common<'a> {
 pub(crate) struct Addresses<'a> {
     /// Heaps of all ranks.
     pub(crate) peers: &'a [u64],
-    /// Tensors.
-    pub(crate) tensors: &'a [Place],
+    /// Where each tensor lies.
+    pub(crate) tensors: &'a [TensorAddress],
     /// The rank's records.
     pub(crate) records: u64,
 }
 
-/// Where a tensor lies.
-pub(crate) enum Place {
+/// Where a tensor lies, as a kernel reads it.
+pub(crate) enum TensorAddress {
     /// At an address; a symmetric one at an offset in the heap.
     At(u64),
     /// At an address on each rank.
@@ -61,16 +66,16 @@ pub(crate) enum Place {
 }
 
 impl RankTables {
-    /// For one rank and route. The number of the launch is set by [`number`](Self::number).
-    pub(crate) fn new(common: &Common<'_>, chunks: &Chunks<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
+    /// Makes the tables of one rank for one route. [`number`](Self::number) sets the number of the launch.
+    pub(crate) fn new(common: &Common<'_>, chunks: &RouteChunks<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, .. } = *common;
         let route = chunks.whole();
-        let mut arenas = Arenas::default();
+        let mut arenas = TableMemory::default();
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
         let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
-        let tensor = |place: &Place| match place {
-            Place::At(address) => *address,
-            Place::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
+        let tensor = |place: &TensorAddress| match place {
+            TensorAddress::At(address) => *address,
+            TensorAddress::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let extents = |space| spaces::extents(space, chunks.routes(), rank, chunks.orders());
@@ -83,7 +88,7 @@ impl RankTables {
         let expert_order: Vec<u32> = chunks.orders().iter().flatten().copied().map(small).collect();
         let (mut experts, mut sends) = (routing::experts(chunks, rank), routing::sends(chunks, rank));
         let mut order = routing::order(chunks, rank);
-        let sends_once = tables.tensors.iter().any(|tensor| tensor.extent == RowKind::Once);
+        let sends_once = tables.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once);
         if sends_once {
             experts.extend(once::experts(route, rank));
             sends.extend(once::sends(route, rank));
@@ -124,7 +129,7 @@ impl RankTables {
             origins,
             ..Zeroable::zeroed()
         };
-        let launch_arena = Arena::zeroed(size_of::<HpmoeLaunch>());
+        let launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
         Self { arenas: arenas.0, launch, launch_arena }
     }
 
@@ -140,7 +145,7 @@ impl RankTables {
     }
 
     /// Name and memory of each table.
-    pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut Arena)> {
+    pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut LineMemory)> {
         let tables = self.arenas.iter_mut().map(|(name, arena)| (*name, arena));
         tables.chain(std::iter::once(("launch structure", &mut self.launch_arena)))
     }
@@ -148,11 +153,11 @@ impl RankTables {
 
 /// Tables, each in memory of its own, so that reading beyond one is found.
 #[derive(Default)]
-struct Arenas(Vec<(&'static str, Arena)>);
+struct TableMemory(Vec<(&'static str, LineMemory)>);
 
-impl Arenas {
+impl TableMemory {
     fn add<T: Pod>(&mut self, name: &'static str, values: &[T]) -> u64 {
-        let mut arena = Arena::zeroed(size_of_val(values).max(1));
+        let mut arena = LineMemory::zeroed(size_of_val(values).max(1));
         arena.write(0, values);
         let address = arena.address();
         self.0.push((name, arena));

@@ -1,6 +1,6 @@
 //! The state of one core when a launch was given up.
 
-use super::Site;
+use super::TaskSite;
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING,
@@ -11,7 +11,7 @@ use crate::abi::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CoreReport {
-    /// Its rank.
+    /// The rank that the core belongs to.
     pub rank: usize,
     /// `AIC` or `AIV`.
     pub kind: &'static str,
@@ -40,7 +40,7 @@ impl CoreReport {
     pub(super) fn new(tables: &KernelTables, ranks: usize, rank: usize, core: usize, record: &HpmoeRecord) -> Self {
         let aic = tables.aic as usize;
         let (kind, number) = if core < aic { ("AIC", core) } else { ("AIV", core - aic) };
-        let site = Site::new(tables, ranks, rank);
+        let site = TaskSite::new(tables, ranks, rank);
         let unknown = || format!("phase {} of an unknown task", record.phase);
         let call = site.call(record).unwrap_or_else(unknown);
         let gist = Gist::new(tables, record, &site.line(record).unwrap_or_else(unknown));

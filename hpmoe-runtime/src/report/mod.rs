@@ -6,7 +6,7 @@ mod stuck;
 mod words;
 
 pub use core::CoreReport;
-pub(crate) use site::Site;
+pub(crate) use site::TaskSite;
 pub use stuck::StuckReport;
 
 use std::fmt;
@@ -22,7 +22,7 @@ use words::{between, bytes, counted};
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The kernel.
+    /// Name of the kernel and its taskflow, `module::taskflow`.
     pub kernel: &'static str,
     /// Ranks of the group.
     pub ranks: usize,
@@ -61,9 +61,9 @@ pub struct Report {
 pub(crate) struct MemoryUse {
     /// Counters of a rank, in one of the two sets.
     pub(crate) counters: u32,
-    /// As [`Report::workspace_bytes`].
+    /// Bytes reserved for the taskflow's tensors, as in [`Report::workspace_bytes`].
     pub(crate) workspace: usize,
-    /// As [`Report::kept`].
+    /// Tensors that one launch keeps for another, as in [`Report::kept`].
     pub(crate) kept: Vec<(&'static str, usize)>,
 }
 

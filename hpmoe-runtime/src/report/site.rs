@@ -9,13 +9,13 @@ use crate::tables::PhaseTable;
 
 /// Where a record was written.
 #[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct TaskSite<'a> {
     tables: &'a KernelTables,
     ranks: usize,
     rank: usize,
 }
 
-impl<'a> Site<'a> {
+impl<'a> TaskSite<'a> {
     /// One of `ranks` ranks.
     pub(crate) const fn new(tables: &'a KernelTables, ranks: usize, rank: usize) -> Self {
         Self { tables, ranks, rank }
@@ -81,7 +81,7 @@ mod tests {
             let spaces = vec![SpaceTable { kind, height: 16 }].leak();
             let tables = KernelTables { phases, spaces, chunks, ..TABLES };
             let record = HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, ..Zeroable::zeroed() };
-            Site::new(&tables, 2, 1).call(&record).unwrap()
+            TaskSite::new(&tables, 2, 1).call(&record).unwrap()
         };
         let tell = |kind, group| tell_of(1, kind, group);
         // Two ranks own two experts each.
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_core_that_has_begun_nothing_has_no_line() {
-        assert_eq!(Site::new(&TABLES, 2, 0).call(&HpmoeRecord { state: HPMOE_IDLE, ..Zeroable::zeroed() }), None);
+        assert_eq!(TaskSite::new(&TABLES, 2, 0).call(&HpmoeRecord { state: HPMOE_IDLE, ..Zeroable::zeroed() }), None);
         let unknown = HpmoeRecord { state: HPMOE_RUNNING, phase: 9, ..Zeroable::zeroed() };
-        assert_eq!(Site::new(&TABLES, 2, 0).line(&unknown), None);
+        assert_eq!(TaskSite::new(&TABLES, 2, 0).line(&unknown), None);
     }
 }

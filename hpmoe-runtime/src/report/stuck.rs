@@ -16,7 +16,7 @@ const FIRST: usize = 6;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct StuckReport {
-    /// The kernel.
+    /// Name of the kernel and its taskflow, `module::taskflow`.
     pub kernel: &'static str,
     /// The longest that a wait may take.
     pub time_limit: Duration,

@@ -8,14 +8,14 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// `0–3, 7`.
+/// Numbers as ranges: `0–3, 7`.
 pub(super) fn ranges(numbers: &BTreeSet<usize>) -> String {
     let numbers: Vec<usize> = numbers.iter().copied().collect();
     let mut text = String::new();
     for run in numbers.chunk_by(|a, b| a + 1 == *b) {
         let comma = if text.is_empty() { "" } else { ", " };
         let _ = match run {
-            [one] => write!(text, "{comma}{one}"),
+            [only] => write!(text, "{comma}{only}"),
             [first, .., last] => write!(text, "{comma}{first}–{last}"),
             [] => Ok(()),
         };

@@ -23,7 +23,7 @@ pub use balanced::{Share, rows_of};
 pub use counters::{OriginalCounter, OriginalCounters};
 pub use extra::{Extra, extras};
 pub use limits::Limit;
-pub use operator::{BASE_TILE, Operator, OperatorKind, Product, ProductExtent};
+pub use operator::{BASE_TILE, Operator, OperatorKind, OperatorProduct, ProductExtent};
 pub use original::{Listed, Original};
 pub use queues::Queues;
 pub use replay::Replay;

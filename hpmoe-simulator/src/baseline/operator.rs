@@ -39,7 +39,7 @@ pub enum OperatorKind {
     /// Puts rows from rank to rank.
     Put,
     /// A product for each local expert.
-    Product(Product),
+    Product(OperatorProduct),
     /// Works row by row on vector cores.
     Vector,
     /// Waits for everything else.
@@ -48,7 +48,7 @@ pub enum OperatorKind {
 
 /// The extents of a product `[m, k] x [k, n]` for the rows of one expert.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Product {
+pub struct OperatorProduct {
     /// Rows of the output.
     pub m: ProductExtent,
     /// Columns of the output.
@@ -117,7 +117,7 @@ impl Operator {
             Self::GateGrad => (Rows, h, both),
             Self::W1Grad => (h, both, Rows),
         };
-        OperatorKind::Product(Product { m, n, k })
+        OperatorKind::Product(OperatorProduct { m, n, k })
     }
     /// The kind of core that runs it.
     #[must_use]
@@ -160,7 +160,7 @@ impl ProductExtent {
     }
 }
 
-impl Product {
+impl OperatorProduct {
     /// Output tiles of [`BASE_TILE`] when the expert received `rows`.
     #[must_use]
     pub const fn base_tiles(&self, rows: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! The original's program for one shape and direction.
 
-use super::task::Builder;
+use super::task::TaskBuilder;
 use super::{Direction, LayerShape, Limit, Operator, OriginalCounters, OriginalTask, Queues};
 use hpmoe_codegen::schedule::CoreKind;
 
@@ -79,7 +79,7 @@ impl Original {
     /// The tasks of a rank, in the order of their numbers.
     #[must_use]
     pub fn tasks(&self, rank: u32) -> Vec<OriginalTask> {
-        Builder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()
+        TaskBuilder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()
     }
     /// The queues of a rank.
     #[must_use]

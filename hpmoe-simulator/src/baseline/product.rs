@@ -1,7 +1,7 @@
 //! The share of a core in one expert's product, as work of the simulator.
 
-use super::{BASE_TILE, Product};
-use crate::simulate::{self, Efficiency, Work};
+use super::{BASE_TILE, OperatorProduct};
+use crate::simulate::{self, Efficiency, PanelReuse, ProductExtents, TileWalk, Work};
 use hpmoe_codegen::target::Target;
 
 /// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
@@ -22,7 +22,13 @@ impl Tiles {
 
 /// The work of a core in base tiles. If a side of the product is shorter than a base tile, its tiles are shorter, too; if it is
 /// longer, tiles at the edge count as a fraction of a tile. Panels are read whole in either case.
-pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Target, efficiency: Efficiency) -> Work {
+pub(super) fn product(
+    product: &OperatorProduct,
+    rows: u32,
+    tiles: Tiles,
+    target: &Target,
+    efficiency: Efficiency,
+) -> Work {
     let total = product.base_tiles(rows);
     let (own, k) = (tiles.among(total), product.k.at(rows));
     if own == 0 || k == 0 {
@@ -35,8 +41,8 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Targe
     let (m, part_of_m) = side(product.m.at(rows), BASE_TILE[0]);
     let (n, part_of_n) = side(product.n.at(rows), BASE_TILE[1]);
     let tiles_of_core = (f64::from(own) * part_of_m * part_of_n) as f32;
-    let (left_reuse, right_reuse) = reuse(product, rows, target);
-    let (left_reuse, right_reuse) = (left_reuse * part_of_n as f32, right_reuse * part_of_m as f32);
+    let reuse = reuse(product, rows, target);
+    let (left_reuse, right_reuse) = (reuse.left * part_of_n as f32, reuse.right * part_of_m as f32);
     Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
 }
 
@@ -44,20 +50,21 @@ pub(super) fn product(product: &Product, rows: u32, tiles: Tiles, target: &Targe
 ///
 /// The order in which the cores of the original, or of a separate product, walk tiles is not known: they get the band height
 /// that reads least.
-fn reuse(product: &Product, rows: u32, target: &Target) -> (f32, f32) {
+fn reuse(product: &OperatorProduct, rows: u32, target: &Target) -> PanelReuse {
     let [m, n, _] = BASE_TILE;
     let k = product.k.at(rows);
-    let (down, across) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
-    let bytes = |(left, right): (f32, f32)| m as f32 / left + n as f32 / right;
-    let bands = (1..=down.max(1)).map(|band| simulate::reuse(target, (down, across, band), (m, n, k)));
-    bands.min_by(|&a, &b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+    let (items, columns) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
+    let bytes = |reuse: &PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
+    let walks = (1..=items.max(1)).map(|band| TileWalk { items, columns, band });
+    let reuses = walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k }));
+    reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Tiles, product};
     use crate::baseline::{LayerShape, Operator, OperatorKind};
-    use crate::simulate::{Cost, Costs, Efficiency, Work};
+    use crate::simulate::{Cost, CostModel, Efficiency, Work};
     use hpmoe_codegen::target::Target;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
@@ -101,9 +108,9 @@ mod tests {
 
     #[test]
     fn weights_are_read_once_however_few_rows_there_are() {
-        let costs = Costs::new(&Target::ascend_a3());
+        let costs = CostModel::new(&Target::ascend_a3());
         for rows in [1, 32, 127, 128, 130, 200, 256, 1000] {
-            let hbm = |core| match costs.of(0, &share(Operator::UpProj, rows, core)) {
+            let hbm = |core| match costs.cost(0, &share(Operator::UpProj, rows, core)) {
                 Cost::Shared(shared) => shared.hbm,
                 _ => 0.0,
             };

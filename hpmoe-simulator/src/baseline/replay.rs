@@ -1,11 +1,11 @@
 //! The original's program as the simulator runs it.
 
 use super::product::{Tiles, product};
-use super::task::Builder;
+use super::task::TaskBuilder;
 use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
 use crate::simulate::{
-    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program,
-    Routing, Time,
+    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Routing, Time,
+    Workload,
 };
 use hpmoe_codegen::target::Target;
 
@@ -45,7 +45,7 @@ impl Replay {
         let op = self.listed.partition_point(|listed| listed.first <= number) - 1;
         let Listed { operator, first, .. } = self.listed[op];
         let (shape, direction) = (*self.original.shape(), self.original.direction());
-        let builder = Builder { shape, direction, counters: self.original.counters(), rank };
+        let builder = TaskBuilder { shape, direction, counters: self.original.counters(), rank };
         let op = u32::try_from(op).expect("at most 8 operators");
         (op, builder.task(operator, number - first))
     }
@@ -101,7 +101,7 @@ fn costs(target: &Target) -> PolicyCosts {
     }
 }
 
-impl Program for Replay {
+impl Workload for Replay {
     fn costs(&self) -> &PolicyCosts {
         &self.costs
     }
@@ -149,7 +149,7 @@ impl Program for Replay {
 mod tests {
     use super::Replay;
     use crate::baseline::{Direction, LayerShape, Original};
-    use crate::simulate::{CoreKind, Cursor, Program, QueuedTask, Time, Work};
+    use crate::simulate::{CoreKind, Cursor, QueuedTask, Time, Work, Workload};
     use hpmoe_codegen::target::Target;
 
     fn replay(ranks: u32) -> Replay {

@@ -4,8 +4,8 @@ use super::collective::collective;
 use super::product::{Tiles, product};
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program, QueuedTask,
-    Routing, Time, Work,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, QueuedTask, Routing,
+    Time, Work, Workload,
 };
 use hpmoe_codegen::target::Target;
 
@@ -128,7 +128,7 @@ impl Serial {
     }
 }
 
-impl Program for Serial {
+impl Workload for Serial {
     fn costs(&self) -> &PolicyCosts {
         &self.costs
     }

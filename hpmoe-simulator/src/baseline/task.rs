@@ -67,14 +67,14 @@ impl OriginalWork {
 }
 
 /// Builds the tasks of one rank.
-pub(super) struct Builder {
+pub(super) struct TaskBuilder {
     pub(super) shape: LayerShape,
     pub(super) direction: Direction,
     pub(super) counters: OriginalCounters,
     pub(super) rank: u32,
 }
 
-impl Builder {
+impl TaskBuilder {
     /// The task `index` of an operator.
     pub(super) fn task(&self, operator: Operator, index: u32) -> OriginalTask {
         let counters = &self.counters;

@@ -1,17 +1,17 @@
-//! The programs of published latencies.
+//! The workloads of published latencies.
 
 use super::{Published, PublishedPolicy};
 use crate::baseline::{LayerShape, Original, Replay, Serial};
-use crate::simulate::{Program, simulate};
+use crate::simulate::{Workload, simulate};
 use hpmoe_codegen::target::Target;
 
-/// Simulates the program of a published latency on a target, in milliseconds.
+/// Simulates the workload of a published latency on a target, in milliseconds.
 pub type Latency<'a> = dyn Fn(&Published, &Target) -> f64 + 'a;
 
 impl Published {
-    /// The program that has this latency.
+    /// The workload that has this latency.
     #[must_use]
-    pub fn program(&self, target: &Target) -> Box<dyn Program> {
+    pub fn workload(&self, target: &Target) -> Box<dyn Workload> {
         let shape = LayerShape::deepseek_v3(self.ranks);
         let routing = shape.balanced();
         match self.policy {
@@ -20,14 +20,14 @@ impl Published {
         }
     }
 
-    /// The simulated latency of that program, in milliseconds.
+    /// The simulated latency of that workload, in milliseconds.
     ///
     /// # Panics
     ///
-    /// Never: these programs end.
+    /// Never: these workloads end.
     #[must_use]
     pub fn simulated_ms(&self, target: &Target) -> f64 {
-        let run = simulate(target, &*self.program(target), false);
+        let run = simulate(target, &*self.workload(target), false);
         run.expect("every wait has its signals").time.us() / 1e3
     }
 }

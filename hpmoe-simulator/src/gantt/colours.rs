@@ -1,7 +1,7 @@
 //! One colour for each operation; operations with the same kind of work share a hue.
 
 use super::{Rectangle, number, text};
-use crate::simulate::{Program, TracedTask, Work};
+use crate::simulate::{TracedTask, Work, Workload};
 use svg::node::element::Group;
 
 const MATRIX: [&str; 4] = ["#2f6db3", "#6aa5de", "#1b4a82", "#8a7fd0"];
@@ -19,8 +19,8 @@ pub(super) struct Colours {
 }
 
 impl Colours {
-    pub(super) fn new(program: &dyn Program, records: &[TracedTask]) -> Self {
-        let mut ops = vec![None; program.ops().len()];
+    pub(super) fn new(workload: &dyn Workload, records: &[TracedTask]) -> Self {
+        let mut ops = vec![None; workload.ops().len()];
         let mut works = vec![Work::Empty; ops.len()];
         for record in records {
             let work = &mut works[record.task.op as usize];
@@ -29,7 +29,7 @@ impl Colours {
             }
         }
         let mut used = [0; 3];
-        for (op, (work, named)) in works.iter().zip(program.ops()).enumerate() {
+        for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
             let (kind, shades) = match work {
                 Work::Gemm { .. } => (0, MATRIX),
                 Work::Vector { .. } => (1, VECTOR),

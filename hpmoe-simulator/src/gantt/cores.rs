@@ -2,7 +2,7 @@
 
 use super::colours::{ROWS, WORK};
 use super::stack::Stack;
-use super::{Boxes, Part, Picture, caption, ground};
+use super::{Boxes, Picture, PicturePart, caption, ground};
 use crate::simulate::{CoreKind, Time, TracedTask};
 use hpmoe_language::units::Nanos;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use svg::node::element::Group;
 const GAP: f64 = 10.0;
 const WAITS: f64 = 30.0;
 
-pub(super) fn cores(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
+pub(super) fn cores(picture: &Picture<'_>, rank: u32, top: f64) -> PicturePart {
     let mut group = Group::new();
     let mut height = 0.0;
     for (kind, name, lane) in [(CoreKind::Aic, "matrix cores", 8.0), (CoreKind::Aiv, "vector cores", 5.0)] {
-        let cores = f64::from(picture.program.cores(kind));
+        let cores = f64::from(picture.workload.cores(kind));
         let note = format!("rank {rank}, {cores} lanes");
         group = group.add(caption(name, &note, top + height)).add(ground(top + height, cores * lane)).add(lanes(
             picture,
@@ -31,7 +31,7 @@ pub(super) fn cores(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
             .add(waits(picture, rank, kind, place));
         height += WAITS + GAP;
     }
-    Part { group, height }
+    PicturePart { group, height }
 }
 
 /// The share of cores that wait, by what they wait for.
@@ -42,7 +42,7 @@ fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) ->
         let layer = usize::from(!record.waited_for_rows(&picture.records));
         stack.add(layer, record.slice.looked, record.slice.begun);
     }
-    stack.draw(picture.program.cores(kind), place, |layer| [ROWS, WORK][layer])
+    stack.draw(picture.workload.cores(kind), place, |layer| [ROWS, WORK][layer])
 }
 
 fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, (top, lane): (f64, f64)) -> Group {

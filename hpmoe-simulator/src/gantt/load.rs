@@ -1,6 +1,6 @@
 //! The load of the ends of a rank's links.
 
-use super::{LEFT, Part, Picture, RIGHT, WIDTH, caption, ground, number};
+use super::{LEFT, Picture, PicturePart, RIGHT, WIDTH, caption, ground, number};
 use crate::simulate::{Time, TracedTask, Work};
 use svg::node::element::{Group, Path};
 
@@ -18,7 +18,7 @@ pub(super) struct End {
 }
 
 /// Four lanes: out and in, to the rank's own package and to others.
-pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
+pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> PicturePart {
     let mut group = Group::new();
     let mut height = 0.0;
     for (out, way) in [(true, "out"), (false, "in")] {
@@ -32,7 +32,7 @@ pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> Part {
             height += LANE + GAP;
         }
     }
-    Part { group, height }
+    PicturePart { group, height }
 }
 
 fn capacity(picture: &Picture<'_>, end: End) -> f64 {

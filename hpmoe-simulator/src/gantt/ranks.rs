@@ -2,7 +2,7 @@
 
 use super::load::{End, area, load};
 use super::stack::Stack;
-use super::{LEFT, Part, Picture, caption, ground, text};
+use super::{LEFT, Picture, PicturePart, caption, ground, text};
 use crate::simulate::CoreKind;
 use svg::node::element::Group;
 
@@ -13,8 +13,8 @@ const VECTOR: f64 = 24.0;
 const LINK: f64 = 12.0;
 const GAP: f64 = 10.0;
 
-pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> Part {
-    let all = picture.program.ranks();
+pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> PicturePart {
+    let all = picture.workload.ranks();
     let mut group = Group::new();
     let mut height = 22.0;
     let mut heading =
@@ -36,13 +36,13 @@ pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> Part {
         group = group.add(ground(y, LINK)).add(area(&load(picture, out), (y, LINK), "#7d5fb2"));
         height += MATRIX + VECTOR + LINK + 4.0 + GAP;
     }
-    Part { group, height }
+    PicturePart { group, height }
 }
 
 /// Operations stacked on one another, each as high as its share of the cores.
 fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) -> Group {
-    let mut stack = Stack::new(picture, picture.program.ops().len());
+    let mut stack = Stack::new(picture, picture.workload.ops().len());
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
     own.for_each(|record| stack.add(record.task.op as usize, record.slice.begun, record.slice.end));
-    stack.draw(picture.program.cores(kind), place, |op| picture.colours.of(op))
+    stack.draw(picture.workload.cores(kind), place, |op| picture.colours.of(op))
 }

@@ -3,13 +3,13 @@
 mod ends;
 mod links;
 
-use super::{CoreKind, Cursor, Program, QueuedTask, Time};
-use super::{Cost, Costs};
+use super::{CoreKind, Cursor, QueuedTask, Time, Workload};
+use super::{Cost, CostModel};
 use ends::Ends;
 use hpmoe_codegen::target::Target;
-use links::Links;
+use links::LinkBytes;
 
-/// Lower bounds of a program's latency, each for one resource or one path alone.
+/// Lower bounds of a workload's latency, each for one resource or one path alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
     /// The time of the launch, before everything else.
@@ -39,23 +39,23 @@ impl Bound {
     }
 }
 
-/// The lower bounds of a program's latency: those of every resource, as if all others were free.
+/// The lower bounds of a workload's latency: those of every resource, as if all others were free.
 #[must_use]
-pub fn bound(target: &Target, program: &dyn Program) -> Bound {
-    let costs = Costs::new(target);
-    let mut bound = Bound { launch: program.costs().launch, ..Bound::default() };
-    let mut links = Links::new(target, program.ranks());
-    let mut ends = Ends::new(target, program);
+pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
+    let costs = CostModel::new(target);
+    let mut bound = Bound { launch: workload.costs().launch, ..Bound::default() };
+    let mut links = LinkBytes::new(target, workload.ranks());
+    let mut ends = Ends::new(target, workload);
     let mut task = QueuedTask::default();
-    for rank in 0..program.ranks() {
+    for rank in 0..workload.ranks() {
         let mut hbm = 0.0;
         for kind in [CoreKind::Aic, CoreKind::Aiv] {
             let mut work = Time::ZERO;
-            for core in 0..program.cores(kind) {
+            for core in 0..workload.cores(kind) {
                 let mut cursor = Cursor::default();
                 ends.next_core();
-                while program.next(rank, kind, core, &mut cursor, &mut task) {
-                    match costs.of(rank, &task.work) {
+                while workload.next(rank, kind, core, &mut cursor, &mut task) {
+                    match costs.cost(rank, &task.work) {
                         Cost::Shared(shared) => {
                             work += shared.time;
                             hbm += shared.hbm;
@@ -67,7 +67,7 @@ pub fn bound(target: &Target, program: &dyn Program) -> Bound {
                     ends.add_task(rank, kind, &task, costs.alone(rank, &task.work));
                 }
             }
-            let share = Time(work.0 / u64::from(program.cores(kind).max(1)));
+            let share = Time(work.0 / u64::from(workload.cores(kind).max(1)));
             let most = if kind == CoreKind::Aic { &mut bound.cube } else { &mut bound.vector };
             *most = share.max(*most);
         }

@@ -1,6 +1,6 @@
 //! The counters of all ranks and the cores that wait for them.
 
-use super::{CounterSignal, CounterWait, Program, Time};
+use super::{CounterSignal, CounterWait, Time, Workload};
 
 const NOBODY: u32 = u32::MAX;
 
@@ -15,7 +15,7 @@ pub(super) enum WaitCause {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Counter {
+struct CounterState {
     value: u32,
     waiting: u32,
     /// When cores see the latest signal so far.
@@ -24,11 +24,11 @@ struct Counter {
 }
 
 /// The counters of all ranks. A core sees that a counter has reached its threshold when it sees the latest of its signals. That
-/// is exact where, as in every program here, thresholds are all that a counter ever receives.
+/// is exact where, as in every workload here, thresholds are all that a counter ever receives.
 #[derive(Debug)]
 pub(super) struct Counters {
     first: Vec<u32>,
-    counters: Vec<Counter>,
+    counters: Vec<CounterState>,
     /// By core: the threshold that it waits for.
     needs: Vec<u32>,
     /// By core: the next core that waits for the same counter.
@@ -36,12 +36,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(program: &dyn Program, cores: u32) -> Self {
+    pub(super) fn new(workload: &dyn Workload, cores: u32) -> Self {
         let mut first = vec![0];
-        for rank in 0..program.ranks() {
-            first.push(first[rank as usize] + program.counters(rank));
+        for rank in 0..workload.ranks() {
+            first.push(first[rank as usize] + workload.counters(rank));
         }
-        let counter = Counter { value: 0, waiting: NOBODY, seen: Time::ZERO, cause: WaitCause::Work };
+        let counter = CounterState { value: 0, waiting: NOBODY, seen: Time::ZERO, cause: WaitCause::Work };
         Self {
             counters: vec![counter; first[first.len() - 1] as usize],
             first,

@@ -1,12 +1,12 @@
 //! Which constants of a target can change a simulated figure.
 
 use super::Policy;
-use hpmoe_codegen::target::Constant;
+use hpmoe_codegen::target::TargetConstant;
 
 /// Whether a constant can change what is simulated for a policy: its latency, its bound, or the separate kernels for the work
 /// that the original leaves out.
 #[must_use]
-pub fn depends_on(policy: Policy, constant: &Constant) -> bool {
+pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
     let fused = policy != Policy::Serial;
     match (constant.section, constant.key) {
         ("original", _) => policy == Policy::Hyperparallel,
@@ -25,7 +25,7 @@ pub fn depends_on(policy: Policy, constant: &Constant) -> bool {
 mod tests {
     use super::*;
     use crate::baseline::{Direction, LayerShape, Original, Replay, Serial, extras};
-    use crate::simulate::{Ours, Program, Simulated, bound, simulate};
+    use crate::simulate::{Ours, Simulated, Workload, bound, simulate};
     use hpmoe_codegen::schedule::{Cores, schedule};
     use hpmoe_codegen::target::Target;
     use hpmoe_language::fixture::{Layer, moe_ffn};
@@ -38,14 +38,14 @@ mod tests {
         let routing = shape.balanced();
         let checked = moe_ffn(&LAYER);
         let plan = schedule(&checked, Cores { aic: target.cores.aic, aiv: target.cores.aiv });
-        let program: Box<dyn Program> = match policy {
+        let workload: Box<dyn Workload> = match policy {
             Policy::Ours => Box::new(Ours::new(target, &checked, &plan, &routing).unwrap()),
             Policy::Serial => Box::new(Serial::new(shape, Direction::Forward, routing, target)),
             Policy::Hyperparallel => Box::new(Replay::new(Original::new(shape, Direction::Forward), routing, target)),
         };
-        let run = simulate(target, &*program, false).unwrap();
+        let run = simulate(target, &*workload, false).unwrap();
         let rest = format!("{} {:?}", run.aic_useful(target), extras(&shape, Direction::Forward, target));
-        (run, bound(target, &*program).time().0, rest)
+        (run, bound(target, &*workload).time().0, rest)
     }
 
     #[test]

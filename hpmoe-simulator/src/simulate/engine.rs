@@ -5,19 +5,19 @@ use super::links::Links;
 use super::memories::Memories;
 use super::result::{Simulated, Stuck, TaskTimes};
 use super::tally::Tally;
-use super::{CoreKind, Cursor, Program, QueuedTask, Time, Work};
-use super::{Cost, Costs};
+use super::{CoreKind, Cursor, QueuedTask, Time, Work, Workload};
+use super::{Cost, CostModel};
 use hpmoe_codegen::target::Target;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Runs a program on a target. With `timeline`, the result holds the times of every task.
+/// Runs a workload on a target. With `timeline`, the result holds the times of every task.
 ///
 /// # Errors
 ///
 /// When cores wait for counters that no task will signal.
-pub fn simulate(target: &Target, program: &dyn Program, slices: bool) -> Result<Simulated, Stuck> {
-    let mut engine = Engine::new(target, program, slices);
+pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Result<Simulated, Stuck> {
+    let mut engine = Engine::new(target, workload, slices);
     engine.begin();
     engine.run();
     engine.end()
@@ -56,8 +56,8 @@ struct CoreState {
 
 struct Engine<'a> {
     target: &'a Target,
-    program: &'a dyn Program,
-    costs: Costs,
+    workload: &'a dyn Workload,
+    costs: CostModel,
     now: Time,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     cores: Vec<CoreState>,
@@ -72,34 +72,34 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(target: &'a Target, program: &'a dyn Program, slices: bool) -> Self {
-        let ranks = program.ranks();
+    fn new(target: &'a Target, workload: &'a dyn Workload, slices: bool) -> Self {
+        let ranks = workload.ranks();
         let mut cores = Vec::new();
         for rank in 0..ranks {
             for kind in [CoreKind::Aic, CoreKind::Aiv] {
-                cores.extend((0..program.cores(kind)).map(|number| CoreState::new(rank, kind, number)));
+                cores.extend((0..workload.cores(kind)).map(|number| CoreState::new(rank, kind, number)));
             }
         }
         Self {
-            costs: Costs::new(target),
+            costs: CostModel::new(target),
             now: Time::ZERO,
             events: BinaryHeap::new(),
-            counters: Counters::new(program, cores.len() as u32),
+            counters: Counters::new(workload, cores.len() as u32),
             memories: Memories::new(target, ranks),
             links: Links::new(target, ranks),
-            tally: Tally::new(program),
+            tally: Tally::new(workload),
             slices: slices.then(Vec::new),
             woken: Vec::new(),
             visible: Time::from_ns(target.sync.counter_visible_ns),
             fence: Time::from_ns(target.sync.fence_remote_ns),
             target,
-            program,
+            workload,
             cores,
         }
     }
 
     fn begin(&mut self) {
-        let launch = self.program.costs().launch;
+        let launch = self.workload.costs().launch;
         self.now = launch;
         for core in 0..self.cores.len() as u32 {
             self.tally.spent(self.cores[core as usize].kind).launch += launch;
@@ -147,12 +147,12 @@ impl<'a> Engine<'a> {
     /// Takes the next task of a core's queue, if there is one.
     fn next_task(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
-        if !self.program.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
+        if !self.workload.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
             core.done = true;
             self.tally.core_done(number, core.rank, self.now);
             return;
         }
-        let costs = self.program.costs().of_core(core.kind);
+        let costs = self.workload.costs().of_core(core.kind);
         let fixed = if core.task.work == Work::Empty { costs.empty } else { costs.task };
         self.tally.spent(core.kind).overhead += fixed;
         core.came = self.now;
@@ -165,7 +165,7 @@ impl<'a> Engine<'a> {
     /// Goes through the waits of a core's task up to the first that is not over.
     fn look(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
-        let poll = self.program.costs().of_core(core.kind).poll;
+        let poll = self.workload.costs().of_core(core.kind).poll;
         while let Some(&wait) = core.task.waits.get(core.held) {
             let Some((seen, cause)) = self.counters.look(core.rank, wait, number) else { return };
             let until = look_at(core.looks, seen, poll);
@@ -183,7 +183,7 @@ impl<'a> Engine<'a> {
     fn work(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         core.begun = self.now;
-        let cost = self.costs.of(core.rank, &core.task.work);
+        let cost = self.costs.cost(core.rank, &core.task.work);
         core.alone = self.costs.alone(core.rank, &core.task.work);
         match cost {
             Cost::Nothing => self.done(number),
@@ -252,7 +252,7 @@ impl<'a> Engine<'a> {
                 rank: core.rank,
                 kind: core.kind,
                 core: core.number,
-                op: self.program.ops()[core.task.op as usize].name.clone(),
+                op: self.workload.ops()[core.task.op as usize].name.clone(),
                 counter: wait.counter,
                 need: wait.need,
             });

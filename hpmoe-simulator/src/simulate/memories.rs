@@ -1,6 +1,6 @@
 //! The memories of each die, shared by the work of its cores.
 
-use super::Shared;
+use super::SharedWork;
 use super::Time;
 use super::lane::Lane;
 use super::shares::{Users, level};
@@ -29,14 +29,14 @@ pub(super) struct Memories {
     put: u64,
     /// The most that all puts of a die can take in one direction.
     link: u64,
-    dies: Vec<Die>,
+    dies: Vec<DieState>,
     lanes: Vec<(u32, Demand, Lane)>,
     lane_of: HashMap<(u32, Demand), u32>,
     dirty: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Die {
+struct DieState {
     /// The demand of all tasks that run.
     hbm: u64,
     l2: u64,
@@ -58,7 +58,7 @@ impl Memories {
             l2: steps(l2),
             put: steps(link.put_gb_per_s_per_aiv),
             link: steps(link.same_package_gb_per_s + link.other_package_gb_per_s),
-            dies: vec![Die::default(); ranks as usize],
+            dies: vec![DieState::default(); ranks as usize],
             lanes: Vec::new(),
             lane_of: HashMap::new(),
             dirty: Vec::new(),
@@ -66,7 +66,7 @@ impl Memories {
     }
 
     /// Begins the work of a core of a rank.
-    pub(super) fn join(&mut self, now: Time, rank: u32, work: &Shared, core: u32) {
+    pub(super) fn join(&mut self, now: Time, rank: u32, work: &SharedWork, core: u32) {
         let time = work.time.0.max(1) as f64;
         // Bytes in a picosecond are TB/s.
         let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).ceil() as u64;
@@ -195,7 +195,7 @@ mod tests {
     fn a_lane_that_empties_and_fills_at_once_counts_once() {
         let target = Target::ascend_a3();
         let mut memories = Memories::new(&target, 1);
-        let work = Shared { time: Time(1_000), hbm: 1.0, l2: 1.0 };
+        let work = SharedWork { time: Time(1_000), hbm: 1.0, l2: 1.0 };
         memories.join(Time::ZERO, 0, &work, 7);
         memories.settle(Time::ZERO, |_, _, _| {});
         assert_eq!(memories.pop(Time(1_000), 0), Some(7));

@@ -1,6 +1,6 @@
 //! Simulated time of every core of every rank on a described target, task by task.
 //!
-//! A [`Program`] gives each core of each rank its tasks in order, whatever policy planned them; the engine runs it with the
+//! A [`Workload`] gives each core of each rank its tasks in order, whatever policy planned them; the engine runs it with the
 //! constants of a target. Nothing here is a measurement.
 
 mod bound;
@@ -12,7 +12,6 @@ mod lane;
 mod links;
 mod memories;
 mod ours;
-mod program;
 mod result;
 mod routing;
 mod shares;
@@ -20,8 +19,11 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod traced;
+mod workload;
 
-pub(crate) use hpmoe_codegen::cost::{Cost, Costs, Shared, Works, reuse};
+pub(crate) use hpmoe_codegen::cost::{
+    Cost, CostModel, EntryTile, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
+};
 pub use hpmoe_codegen::cost::{Efficiency, Time, Work};
 pub use hpmoe_codegen::schedule::CoreKind;
 
@@ -33,5 +35,5 @@ pub use result::{OpTotal, Simulated, Stuck, TaskTimes};
 pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};
-pub use program::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, Program, QueuedTask};
 pub use routing::{Routing, RoutingError, RoutingSizes};
+pub use workload::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Workload};

@@ -23,7 +23,7 @@ pub struct Simulated {
     pub flops: f64,
     /// Bytes put, by source and then destination.
     pub traffic: Vec<Vec<u64>>,
-    /// Totals by operation of the program.
+    /// Totals by operation of the workload.
     pub ops: Vec<OpTotal>,
     /// The times of every task, where they were asked for.
     pub slices: Vec<TaskTimes>,
@@ -51,7 +51,7 @@ pub struct TaskTimes {
     pub core: u32,
     /// The number of the operation.
     pub op: u32,
-    /// The group, as the program numbers it.
+    /// The group, as the workload numbers it.
     pub group: u32,
     /// The item of the group.
     pub item: u32,
@@ -67,7 +67,7 @@ pub struct TaskTimes {
     pub end: Time,
 }
 
-/// A program that can't go on because a core waits for a counter that no task will signal.
+/// A workload that can't go on because a core waits for a counter that no task will signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
     /// The number of cores of all ranks that wait.

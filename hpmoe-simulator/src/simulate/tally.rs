@@ -1,7 +1,7 @@
 //! Sums over the tasks of a run.
 
 use super::result::{OpTotal, Simulated, TaskTimes};
-use super::{CoreKind, Program, QueuedTask, Spent, Time, Work};
+use super::{CoreKind, QueuedTask, Spent, Time, Work, Workload};
 
 pub(super) struct Tally {
     aic: Spent,
@@ -17,9 +17,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(program: &dyn Program) -> Self {
-        let ranks = program.ranks() as usize;
-        let cores = program.cores(CoreKind::Aic) + program.cores(CoreKind::Aiv);
+    pub(super) fn new(workload: &dyn Workload) -> Self {
+        let ranks = workload.ranks() as usize;
+        let cores = workload.cores(CoreKind::Aic) + workload.cores(CoreKind::Aiv);
         Self {
             aic: Spent::default(),
             aiv: Spent::default(),
@@ -29,7 +29,7 @@ impl Tally {
             empty_tasks: 0,
             flops: 0.0,
             traffic: vec![vec![0; ranks]; ranks],
-            ops: vec![OpTotal::default(); program.ops().len()],
+            ops: vec![OpTotal::default(); workload.ops().len()],
         }
     }
 

@@ -1,8 +1,8 @@
-//! Small programs with times worked out by hand, and what holds for any program.
+//! Small workloads with times worked out by hand, and what holds for any workload.
 
 use super::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Program, QueuedTask,
-    Simulated, Time, Work, bound, simulate,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, QueuedTask,
+    Simulated, Time, Work, Workload, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ impl Listed {
     }
 }
 
-impl Program for Listed {
+impl Workload for Listed {
     fn costs(&self) -> &PolicyCosts {
         &self.costs
     }
@@ -93,11 +93,11 @@ const AIV: CoreKind = CoreKind::Aiv;
 #[test]
 fn a_put_takes_its_bytes_a_fence_and_the_way_of_its_signal() {
     let target = Target::ascend_a3();
-    let mut program = Listed::new(4, 1, 1);
-    program.push((0, AIV, 0), signalling(put(2, 100_000), 2, 0));
-    program.push((2, AIC, 0), waiting(fixed(1.0), 0, 1));
+    let mut workload = Listed::new(4, 1, 1);
+    workload.push((0, AIV, 0), signalling(put(2, 100_000), 2, 0));
+    workload.push((2, AIC, 0), waiting(fixed(1.0), 0, 1));
     // 10 µs at 10 GB/s, 1.9 for the fence, 0.929 to another package, 1 until the counter is seen, 1 of work.
-    let run = program.run(&target);
+    let run = workload.run(&target);
     assert_eq!(run.time, Time::from_us(14.829));
     assert_eq!(run.traffic[0], [0, 0, 100_000, 0]);
     assert_eq!(run.aic.communication, Time::from_us(13.829));
@@ -106,12 +106,12 @@ fn a_put_takes_its_bytes_a_fence_and_the_way_of_its_signal() {
 #[test]
 fn puts_share_the_end_of_a_link() {
     let target = Target::ascend_a3();
-    let mut program = Listed::new(4, 1, 40);
+    let mut workload = Listed::new(4, 1, 40);
     for core in 0..40 {
-        program.push((0, AIV, core), put(2, 490_000));
+        workload.push((0, AIV, core), put(2, 490_000));
     }
     // 40 puts get 196 / 40 = 4.9 GB/s each.
-    assert_eq!(program.run(&target).time, Time::from_us(101.9));
+    assert_eq!(workload.run(&target).time, Time::from_us(101.9));
     // In the own package 270 / 40.
     let mut near = Listed::new(4, 1, 40);
     for core in 0..40 {
@@ -128,9 +128,9 @@ fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
         task(Work::Gemm { m: 128, n: 256, k: 4096, tiles: 1.0, left_reuse: reuse, right_reuse: reuse, efficiency })
     };
     let run = |cores: u32, reuse: f32| {
-        let mut program = Listed::new(1, cores, 1);
-        (0..cores).for_each(|core| program.push((0, AIC, core), gemm(reuse)));
-        program.run(&target)
+        let mut workload = Listed::new(1, cores, 1);
+        (0..cores).for_each(|core| workload.push((0, AIC, core), gemm(reuse)));
+        workload.run(&target)
     };
     let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (8192.0 * 1.85e9 * 0.8601) * 1e6;
     assert!((run(1, 32.0).time.us() - cube).abs() < 1e-3);
@@ -143,33 +143,33 @@ fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
 #[test]
 fn polling_sees_a_counter_at_its_next_look() {
     let target = Target::ascend_a3();
-    let mut program = Listed::new(1, 1, 1);
-    program.costs.aic.poll = Some(Time::from_us(50.0));
-    program.costs.aic.task = Time::from_us(2.0);
-    program.push((0, AIV, 0), signalling(fixed(60.0), 0, 3));
-    program.push((0, AIC, 0), waiting(fixed(1.0), 3, 1));
+    let mut workload = Listed::new(1, 1, 1);
+    workload.costs.aic.poll = Some(Time::from_us(50.0));
+    workload.costs.aic.task = Time::from_us(2.0);
+    workload.push((0, AIV, 0), signalling(fixed(60.0), 0, 3));
+    workload.push((0, AIC, 0), waiting(fixed(1.0), 3, 1));
     // It looks at 2, 52 and 102.
-    assert_eq!(program.run(&target).time, Time::from_us(103.0));
+    assert_eq!(workload.run(&target).time, Time::from_us(103.0));
 }
 
 #[test]
 fn an_empty_task_waits_signals_and_costs_its_own() {
     let target = Target::ascend_a3();
-    let mut program = Listed::new(1, 1, 1);
-    program.costs.aiv.empty = Time::from_us(1.5);
-    program.costs.launch = Time::from_us(5.0);
-    program.push((0, AIV, 0), signalling(task(Work::Empty), 0, 0));
-    program.push((0, AIC, 0), waiting(fixed(1.0), 0, 1));
-    let run = program.run(&target);
+    let mut workload = Listed::new(1, 1, 1);
+    workload.costs.aiv.empty = Time::from_us(1.5);
+    workload.costs.launch = Time::from_us(5.0);
+    workload.push((0, AIV, 0), signalling(task(Work::Empty), 0, 0));
+    workload.push((0, AIC, 0), waiting(fixed(1.0), 0, 1));
+    let run = workload.run(&target);
     assert_eq!(run.time, Time::from_us(8.5));
     assert_eq!((run.tasks, run.empty_tasks), (2, 1));
 }
 
 #[test]
 fn who_waits_for_ever_is_told() {
-    let mut program = Listed::new(2, 1, 1);
-    program.push((1, AIC, 0), waiting(fixed(1.0), 5, 2));
-    let stuck = simulate(&Target::ascend_a3(), &program, false).unwrap_err();
+    let mut workload = Listed::new(2, 1, 1);
+    workload.push((1, AIC, 0), waiting(fixed(1.0), 5, 2));
+    let stuck = simulate(&Target::ascend_a3(), &workload, false).unwrap_err();
     assert_eq!(
         stuck.to_string(),
         "1 cores wait for ever, among them matrix core 0 of rank 1 in op: counter 5 never reaches 2"
@@ -193,7 +193,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
 
 /// Each task waits for the one before it in the list with some chance; counters are used once.
 fn random(draws: &[Draw]) -> Listed {
-    let mut program = Listed::new(4, 2, 4);
+    let mut workload = Listed::new(4, 2, 4);
     let mut used = [0; 4];
     let mut last: Option<(usize, u32)> = None;
     for draw in draws {
@@ -221,9 +221,9 @@ fn random(draws: &[Draw]) -> Listed {
             last = Some((draw.to as usize, used[draw.to as usize]));
             used[draw.to as usize] += 1;
         }
-        program.push((draw.rank, kind, core), next);
+        workload.push((draw.rank, kind, core), next);
     }
-    program
+    workload
 }
 
 proptest! {
@@ -232,13 +232,13 @@ proptest! {
     #[test]
     fn a_run_is_the_same_again_keeps_all_and_is_no_faster_than_its_bound(draws in draws()) {
         let target = Target::ascend_a3();
-        let program = random(&draws);
-        let run = program.run(&target);
-        prop_assert_eq!(&run, &program.run(&target));
-        let bound = bound(&target, &program);
+        let workload = random(&draws);
+        let run = workload.run(&target);
+        prop_assert_eq!(&run, &workload.run(&target));
+        let bound = bound(&target, &workload);
         prop_assert!(bound.time() <= run.time + Time(10), "{:?} of {:?}", bound, run.time);
         // Every task once, with its bytes and operations.
-        let all = || program.queues.iter().enumerate().flat_map(|(rank, cores)| cores.iter().flatten().map(move |t| (rank, t)));
+        let all = || workload.queues.iter().enumerate().flat_map(|(rank, cores)| cores.iter().flatten().map(move |t| (rank, t)));
         prop_assert_eq!(run.tasks, all().count() as u64);
         let flops: f64 = all().map(|(_, task)| task.work.flops()).sum();
         prop_assert!((run.flops - flops).abs() <= flops * 1e-9);
@@ -261,13 +261,13 @@ proptest! {
     #[test]
     fn a_faster_link_makes_one_queue_no_slower(draws in draws(), faster in 1f64..4.0) {
         let mut target = Target::ascend_a3();
-        let mut program = Listed::new(4, 1, 1);
+        let mut workload = Listed::new(4, 1, 1);
         for draw in &draws {
-            program.push((0, AIV, 0), put(draw.to, u64::from(draw.size) * 1_000));
+            workload.push((0, AIV, 0), put(draw.to, u64::from(draw.size) * 1_000));
         }
-        let slow = program.run(&target).time;
+        let slow = workload.run(&target).time;
         target.link.other_package_gb_per_s *= faster;
         target.link.put_gb_per_s_per_aiv *= faster;
-        prop_assert!(program.run(&target).time <= slow);
+        prop_assert!(workload.run(&target).time <= slow);
     }
 }

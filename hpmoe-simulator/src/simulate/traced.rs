@@ -1,6 +1,6 @@
 //! The tasks of a run with their times, for pictures and traces.
 
-use super::{Cursor, Program, QueuedTask, Simulated, TaskTimes, Work};
+use super::{Cursor, QueuedTask, Simulated, TaskTimes, Work, Workload};
 use std::collections::BTreeMap;
 
 /// A task that ran.
@@ -16,7 +16,7 @@ pub struct TracedTask {
 
 /// All tasks of a run that has a timeline, core by core in the order of their queues.
 #[must_use]
-pub fn traced_tasks(program: &dyn Program, simulated: &Simulated) -> Vec<TracedTask> {
+pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<TracedTask> {
     let mut slices = simulated.slices.clone();
     slices.sort_by_key(|slice| (slice.rank, slice.kind, slice.core, slice.end));
     let mut records: Vec<TracedTask> = Vec::with_capacity(slices.len());
@@ -27,7 +27,7 @@ pub fn traced_tasks(program: &dyn Program, simulated: &Simulated) -> Vec<TracedT
         if at == 0 || place(&slices[at - 1]) != place(slice) {
             (cursor, task) = (Cursor::default(), QueuedTask::default());
         }
-        if program.next(slice.rank, slice.kind, slice.core, &mut cursor, &mut task) {
+        if workload.next(slice.rank, slice.kind, slice.core, &mut cursor, &mut task) {
             records.push(TracedTask { slice: *slice, task: task.clone(), signalled_by: Vec::new() });
         }
     }

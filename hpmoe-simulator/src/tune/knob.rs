@@ -1,7 +1,7 @@
 //! The knobs of a search: one tile size, or one choice of a taskflow's schedule.
 
 use hpmoe_codegen::schedule::{CHOICES, Choices};
-use hpmoe_codegen::tuned::{Candidate, Shape};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes};
 
 /// A tile size or a choice, and the values to try.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) enum Knob {
 
 impl Knob {
     /// All knobs of a kernel: sizes around those in its source, and the choices of each taskflow.
-    pub(super) fn all(sizes: &Shape, flows: &[String], vector_cores: u32) -> Vec<Self> {
+    pub(super) fn all(sizes: &NamedSizes, flows: &[String], vector_cores: u32) -> Vec<Self> {
         let size = |(name, &own): (&String, &usize)| {
             let near = [own / 4, own / 2, own, own * 2, own * 4];
             Self::Size { name: name.clone(), own, values: near.into_iter().filter(|&value| value > 0).collect() }

@@ -3,12 +3,12 @@
 use crate::simulate::{Ours, Routing, Time, simulate};
 use hpmoe_codegen::schedule::schedule_with;
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{Candidate, Shape};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes};
 use hpmoe_codegen::validate::validate;
 use hpmoe_language::analyze::CheckedGraph;
 
 /// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` where it can't have them.
-pub type BuildKernel<'a> = dyn Fn(&Shape) -> Option<Vec<CheckedGraph>> + 'a;
+pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
 
 /// The target, routings and kernel on which candidates are tried.
 pub struct Trial<'a> {
@@ -37,11 +37,11 @@ impl Trial<'_> {
         let flows = (self.kernels)(&candidate.sizes)?;
         let mut times = vec![Time::ZERO; self.routings.len()];
         for checked in &flows {
-            let choices = candidate.of(&checked.graph().taskflow);
+            let choices = candidate.choices_of(&checked.graph().taskflow);
             let valid = validate(checked, schedule_with(checked, self.target, &choices)).ok()?;
             for (routing, time) in self.routings.iter().zip(&mut times) {
-                let program = Ours::new(self.target, checked, valid.schedule(), routing).ok()?;
-                *time += simulate(self.target, &program, false).ok()?.time;
+                let workload = Ours::new(self.target, checked, valid.schedule(), routing).ok()?;
+                *time += simulate(self.target, &workload, false).ok()?.time;
             }
         }
         Some(Score { times })

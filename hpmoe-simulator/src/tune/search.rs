@@ -3,12 +3,12 @@
 use super::knob::Knob;
 use super::{Score, Trial};
 use hpmoe_codegen::random::Random;
-use hpmoe_codegen::tuned::{Candidate, Shape};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes};
 use std::collections::HashMap;
 
 /// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Progress {
+pub struct SearchProgress {
     /// The number of candidates tried, invalid ones included.
     pub tried: usize,
     /// The mean over routings of the time of the best candidate relative to the default.
@@ -38,38 +38,40 @@ const KICKS: usize = 24;
 /// `None` where the default can't be simulated on the routings.
 pub fn search(
     trial: &Trial<'_>,
-    (sizes, flows): (&Shape, &[String]),
+    (sizes, flows): (&NamedSizes, &[String]),
     seed: u64,
-    going: &mut dyn FnMut(&Progress) -> bool,
+    going: &mut dyn FnMut(&SearchProgress) -> bool,
 ) -> Option<SearchResult> {
     let default = trial.score(&Candidate::default())?;
     let knobs = Knob::all(sizes, flows, trial.target.cores.aiv);
-    let found = SearchResult { best: Candidate::default(), score: default.clone(), default, tried: 1 };
-    let mut search = Search { trial, found, seen: HashMap::new(), random: Random(seed), going };
+    let result = SearchResult { best: Candidate::default(), score: default.clone(), default, tried: 1 };
+    let mut search = Search { trial, result, seen: HashMap::new(), random: Random(seed), going };
     let mut from = Candidate::default();
-    let mut value = search.found.default.relative_to(&search.found.default);
+    let mut value = search.result.default.relative_to(&search.result.default);
     let mut idle = 0;
     while idle < KICKS {
-        let before = search.found.tried;
+        let before = search.result.tried;
         let Some(reached) = search.descend(&knobs, from, value) else { break };
         // Where nothing new was tried, kicks lead to known candidates.
-        idle = if search.found.tried == before { idle + 1 } else { 0 };
+        idle = if search.result.tried == before { idle + 1 } else { 0 };
         let kicked = search.kick(&knobs, reached);
         match search.value(&kicked) {
             Some(kicked_value) => (from, value) = (kicked, kicked_value),
-            None => (from, value) = (search.found.best.clone(), search.found.score.relative_to(&search.found.default)),
+            None => {
+                (from, value) = (search.result.best.clone(), search.result.score.relative_to(&search.result.default))
+            }
         }
     }
-    Some(search.found)
+    Some(search.result)
 }
 
 struct Search<'a> {
     trial: &'a Trial<'a>,
-    found: SearchResult,
+    result: SearchResult,
     /// The values of candidates, by their text; `None` for invalid ones.
     seen: HashMap<String, Option<f64>>,
     random: Random,
-    going: &'a mut dyn FnMut(&Progress) -> bool,
+    going: &'a mut dyn FnMut(&SearchProgress) -> bool,
 }
 
 impl Search<'_> {
@@ -81,9 +83,9 @@ impl Search<'_> {
             self.random.shuffle(&mut order);
             for knob in order {
                 for choice in 0..knobs[knob].len() {
-                    let best = self.found.score.ratios(&self.found.default);
+                    let best = self.result.score.ratios(&self.result.default);
                     let best = best.iter().sum::<f64>() / best.len() as f64;
-                    if !(self.going)(&Progress { tried: self.found.tried, best }) {
+                    if !(self.going)(&SearchProgress { tried: self.result.tried, best }) {
                         return None;
                     }
                     let next = knobs[knob].turned(&at, choice);
@@ -101,8 +103,8 @@ impl Search<'_> {
     /// A candidate with two knobs at random values.
     fn kick(&mut self, knobs: &[Knob], mut at: Candidate) -> Candidate {
         for _ in 0..2 {
-            let knob = &knobs[self.random.below(knobs.len() as u64) as usize];
-            let value = self.random.below(knob.len() as u64) as usize;
+            let knob = &knobs[self.random.index(knobs.len())];
+            let value = self.random.index(knob.len());
             at = knob.turned(&at, value);
         }
         at
@@ -113,14 +115,14 @@ impl Search<'_> {
         if let Some(&known) = self.seen.get(&key) {
             return known;
         }
-        self.found.tried += 1;
+        self.result.tried += 1;
         let score = self.trial.score(candidate);
-        let value = score.as_ref().map(|score| score.relative_to(&self.found.default));
+        let value = score.as_ref().map(|score| score.relative_to(&self.result.default));
         self.seen.insert(key, value);
         if let Some((score, value)) = score.zip(value) {
-            let best = self.found.score.relative_to(&self.found.default);
-            if value < best && score.never_slower_than(&self.found.default) {
-                (self.found.best, self.found.score) = (candidate.clone(), score);
+            let best = self.result.score.relative_to(&self.result.default);
+            if value < best && score.never_slower_than(&self.result.default) {
+                (self.result.best, self.result.score) = (candidate.clone(), score);
             }
         }
         value

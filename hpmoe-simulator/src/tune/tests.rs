@@ -4,7 +4,7 @@ use super::{Trial, search};
 use crate::simulate::{Routing, RoutingSizes};
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{Candidate, Shape, Tuned, TunedKernel, overrides, shape, sizes};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes, Tuned, TunedKernel, overrides, shape, sizes};
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 
@@ -14,7 +14,7 @@ fn tuned() -> Tuned {
     let mut candidate = Candidate::default();
     candidate.sizes.insert("PUT".to_owned(), 4);
     candidate.choices.insert("forward".to_owned(), Choices::read("put_cores=8 put_band=2").unwrap());
-    let shape = Shape::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), 40)]);
+    let shape = NamedSizes::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), 40)]);
     let (kernel, target) = ("ffn".to_owned(), "ascend-a3".to_owned());
     let note = "simulated: 0.9 of the default's time".to_owned();
     let one = TunedKernel { kernel, target, matrix_cores: 24, shape, candidate, note };
@@ -30,7 +30,7 @@ fn a_file_comes_back_as_written() {
 #[test]
 fn what_is_found_is_for_its_shape_and_target_alone() {
     let mut tuned = tuned();
-    let shape = |tokens| Shape::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), tokens)]);
+    let shape = |tokens| NamedSizes::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), tokens)]);
     assert!(tuned.find("ffn", &shape(33), ("ascend-a3", 24)).is_some());
     assert!(tuned.find("ffn", &shape(32), ("ascend-a3", 24)).is_none());
     assert!(tuned.find("ffn", &shape(33), ("ascend-a3", 23)).is_none());
@@ -50,7 +50,7 @@ fn a_broken_file_is_told_line_by_line() {
         [format!("line {}: unknown key `kernal`", line("kernel ="))]
     );
     let put = faults(&text.replacen("PUT = 4", "HIDDEN = 4", 1));
-    assert!(put[0].starts_with(&format!("line {}: `HIDDEN` is no size of tiles", line("PUT = 4"))), "{put:?}");
+    assert!(put[0].starts_with(&format!("line {}: `HIDDEN` is not a tile size", line("PUT = 4"))), "{put:?}");
     let choice = faults(&text.replacen("put_band = 2", "put_band = 0", 1));
     assert!(choice[0].starts_with(&format!("line {}: `put_band` is `0`", line("put_band"))), "{choice:?}");
     assert!(faults("tuned = 3\n")[0].starts_with("line 1: unknown key"));
@@ -69,7 +69,7 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     let drawn_for =
         RoutingSizes { ranks: 4, experts: constant("EXPERTS"), top_k: constant("TOP_K"), tokens: constant("TOKENS") };
     let routings = [Routing::balanced(drawn_for), Routing::zipf(drawn_for, 1.2, 3)];
-    let kernels = |sizes: &Shape| Some(front(&module, &overrides(&Overrides::new(), sizes)).ok()?.flows);
+    let kernels = |sizes: &NamedSizes| Some(front(&module, &overrides(&Overrides::new(), sizes)).ok()?.flows);
     let trial = Trial { target: &target, routings: &routings, kernels: &kernels };
     let flows = ["forward".to_owned()];
     let run = || search(&trial, (&sizes, &flows), 7, &mut |progress| progress.tried < 60).unwrap();

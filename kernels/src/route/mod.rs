@@ -27,7 +27,7 @@ pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
 
 use crate::{PerRank, Tensor};
-use once::Once;
+use once::OncePlaced;
 use order::SourceOrder;
 use placed::Placed;
 use std::ops::Range;
@@ -56,7 +56,7 @@ pub struct Route {
     /// Rows of every (token, k).
     each: Placed,
     /// Rows of tokens that are sent once to each rank.
-    once: Once,
+    once: OncePlaced,
 }
 
 impl Route {
@@ -93,7 +93,7 @@ impl Route {
         let local_experts = experts / ranks;
         let each = Placed::new(sources, local_experts);
         let first_tokens = vec![0; ranks];
-        let route = Self { ranks: ep, top_k: K, local_experts, first_tokens, each, once: Once::default() };
+        let route = Self { ranks: ep, top_k: K, local_experts, first_tokens, each, once: OncePlaced::default() };
         for rank in ep {
             order::fits(rank, "receive", route.received(rank))?;
         }
@@ -135,7 +135,7 @@ impl Route {
         Self {
             first_tokens: self.ranks.into_iter().map(|rank| tokens(rank).start).collect(),
             each: Placed::new(sources, self.local_experts),
-            once: Once::default(),
+            once: OncePlaced::default(),
             ..*self
         }
     }

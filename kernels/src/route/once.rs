@@ -14,19 +14,19 @@ use std::sync::OnceLock;
 /// Which token of each rank is sent for which expert, and where it lies there: laid out when it is first asked for, since few
 /// kernels do. It follows from the rest of the route, so that routes don't differ by it.
 #[derive(Clone, Default)]
-pub(super) struct Once(OnceLock<Placed>);
+pub(super) struct OncePlaced(OnceLock<Placed>);
 
-impl PartialEq for Once {
+impl PartialEq for OncePlaced {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Once {}
+impl Eq for OncePlaced {}
 
-impl fmt::Debug for Once {
+impl fmt::Debug for OncePlaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").finish_non_exhaustive()
+        f.debug_struct("OncePlaced").finish_non_exhaustive()
     }
 }
 

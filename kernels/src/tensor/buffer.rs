@@ -12,13 +12,13 @@ const ALIGNMENT: usize = 512;
 ///
 /// It is a vector that is never resized, so that its cells never move; the cells before the first aligned one and after
 /// the last one are not used. Alignment and padding keep the lines of different tensors apart.
-pub(crate) struct Buffer<T> {
+pub(crate) struct CellBuffer<T> {
     cells: Vec<Cell<T>>,
     start: usize,
     len: usize,
 }
 
-impl<T: Element> Buffer<T> {
+impl<T: Element> CellBuffer<T> {
     pub(crate) fn filled(len: usize, value: T) -> Self {
         let padding = ALIGNMENT / size_of::<T>();
         let cells = vec![Cell::new(value); len.next_multiple_of(padding) + padding];
@@ -39,7 +39,7 @@ impl<T: Element> Buffer<T> {
     }
 }
 
-impl<T> Deref for Buffer<T> {
+impl<T> Deref for CellBuffer<T> {
     type Target = [Cell<T>];
 
     fn deref(&self) -> &[Cell<T>] {
@@ -47,7 +47,7 @@ impl<T> Deref for Buffer<T> {
     }
 }
 
-impl<T: Element> Clone for Buffer<T> {
+impl<T: Element> Clone for CellBuffer<T> {
     fn clone(&self) -> Self {
         Self::copied(&self.to_vec())
     }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn starts_on_its_alignment_and_keeps_it_when_moved() {
         for len in [0, 1, 255, 256, 257] {
-            let buffer = Buffer::filled(len, bf16::POISON);
+            let buffer = CellBuffer::filled(len, bf16::POISON);
             let moved = Box::new(buffer.clone());
             for buffer in [&buffer, &moved] {
                 assert_eq!(buffer.len(), len);

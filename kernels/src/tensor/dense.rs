@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, Float, PerRank, Piece, Ranks, Route, Tile, TokenBlock};
 
 /// Rows of `C` elements, one per token of a rank, without gaps.
@@ -11,7 +11,7 @@ use crate::{Element, Float, PerRank, Piece, Ranks, Route, Tile, TokenBlock};
 /// Elements are cells, so that one call can read one tile of a tensor and write another.
 #[derive(Clone)]
 pub struct Tensor<T: Element, const C: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
     /// The token of the first row.
     first_token: usize,
 }
@@ -19,13 +19,13 @@ pub struct Tensor<T: Element, const C: usize> {
 impl<T: Element, const C: usize> Tensor<T, C> {
     /// `rows` rows with every bit set; the first one belongs to `first_token`.
     pub(crate) fn poisoned(first_token: usize, rows: usize) -> Self {
-        Self { cells: Buffer::filled(rows * C, T::POISON), first_token }
+        Self { cells: CellBuffer::filled(rows * C, T::POISON), first_token }
     }
 
     /// `rows` rows of zeros.
     #[must_use]
     pub fn zeros(rows: usize) -> Self {
-        Self { cells: Buffer::filled(rows * C, T::default()), first_token: 0 }
+        Self { cells: CellBuffer::filled(rows * C, T::default()), first_token: 0 }
     }
 
     /// Row after row.
@@ -40,7 +40,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
             "a tensor of {C} columns can't be made of {} values: pass whole rows",
             values.len()
         );
-        Self { cells: Buffer::copied(values), first_token: 0 }
+        Self { cells: CellBuffer::copied(values), first_token: 0 }
     }
 
     /// Row after row, as [`from_slice`](Self::from_slice).
@@ -90,14 +90,14 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     /// The rows of a block of tokens.
     #[must_use]
     pub fn rows<const B: usize>(&self, block: TokenBlock<B>) -> Tile<'_, T, B, C> {
-        Tile::new(&self.cells, C, Rows::Range { first: block.first() - self.first_token, count: block.rows() })
+        Tile::new(&self.cells, C, TileRows::Range { first: block.first() - self.first_token, count: block.rows() })
     }
 
     /// The rows of the tokens that a piece sends.
     #[must_use]
     pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
         let (list, per_row) = (piece.slots(), piece.top_k());
-        Tile::new(&self.cells, C, Rows::Listed { list, per_row, before: self.first_token })
+        Tile::new(&self.cells, C, TileRows::Listed { list, per_row, before: self.first_token })
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Ranks, Route, Tile};
 
 /// An N×K matrix for each expert of one rank, the rank's first expert first.
 #[derive(Clone)]
 pub struct Experts<T: Element, const N: usize, const K: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
 }
 
 impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
@@ -25,7 +25,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
             "experts of {N}x{K} can't be made of {} values: pass whole experts",
             values.len()
         );
-        Self { cells: Buffer::copied(values) }
+        Self { cells: CellBuffer::copied(values) }
     }
 
     /// Expert after expert, row after row, as [`from_slice`](Self::from_slice).
@@ -41,12 +41,12 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     /// `experts` matrices of zeros.
     #[must_use]
     pub fn zeros(experts: usize) -> Self {
-        Self { cells: Buffer::filled(experts * N * K, T::default()) }
+        Self { cells: CellBuffer::filled(experts * N * K, T::default()) }
     }
 
     /// `experts` matrices of which every bit is set.
     pub(crate) fn poisoned(experts: usize) -> Self {
-        Self { cells: Buffer::filled(experts * N * K, T::POISON) }
+        Self { cells: CellBuffer::filled(experts * N * K, T::POISON) }
     }
 
     /// Number of experts.
@@ -71,7 +71,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     /// The matrix of an expert of this rank.
     #[must_use]
     pub fn expert(&self, expert: Expert) -> Tile<'_, T, N, K> {
-        Tile::new(&self.cells, K, Rows::Range { first: expert.local() * N, count: N })
+        Tile::new(&self.cells, K, TileRows::Range { first: expert.local() * N, count: N })
     }
 }
 

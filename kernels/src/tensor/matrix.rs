@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, Tile};
 
 /// An N×K matrix of one rank, used for all of its tokens, such as the weights of a shared expert.
 #[derive(Clone)]
 pub struct Matrix<T: Element, const N: usize, const K: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
 }
 
 impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
@@ -33,7 +33,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
             "a matrix of {N}x{K} can't be made of {} values: pass all of its rows",
             values.len()
         );
-        Self { cells: Buffer::copied(values) }
+        Self { cells: CellBuffer::copied(values) }
     }
 
     /// All elements, row after row.
@@ -69,7 +69,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
     }
 
     fn all(&self) -> Tile<'_, T, N, K> {
-        Tile::new(&self.cells, K, Rows::Range { first: 0, count: N })
+        Tile::new(&self.cells, K, TileRows::Range { first: 0, count: N })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Received rows of tokens that are sent once to each rank.
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
 /// One row of `C` elements for each token that a rank receives, however many of its experts the token goes to: by the
 /// first of those experts, then by source rank, then in the sender's order.
 pub struct Once<T, const C: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
     rank: Rank,
     /// For each row received for an expert, its row here.
     rows: Vec<i32>,
@@ -41,7 +41,7 @@ impl<T: Element, const C: usize> Once<T, C> {
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
         assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
-        Tile::new(&self.cells, C, Rows::Range { first: piece.first(), count: piece.rows() })
+        Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
     /// The rows of the tokens of a row tile of an expert of this rank.
@@ -54,7 +54,7 @@ impl<T: Element, const C: usize> Once<T, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
         assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
         let list = &self.rows[tile.first()..][..tile.rows()];
-        Tile::new(&self.cells, C, Rows::Listed { list, per_row: 1, before: 0 })
+        Tile::new(&self.cells, C, TileRows::Listed { list, per_row: 1, before: 0 })
     }
 }
 
@@ -70,7 +70,7 @@ impl PerRank<()> {
     #[must_use]
     pub fn once<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Once<T, C>> {
         PerRank::from_fn(ep, |rank| {
-            let cells = Buffer::filled(route.received_once(rank) * C, T::POISON);
+            let cells = CellBuffer::filled(route.received_once(rank) * C, T::POISON);
             Once { cells, rank, rows: route.rows_once(rank) }
         })
     }

@@ -1,13 +1,13 @@
 //! Rows received from other ranks.
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
 /// A row of `C` elements for each (token, k) that a rank receives: by expert, then by source rank, then in the sender's
 /// order.
 pub struct Received<T, const C: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
     rank: Rank,
     /// First row and number of rows of each expert of the rank.
     experts: Vec<(usize, usize)>,
@@ -29,7 +29,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     pub fn group<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
         assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
-        Tile::new(&self.cells, C, Rows::Range { first: tile.first(), count: tile.rows() })
+        Tile::new(&self.cells, C, TileRows::Range { first: tile.first(), count: tile.rows() })
     }
 
     /// All rows received for an expert of this rank, possibly none. `R` is [`RAGGED`](crate::RAGGED).
@@ -41,7 +41,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     pub fn expert<const R: usize>(&self, expert: Expert) -> Tile<'_, T, R, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
         let (first, count) = self.experts[expert.local()];
-        Tile::new(&self.cells, C, Rows::Range { first, count })
+        Tile::new(&self.cells, C, TileRows::Range { first, count })
     }
 
     /// The rows that a piece covers at its receiver.
@@ -52,7 +52,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
         assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
-        Tile::new(&self.cells, C, Rows::Range { first: piece.first(), count: piece.rows() })
+        Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
     /// All elements, row after row.
@@ -82,7 +82,7 @@ impl PerRank<()> {
     #[must_use]
     pub fn symmetric<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| {
-            let cells = Buffer::filled(route.received(rank) * C, T::POISON);
+            let cells = CellBuffer::filled(route.received(rank) * C, T::POISON);
             let experts = route.experts_of(rank).map(|e| (route.pair(Rank::new(0), e).base, route.expert_rows(e)));
             Received { cells, rank, experts: experts.collect() }
         })

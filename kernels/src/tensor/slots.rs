@@ -1,12 +1,12 @@
 //! Rows of results, one for each (token, k) of a rank.
 
-use super::buffer::Buffer;
-use super::tile::Rows;
+use super::buffer::CellBuffer;
+use super::tile::TileRows;
 use crate::{Element, PerRank, Piece, Rank, Ranks, Route, Tile, TokenBlock};
 
 /// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`, counted from the route's first token.
 pub struct Slots<T, const C: usize> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
     rank: Rank,
     top_k: usize,
     /// The slot of the first row.
@@ -28,7 +28,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
     #[must_use]
     pub fn scatter<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
         assert_eq!(piece.source(), self.rank, "the piece was sent by {}, not by {}", piece.source(), self.rank);
-        Tile::new(&self.cells, C, Rows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
+        Tile::new(&self.cells, C, TileRows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
     }
 
     /// The slots of the rows of a piece that this rank sends, to be read.
@@ -51,7 +51,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
         let top_k = self.top_k;
         assert_eq!(R, B * top_k, "{B} tokens with {top_k} slots each are not a tile of {R} rows");
         let first = block.first() * top_k - self.first_slot;
-        Tile::new(&self.cells, C, Rows::Range { first, count: block.rows() * top_k })
+        Tile::new(&self.cells, C, TileRows::Range { first, count: block.rows() * top_k })
     }
 
     /// Sets all elements, row after row.
@@ -92,7 +92,7 @@ impl PerRank<()> {
     pub fn slots<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Slots<T, C>> {
         let top_k = route.top_k();
         PerRank::from_fn(ep, |rank| {
-            let cells = Buffer::filled(route.tokens(rank) * top_k * C, T::POISON);
+            let cells = CellBuffer::filled(route.tokens(rank) * top_k * C, T::POISON);
             Slots { cells, rank, top_k, first_slot: route.first_token(rank) * top_k }
         })
     }

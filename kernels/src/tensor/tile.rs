@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use super::buffer::Buffer;
+use super::buffer::CellBuffer;
 use crate::{Element, Float, Number};
 
 /// The height of a tile of all rows received for an expert, however many there are: `Tile<bf16, RAGGED, COLS>`.
@@ -13,14 +13,14 @@ pub const RAGGED: usize = 1 << 30;
 
 /// The rows of a tensor that a tile covers.
 #[derive(Clone, Copy)]
-pub(crate) enum Rows<'a> {
+pub(crate) enum TileRows<'a> {
     /// `count` consecutive rows.
     Range { first: usize, count: usize },
     /// Row `list[i] / per_row - before` for each i.
     Listed { list: &'a [i32], per_row: usize, before: usize },
 }
 
-impl Rows<'_> {
+impl TileRows<'_> {
     fn count(self) -> usize {
         match self {
             Self::Range { count, .. } => count,
@@ -46,14 +46,14 @@ impl Rows<'_> {
 pub struct Tile<'a, T, const R: usize, const C: usize> {
     cells: &'a [Cell<T>],
     pitch: usize,
-    rows: Rows<'a>,
+    rows: TileRows<'a>,
     first_col: usize,
     cols: usize,
 }
 
 impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// All columns of some rows of a tensor with `pitch` columns.
-    pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: Rows<'a>) -> Self {
+    pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: TileRows<'a>) -> Self {
         let tile = Self { cells, pitch, rows, first_col: 0, cols: pitch };
         tile.fits();
         tile
@@ -71,7 +71,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
             "rows of {cols} elements can't be made of {} cells",
             cells.len()
         );
-        Self::new(cells, cols, Rows::Range { first: 0, count: cells.len() / cols })
+        Self::new(cells, cols, TileRows::Range { first: 0, count: cells.len() / cols })
     }
 
     fn fits(&self) {
@@ -113,9 +113,9 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         assert!(n * N < self.rows(), "rows {n}*{N}.. start after the last of {} rows", self.rows());
         let count = N.min(self.rows() - n * N);
         let rows = match self.rows {
-            Rows::Range { first, .. } => Rows::Range { first: first + n * N, count },
-            Rows::Listed { list, per_row, before } => {
-                Rows::Listed { list: &list[n * N..n * N + count], per_row, before }
+            TileRows::Range { first, .. } => TileRows::Range { first: first + n * N, count },
+            TileRows::Listed { list, per_row, before } => {
+                TileRows::Listed { list: &list[n * N..n * N + count], per_row, before }
             }
         };
         Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols }
@@ -162,7 +162,7 @@ impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C
 /// ```
 #[derive(Clone)]
 pub struct TileBuf<T: Element> {
-    cells: Buffer<T>,
+    cells: CellBuffer<T>,
     cols: usize,
 }
 
@@ -175,13 +175,13 @@ impl<T: Element> TileBuf<T> {
     #[must_use]
     pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
         assert!(cols > 0 && values.len() == rows * cols, "{rows}x{cols} elements, but {} values", values.len());
-        Self { cells: Buffer::copied(values), cols }
+        Self { cells: CellBuffer::copied(values), cols }
     }
 
     /// A tile of the same size as another one, with every element poisoned.
     #[must_use]
     pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
-        Self { cells: Buffer::filled(other.cells.len(), T::POISON), cols: other.cols }
+        Self { cells: CellBuffer::filled(other.cells.len(), T::POISON), cols: other.cols }
     }
 
     /// A view of all of it.

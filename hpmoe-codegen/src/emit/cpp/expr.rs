@@ -1,8 +1,8 @@
-//! Expressions.
+//! C++ expressions.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
-/// An expression.
+/// A C++ expression; the printer adds parentheses where precedence requires them.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::emit) enum Expr {
     /// A name, qualified and with template arguments where it has them.
@@ -11,15 +11,15 @@ pub(in crate::emit) enum Expr {
     Int(u64),
     /// A number of type float.
     Float(f32),
-    /// `callee(arguments)`.
+    /// A call: `callee(arguments)`.
     Call(Box<Expr>, Vec<Expr>),
-    /// `object.member`.
+    /// A member: `object.member`.
     Member(Box<Expr>, String),
-    /// `array[index]`.
+    /// An element: `array[index]`.
     Index(Box<Expr>, Box<Expr>),
     /// `left op right`.
     Binary(Box<Expr>, &'static str, Box<Expr>),
-    /// `!operand`.
+    /// A negation: `!operand`.
     Not(Box<Expr>),
     /// `type{values}`; a type may be left out.
     Braces(String, Vec<Expr>),

@@ -1,16 +1,16 @@
-//! What stands outside of functions.
+//! C++ outside of functions.
 
 use super::expr::Expr;
 use super::stmt::Stmt;
 
-/// An item of a file, a namespace or a structure.
+/// An item of a C++ file, namespace or structure.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::emit) enum Item {
-    /// `// text`.
+    /// A comment: `// text`.
     Comment(String),
     /// An empty line.
     Blank,
-    /// `#include "path"`.
+    /// A header: `#include "path"`.
     Include(String),
     /// `using namespace name;`.
     Using(String),
@@ -20,7 +20,7 @@ pub(in crate::emit) enum Item {
     Constant { ty: String, name: String, value: Expr, comment: String },
     /// `struct name { … };`.
     Struct(String, Vec<Item>),
-    /// A function.
+    /// The definition of a function.
     Function(Function),
 }
 

@@ -91,13 +91,13 @@ pub(in crate::emit) fn identifier(text: &str) -> String {
     name
 }
 
-/// The names of one scope.
+/// The names that are taken in one C++ scope.
 #[derive(Clone, Debug, Default)]
-pub(in crate::emit) struct Names {
+pub(in crate::emit) struct Scope {
     taken: BTreeSet<String>,
 }
 
-impl Names {
+impl Scope {
     /// A scope that has these names already.
     pub(in crate::emit) fn with(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|&name| name.to_owned()).collect() }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn names_of_a_scope_differ() {
-        let mut names = Names::with(&["core"]);
+        let mut names = Scope::with(&["core"]);
         assert_eq!(["core", "x", "x", "x"].map(|name| names.new_name(name)), ["core_", "x", "x_", "x_2"]);
     }
 }

@@ -1,15 +1,15 @@
-//! Statements.
+//! C++ statements.
 
 use super::expr::{Expr, int, name};
 
-/// A statement.
+/// A C++ statement in the body of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::emit) enum Stmt {
-    /// `// text`.
+    /// A comment: `// text`.
     Comment(String),
     /// `const type name = value;`, or `constexpr`.
     Let { constexpr: bool, ty: String, name: String, value: Expr },
-    /// `expression;`.
+    /// An expression as a statement: `expression;`.
     Expr(Expr),
     /// `if (condition) { … }`.
     If(Expr, Vec<Stmt>),
@@ -19,7 +19,7 @@ pub(in crate::emit) enum Stmt {
     For { counter: String, compare: &'static str, bound: Expr, body: Vec<Stmt> },
     /// `switch (value) { … }`.
     Switch(Expr, Vec<Case>),
-    /// `return value;`.
+    /// The end of a function: `return value;`.
     Return(Expr),
 }
 
@@ -44,12 +44,12 @@ impl Stmt {
         Self::Expr(name(function).call(arguments))
     }
 
-    /// `SetFlag<HardEvent::EVENT>(id);`.
+    /// Sets a flag: `SetFlag<HardEvent::EVENT>(id);`.
     pub(in crate::emit) fn set_flag(event: &str, id: Expr) -> Self {
         Self::call(format!("SetFlag<HardEvent::{event}>"), vec![id])
     }
 
-    /// `WaitFlag<HardEvent::EVENT>(id);`.
+    /// Waits for a flag: `WaitFlag<HardEvent::EVENT>(id);`.
     pub(in crate::emit) fn wait_flag(event: &str, id: Expr) -> Self {
         Self::call(format!("WaitFlag<HardEvent::{event}>"), vec![id])
     }

@@ -4,8 +4,8 @@ use hpmoe_kernels::op::Waits;
 use hpmoe_language::plan::{BufferId, Holds, Instruction, VectorPlan};
 use hpmoe_language::units::Bytes;
 
-/// Before which calls the vector pipe must be done with what it wrote: where a call reads or overwrites that. The body
-/// is a loop, so what is left open at its end counts at its start. Output stages are kept apart by flags.
+/// For each call, whether a barrier of the vector pipe precedes it: it reads or overwrites what an earlier call wrote. The body is
+/// a loop, so what is open at its end is open at its start. Flags, not barriers, keep output stages apart.
 pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
     let program = &plan.program;
     let range = |id: BufferId| (plan.offsets[id], plan.offsets[id] + plan.bytes(id));
@@ -14,9 +14,9 @@ pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
         open.iter().any(|&(start, end)| from < end && start < to)
     };
     let mut open: Vec<(Bytes, Bytes)> = Vec::new();
-    let mut found = Vec::new();
+    let mut barriers = Vec::new();
     for _turn in 0..2 {
-        found.clear();
+        barriers.clear();
         for call in &program.calls {
             let waits = match call.instruction {
                 Instruction::Routine { waits, .. } => waits,
@@ -32,9 +32,9 @@ pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
             if needed || waits != Waits::Never {
                 open.clear();
             }
-            found.push(needed);
+            barriers.push(needed);
             open.extend(written.filter(|&&id| program.buffers[id].holds == Holds::Value).map(|&id| range(id)));
         }
     }
-    found
+    barriers
 }

@@ -1,4 +1,4 @@
-//! How many elements calls run over.
+//! The number of elements that calls run over.
 
 use super::super::cpp::{Expr, int, name};
 use hpmoe_language::plan::{Buffer, Instruction, VectorPlan, Width};
@@ -21,13 +21,13 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    pub(super) fn of(buffer: &Buffer) -> Self {
+    pub(super) fn new(buffer: &Buffer) -> Self {
         Self { rows: buffer.rows, single: buffer.single, width: buffer.width }
     }
 
-    /// `count`, with columns and rows where those tell it from others.
+    /// The name of this number of elements: `count`, with columns and rows where other numbers differ in them.
     pub(super) fn label(&self, all: &[Self], params: &[String]) -> String {
-        let of = match self.width {
+        let columns = match self.width {
             _ if all.iter().all(|other| other.width == self.width) => String::new(),
             Width::One => "_column".to_owned(),
             Width::Of { param, parts: 1 } => format!("_{}", params[param]),
@@ -38,16 +38,16 @@ impl Extent {
             1 => String::new(),
             rows => format!("_{rows}"),
         };
-        format!("count{of}{times}")
+        format!("count{columns}{times}")
     }
 }
 
-/// Those of all calls in count form.
+/// The extents of all calls in count form, each once.
 pub(super) fn extents(plan: &VectorPlan) -> Vec<Extent> {
     let mut extents = Vec::new();
     let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine { .. }));
     for call in counted {
-        let extent = Extent::of(&plan.program.buffers[call.to]);
+        let extent = Extent::new(&plan.program.buffers[call.to]);
         if !extents.contains(&extent) {
             extents.push(extent);
         }

@@ -1,10 +1,10 @@
-//! Time from left to right.
+//! The time axis of pictures.
 
 use super::number;
 use hpmoe_language::units::Nanos;
 use svg::node::element::{Group, Line, Text};
 
-/// Distance of tick marks, at least.
+/// Least distance of tick marks, in pixels.
 const TICK: f64 = 90.0;
 
 /// The time axis of a picture: maps times to horizontal coordinates, in pixels.
@@ -21,18 +21,18 @@ impl Axis {
         Self { end: Nanos(end.0.max(1)), left, width }
     }
 
-    /// Where a time lies.
+    /// The horizontal coordinate of a time, in pixels.
     #[must_use]
     pub fn x(&self, time: Nanos) -> f64 {
         self.left + self.width * time.0 as f64 / self.end.0 as f64
     }
 
-    /// In milliseconds or microseconds, whichever suits the whole.
+    /// A time as text, in milliseconds or microseconds as suits the whole axis.
     pub fn time(&self, time: Nanos) -> String {
         if self.millis() { format!("{:.2} ms", time.0 as f64 / 1e6) } else { format!("{:.1} µs", time.0 as f64 / 1e3) }
     }
 
-    /// Tick marks with their times below.
+    /// Draws tick marks from `top` to `bottom`, with their times below.
     pub fn draw(&self, top: f64, bottom: f64) -> Group {
         let mut axis = Group::new();
         let step = self.step();

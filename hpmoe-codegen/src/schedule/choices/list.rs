@@ -1,23 +1,23 @@
 //! All choices by their keys, with the values that tuning tries.
 
 use super::Choices;
-use super::value::Value;
+use super::value::ChoiceValue;
 
-/// One choice.
+/// A choice: its key, and how its value is read and written.
 pub struct Choice {
-    /// Its name in files and on the command line.
+    /// The name in files and on the command line.
     pub key: &'static str,
-    /// The values that are tried when a schedule is tuned, as they are written.
+    /// The values that `hpmoe tune` tries, as they are written.
     pub tried: &'static [&'static str],
     limits: (u32, u32),
     value: fn(&Choices) -> String,
-    /// Whether the value could be read within the limits.
+    /// Reads and sets a value; false if it can't be read or is outside of the limits.
     set: fn(&mut Choices, &str, (u32, u32)) -> bool,
     known: fn((u32, u32)) -> String,
 }
 
 impl Choice {
-    /// Its value, as it is written.
+    /// The value among these choices, as it is written.
     #[must_use]
     pub fn value(&self, choices: &Choices) -> String {
         (self.value)(choices)
@@ -30,10 +30,10 @@ impl Choice {
     }
 }
 
-/// The smallest and the largest number for a value that is not a number.
+/// The limits of a value that is not a number.
 const NO_LIMITS: (u32, u32) = (0, 0);
 
-const fn known<T: Value>(_: fn(&Choices) -> T) -> fn((u32, u32)) -> String {
+const fn known<T: ChoiceValue>(_: fn(&Choices) -> T) -> fn((u32, u32)) -> String {
     T::known
 }
 
@@ -44,13 +44,13 @@ macro_rules! choice {
             tried: &$tried,
             limits: $limits,
             value: |choices| choices.$field.written(),
-            set: |choices, text, limits| Value::read(text, limits).map(|value| choices.$field = value).is_some(),
+            set: |choices, text, limits| ChoiceValue::read(text, limits).map(|value| choices.$field = value).is_some(),
             known: known(|choices| choices.$field),
         }
     };
 }
 
-/// All choices.
+/// All choices, in the order in which they are written.
 pub const CHOICES: [Choice; 10] = [
     choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
     choice!(matrix_band, (1, 4096), ["1", "2", "3", "4", "6", "8", "12"]),

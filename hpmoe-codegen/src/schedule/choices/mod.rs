@@ -1,4 +1,4 @@
-//! The decisions of the scheduler for which more than one answer is right.
+//! Choices: decisions of the scheduler for which more than one answer is right.
 
 mod list;
 mod value;
@@ -7,14 +7,14 @@ pub use list::{CHOICES, Choice};
 
 use std::fmt;
 
-/// Decisions that change when things happen, and never what is computed.
+/// Decisions that change when things happen, but never what is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choices {
-    /// Number of vector cores that put. `None` takes as many as fill the link, and no more than their share of the work.
+    /// Number of vector cores that put. `None`: as many as fill the link, but no more than the puts' share of the vector work.
     pub put_cores: Option<u32>,
     /// Rows of tiles that products walk together, column by column.
     pub matrix_band: u32,
-    /// The same for products whose rows are put to other ranks afterwards.
+    /// Rows of tiles that products walk together if their rows are put to other ranks afterwards.
     pub put_band: u32,
     /// How sending cores are divided among peers.
     pub peer_cores: PeerCores,
@@ -100,7 +100,7 @@ impl Choices {
     ///
     /// # Errors
     ///
-    /// A sentence, when there is no such choice or it can't have the value.
+    /// A sentence that lists the choices, or the values that the choice can have.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let choice = CHOICES.iter().find(|choice| choice.key == key).ok_or_else(|| {
             let known = CHOICES.map(|choice| choice.key).join("`, `");

@@ -3,18 +3,18 @@
 use super::{ByArrival, PeerCores, ReturnCores};
 
 /// A value that a choice can have.
-pub(super) trait Value: Sized {
-    /// As it stands in files and on the command line.
+pub(super) trait ChoiceValue: Sized {
+    /// The spelling of the value in files and on the command line.
     fn written(self) -> String;
 
     /// The value with this spelling, for a number at least `least` and at most `most`.
     fn read(text: &str, limits: (u32, u32)) -> Option<Self>;
 
-    /// The values that there are, in words.
+    /// The possible values, in words.
     fn known(limits: (u32, u32)) -> String;
 }
 
-impl Value for u32 {
+impl ChoiceValue for u32 {
     fn written(self) -> String {
         self.to_string()
     }
@@ -26,7 +26,7 @@ impl Value for u32 {
     }
 }
 
-impl Value for bool {
+impl ChoiceValue for bool {
     fn written(self) -> String {
         self.to_string()
     }
@@ -38,7 +38,7 @@ impl Value for bool {
     }
 }
 
-impl Value for Option<u32> {
+impl ChoiceValue for Option<u32> {
     fn written(self) -> String {
         self.map_or_else(|| "auto".to_owned(), u32::written)
     }
@@ -50,7 +50,7 @@ impl Value for Option<u32> {
     }
 }
 
-impl Value for PeerCores {
+impl ChoiceValue for PeerCores {
     fn written(self) -> String {
         match self {
             Self::Shared => "shared".to_owned(),
@@ -71,7 +71,7 @@ impl Value for PeerCores {
 /// Values that are words alone.
 macro_rules! words {
     ($($kind:ident { $($name:ident: $word:literal),* } $known:literal)*) => {$(
-        impl Value for $kind {
+        impl ChoiceValue for $kind {
             fn written(self) -> String {
                 match self { $(Self::$name => $word.to_owned()),* }
             }

@@ -1,28 +1,28 @@
-//! Counters of all ranks.
+//! The values of all counters of all ranks, while tiles run.
 
-use super::{Routing, Tile};
+use super::{PhaseTile, RoutedSlots};
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
 use hpmoe_language::graph::{CHUNK_BUFFERS, RowKind};
 use hpmoe_language::ids::CounterId;
 use std::collections::BTreeMap;
 
-/// (rank, array, expert or block, row tile or chunk, column).
-type Place = (usize, CounterId, usize, usize, usize);
+/// One counter: rank, array, expert or block, row tile or chunk, column.
+type CounterKey = (usize, CounterId, usize, usize, usize);
 
-pub(super) struct Counters<'a> {
+pub(super) struct CounterValues<'a> {
     checked: &'a CheckedGraph,
-    routing: &'a Routing,
-    values: BTreeMap<Place, u64>,
-    /// What was waited for, by counter.
-    needs: BTreeMap<Place, u64>,
+    routing: &'a RoutedSlots,
+    values: BTreeMap<CounterKey, u64>,
+    /// The threshold that tiles waited for, by counter.
+    needs: BTreeMap<CounterKey, u64>,
 }
 
-impl<'a> Counters<'a> {
-    pub(super) fn new(checked: &'a CheckedGraph, routing: &'a Routing) -> Self {
+impl<'a> CounterValues<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, routing: &'a RoutedSlots) -> Self {
         Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new() }
     }
 
-    pub(super) fn signal(&mut self, tile: &Tile, signal: &Signal) {
+    pub(super) fn signal(&mut self, tile: &PhaseTile, signal: &Signal) {
         // Nobody takes the memory of the last chunks.
         if self.checked.counters()[signal.counter].through && tile.item.chunk + CHUNK_BUFFERS >= self.routing.chunks {
             return;
@@ -45,7 +45,7 @@ impl<'a> Counters<'a> {
         *self.values.entry(place).or_default() += amount;
     }
 
-    pub(super) fn holds(&mut self, tile: &Tile, wait: &Wait) -> bool {
+    pub(super) fn holds(&mut self, tile: &PhaseTile, wait: &Wait) -> bool {
         let places = match wait.index {
             Index::OnceTiles => self.once_tiles(tile, wait.counter),
             index => vec![self.place(tile.item.rank, tile, wait.counter, index)],
@@ -57,14 +57,14 @@ impl<'a> Counters<'a> {
         })
     }
 
-    /// Whether each counter that was touched holds what was waited for, no more and no less.
+    /// Whether each counter that was touched holds exactly the threshold that was waited for.
     pub(super) fn exact(&self) -> bool {
         let value = |place| self.values.get(place).copied().unwrap_or(0);
         self.needs.iter().all(|(place, &need)| value(place) == need)
             && self.values.keys().all(|place| self.needs.contains_key(place))
     }
 
-    fn place(&self, rank: usize, tile: &Tile, counter: CounterId, index: Index) -> Place {
+    fn place(&self, rank: usize, tile: &PhaseTile, counter: CounterId, index: Index) -> CounterKey {
         let item = &tile.item;
         let row_tile = || {
             let height = self.height(counter);
@@ -81,8 +81,8 @@ impl<'a> Counters<'a> {
         }
     }
 
-    /// Where the tokens of a row tile lie among those that are sent once.
-    fn once_tiles(&self, tile: &Tile, counter: CounterId) -> Vec<Place> {
+    /// The counters of the once-sent rows of a row tile's tokens.
+    fn once_tiles(&self, tile: &PhaseTile, counter: CounterId) -> Vec<CounterKey> {
         let (item, routing) = (&tile.item, self.routing);
         let experts = item.rank * routing.local..(item.rank + 1) * routing.local;
         let place = |&(source, token): &(usize, usize)| {
@@ -104,10 +104,10 @@ impl<'a> Counters<'a> {
         }
     }
 
-    fn need(&self, place: Place, wait: &Wait) -> u64 {
+    fn need(&self, place: CounterKey, wait: &Wait) -> u64 {
         let (rank, counter, _, chunk, _) = place;
-        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
-        let received = matches!(extent, RowKind::Received | RowKind::Expert { .. });
+        let row_kind = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
+        let received = matches!(row_kind, RowKind::Received | RowKind::Expert { .. });
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
@@ -115,18 +115,20 @@ impl<'a> Counters<'a> {
     }
 
     /// Rows that a counter stands for.
-    fn rows(&self, (rank, counter, group, tile, _): Place) -> usize {
+    fn rows(&self, (rank, counter, group, tile, _): CounterKey) -> usize {
         let height = self.height(counter);
         let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
-        let extent = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
+        let row_kind = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
         match self.checked.counters()[counter].grid {
-            Grid::RowTiles { .. } if extent == RowKind::Once => {
-                height.min(self.routing.expert_rows_once(rank * self.routing.local + group) - tile * height)
+            Grid::RowTiles { .. } if row_kind == RowKind::Once => {
+                // A broken schedule may wait for a row tile that an expert does not have: nothing is sent for it.
+                let rows = self.routing.expert_rows_once(rank * self.routing.local + group);
+                height.min(rows.saturating_sub(tile * height))
             }
             Grid::RowTiles { .. } => height.min(of_expert(group) - tile * height),
             Grid::Experts => of_expert(group),
             Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
-            Grid::Rank => match extent {
+            Grid::Rank => match row_kind {
                 RowKind::Received | RowKind::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
                 RowKind::Once => self.routing.tokens_once(rank).len(),
                 RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => self.routing.tokens(rank, tile),

@@ -1,6 +1,6 @@
 //! The tiles of an entry: which rows they are about, and which core makes them.
 
-use super::Routing;
+use super::RoutedSlots;
 use crate::schedule::{Entry, Schedule, Swizzle};
 use hpmoe_kernels::route::{as_rows_come, by_load};
 use hpmoe_language::analyze::CheckedGraph;
@@ -8,34 +8,34 @@ use hpmoe_language::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 use std::ops::Range;
 
-/// Consecutive rows or tokens.
+/// An item of a space, with the rows or tokens that one routing gives it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Item {
-    /// Which rank runs it.
+pub(super) struct PlacedItem {
+    /// The rank that runs it.
     pub(super) rank: usize,
-    /// Sends and arrivals: the other rank; else the same.
+    /// Sends and arrivals: the peer. Otherwise the same rank.
     pub(super) peer: usize,
     /// The rank that received the rows, and the expert there.
     pub(super) owner: usize,
     pub(super) expert: usize,
     /// Rows among those of the expert.
     pub(super) rows: Range<usize>,
-    /// The first of them among all of the owner.
+    /// The first of these rows among all rows of the owner.
     pub(super) first: usize,
     /// The rank whose tokens they are, and their slots there.
     pub(super) source: usize,
     pub(super) slots: Vec<usize>,
-    /// Blocks: the tokens, counted from the first of the chunk.
+    /// Blocks: their tokens, counted from the first of the chunk.
     pub(super) tokens: Range<usize>,
     pub(super) chunk: usize,
 }
 
-/// One tile of one phase.
+/// A tile of a phase: an item and a column.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Tile {
+pub(super) struct PhaseTile {
     pub(super) phase: PhaseId,
-    pub(super) item: Item,
-    /// Counts the ranges, outermost first.
+    pub(super) item: PlacedItem,
+    /// Flat number over the constant ranges of the phase, outermost first.
     pub(super) column: usize,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Tile {
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
     schedule: &Schedule,
-    routing: &Routing,
+    routing: &RoutedSlots,
     rank: usize,
     entry: Entry,
     (core, cores): (usize, usize),
-) -> Vec<Tile> {
+) -> Vec<PhaseTile> {
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
@@ -79,7 +79,7 @@ pub(super) fn tiles_of_core(
     let tile = |tile| {
         let (place, column) = swizzle.place(tile);
         let item = walk(place as usize / outer, items.len());
-        Tile {
+        PhaseTile {
             phase: entry.phase,
             item: items[item].clone(),
             column: place as usize % outer * wide as usize + column as usize,
@@ -88,12 +88,12 @@ pub(super) fn tiles_of_core(
     mine.map(tile).collect()
 }
 
-/// The item at each place among so many: row tiles are walked from the first on that begins with the rank's own rows, or as
-/// rows come from all ranks.
+/// The item that is walked at a place, given how many there are. Row tiles are walked from the first that begins with the rank's
+/// own rows, or in the order in which rows arrive from all ranks.
 fn walk(
     graph: &TaskGraph,
     schedule: &Schedule,
-    routing: &Routing,
+    routing: &RoutedSlots,
     (rank, orders): (usize, &[Vec<usize>]),
     entry: Entry,
 ) -> Box<dyn Fn(usize, usize) -> usize> {
@@ -112,8 +112,8 @@ fn walk(
     Box::new(move |place, items| (place + own) % items)
 }
 
-/// By rank: its experts as queues have them.
-fn orders(schedule: &Schedule, routing: &Routing) -> Vec<Vec<usize>> {
+/// The experts of each rank in the order in which it works on them.
+fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let experts = rank * routing.local..(rank + 1) * routing.local;
         let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
@@ -122,9 +122,9 @@ fn orders(schedule: &Schedule, routing: &Routing) -> Vec<Vec<usize>> {
     (0..routing.ranks).map(of_rank).collect()
 }
 
-/// Items before a group. Experts are counted as queues have them, and for each from peer to peer.
+/// Number of items before a group. Experts are counted in the order of queues, and for each of them peer by peer.
 fn counted_before(
-    groups: &[Vec<Item>],
+    groups: &[Vec<PlacedItem>],
     number: usize,
     kind: SpaceKind,
     (rank, orders): (usize, &[Vec<usize>]),
@@ -146,18 +146,18 @@ fn counted_before(
 /// All tiles of a phase on a rank, for a chunk, group by group.
 pub(super) fn tiles_of_phase(
     graph: &TaskGraph,
-    routing: &Routing,
+    routing: &RoutedSlots,
     phase: PhaseId,
     rank: usize,
     chunk: usize,
-) -> Vec<Tile> {
+) -> Vec<PhaseTile> {
     let columns = graph.phases[phase].columns() as usize;
     let items = groups(graph, routing, phase, rank).into_iter().flatten().filter(|item| item.chunk == chunk);
-    items.flat_map(|item| (0..columns).map(move |column| Tile { phase, item: item.clone(), column })).collect()
+    items.flat_map(|item| (0..columns).map(move |column| PhaseTile { phase, item: item.clone(), column })).collect()
 }
 
 /// Items of a phase on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
-fn groups(graph: &TaskGraph, routing: &Routing, phase: PhaseId, rank: usize) -> Vec<Vec<Item>> {
+fn groups(graph: &TaskGraph, routing: &RoutedSlots, phase: PhaseId, rank: usize) -> Vec<Vec<PlacedItem>> {
     let space = graph.spaces[graph.phases[phase].space];
     let height = space.height.number() as usize;
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
@@ -188,19 +188,19 @@ fn number(graph: &TaskGraph, orders: &[Vec<usize>], entry: Entry, rank: usize) -
     }
 }
 
-fn row_tiles(routing: &Routing, rank: usize, expert: usize, height: usize) -> Vec<Item> {
+fn row_tiles(routing: &RoutedSlots, rank: usize, expert: usize, height: usize) -> Vec<PlacedItem> {
     let rows = routing.expert_rows(rank * routing.local + expert);
     let cut = (0..rows.div_ceil(height)).map(|tile| tile * height..rows.min((tile + 1) * height));
     cut.map(|rows| of_expert(routing, rank, expert, rows)).collect()
 }
 
 /// All rows of an expert, even if there are none.
-fn whole(routing: &Routing, rank: usize, expert: usize) -> Item {
+fn whole(routing: &RoutedSlots, rank: usize, expert: usize) -> PlacedItem {
     of_expert(routing, rank, expert, 0..routing.expert_rows(rank * routing.local + expert))
 }
 
-fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) -> Item {
-    Item {
+fn of_expert(routing: &RoutedSlots, rank: usize, expert: usize, rows: Range<usize>) -> PlacedItem {
+    PlacedItem {
         rank,
         peer: rank,
         owner: rank,
@@ -215,35 +215,39 @@ fn of_expert(routing: &Routing, rank: usize, expert: usize, rows: Range<usize>) 
 }
 
 /// Rows of a source for an expert of an owner, cut where the expert's rows are cut.
-fn pieces(routing: &Routing, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<Item> {
+fn pieces(routing: &RoutedSlots, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<PlacedItem> {
     let (source, owner, expert) = pair;
     let of_group = owner * routing.local + expert;
     let (at, base) = (routing.at(source, of_group), routing.base(of_group));
     cut(routing, (rank, source, owner, expert), &routing.slots[source][of_group], (at, base), height)
 }
 
-/// The same of tokens that are sent once to each rank.
-fn pieces_once(routing: &Routing, (source, owner, expert): (usize, usize, usize), height: usize) -> Vec<Item> {
+/// Rows that a source sends once to an owner for an expert, cut where the once-sent rows of the expert are cut.
+fn pieces_once(
+    routing: &RoutedSlots,
+    (source, owner, expert): (usize, usize, usize),
+    height: usize,
+) -> Vec<PlacedItem> {
     let of_group = owner * routing.local + expert;
     let at = (0..source).map(|before| routing.once(before, of_group).len()).sum();
     let base = (owner * routing.local..of_group).map(|before| routing.expert_rows_once(before)).sum();
     cut(routing, (source, source, owner, expert), &routing.once(source, of_group), (at, base), height)
 }
 
-/// Pieces of slots that lie from row `at` of the expert on, whose rows lie from row `base` of the owner on.
+/// Pieces of consecutive slots. The first lies at row `at` of the expert, whose rows begin at row `base` of the owner.
 fn cut(
-    routing: &Routing,
+    routing: &RoutedSlots,
     (rank, source, owner, expert): (usize, usize, usize, usize),
     slots: &[usize],
     (at, base): (usize, usize),
     height: usize,
-) -> Vec<Item> {
+) -> Vec<PlacedItem> {
     let mut items = Vec::new();
     let mut done = 0;
     while done < slots.len() {
         let start = at + done;
         let end = (at + slots.len()).min((start / height + 1) * height);
-        items.push(Item {
+        items.push(PlacedItem {
             rank,
             peer: if rank == source { owner } else { source },
             owner,
@@ -260,20 +264,20 @@ fn cut(
     items
 }
 
-fn blocks(routing: &Routing, rank: usize, chunk: usize, height: usize) -> Vec<Item> {
+fn blocks(routing: &RoutedSlots, rank: usize, chunk: usize, height: usize) -> Vec<PlacedItem> {
     let tokens = routing.tokens(rank, chunk);
     let cut = (0..tokens.div_ceil(height)).map(|block| block * height..tokens.min((block + 1) * height));
     cut.map(|tokens| of_tokens(rank, chunk, tokens)).collect()
 }
 
-/// One item, where a chunk comes that takes the memory of this one.
-fn word(routing: &Routing, rank: usize, chunk: usize) -> Vec<Item> {
+/// One item, if a later chunk takes the memory of this one.
+fn word(routing: &RoutedSlots, rank: usize, chunk: usize) -> Vec<PlacedItem> {
     let taken = chunk + CHUNK_BUFFERS < routing.chunks;
     if taken { vec![of_tokens(rank, chunk, 0..0)] } else { Vec::new() }
 }
 
-fn of_tokens(rank: usize, chunk: usize, tokens: Range<usize>) -> Item {
-    Item {
+fn of_tokens(rank: usize, chunk: usize, tokens: Range<usize>) -> PlacedItem {
+    PlacedItem {
         rank,
         peer: rank,
         owner: rank,

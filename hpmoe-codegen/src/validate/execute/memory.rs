@@ -1,75 +1,77 @@
-//! Which version of each element a tile meets.
+//! Which version of each cell a tile meets.
 
 use super::routing::HALF;
-use super::{Routing, Tile, groups};
+use super::{PhaseTile, RoutedSlots, groups};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_language::ids::TensorId;
 use std::collections::{BTreeSet, HashMap};
 
-/// (tensor, rank, row, unit of columns).
-type Place = (TensorId, usize, usize, usize);
+/// A part of a row that no tile cuts: tensor, rank, row, and which step of its columns.
+type Cell = (TensorId, usize, usize, usize);
 
-/// What a tile met when phases ran one after the other.
+/// The versions that a tile met when phases ran one after the other.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Met {
-    /// Element and its version.
+    /// Number of each cell that it reads, and the version there.
     reads: Vec<(usize, u64)>,
-    /// Element, its version before, and how often that was read.
+    /// Number of each cell that it writes, the version before, and how many tiles read that version.
     writes: Vec<(usize, u64, u64)>,
-    /// The version that it writes.
+    /// The version that the tile writes.
     version: u64,
 }
 
+/// A cell while tiles run.
 #[derive(Clone, Default)]
-struct Element {
+struct CellState {
     version: u64,
-    /// Reads of that version that are over.
+    /// Tiles that have finished reading that version.
     reads: u64,
+    /// Tiles that are reading it.
     readers: u64,
     writing: bool,
 }
 
-/// All elements that some phase writes.
+/// The version of each cell that some phase writes, while tiles run.
 #[derive(Default)]
-pub(super) struct Memory {
-    numbers: HashMap<Place, usize>,
-    elements: Vec<Element>,
+pub(super) struct Versions {
+    numbers: HashMap<Cell, usize>,
+    cells: Vec<CellState>,
 }
 
-impl Memory {
-    /// Runs phase after phase and gives what each tile met, by phase, rank and tile as
-    /// [`tiles_of_phase`](groups::tiles_of_phase) has them. Then everything is as at the beginning.
-    pub(super) fn reference(graph: &TaskGraph, routing: &Routing) -> (Self, Vec<(Tile, Met)>) {
-        let mut memory = Self::default();
+impl Versions {
+    /// Runs phase after phase and returns what each tile met, by phase, rank and tile in the order of
+    /// [`tiles_of_phase`](groups::tiles_of_phase). Resets all versions.
+    pub(super) fn reference(graph: &TaskGraph, routing: &RoutedSlots) -> (Self, Vec<(PhaseTile, Met)>) {
+        let mut versions = Self::default();
         let mut met = Vec::new();
-        let unit = unit(graph);
+        let step = column_step(graph);
         let written = written(graph);
         let chunks = (0..routing.chunks).flat_map(|chunk| graph.phases.ids().map(move |phase| (chunk, phase)));
         for (chunk, phase) in chunks {
             for rank in 0..routing.ranks {
                 for tile in groups::tiles_of_phase(graph, routing, phase, rank, chunk) {
                     let version = met.len() as u64 + 1;
-                    let touched = places(graph, routing, &written, unit, &tile);
-                    let seen = memory.once(touched, version);
+                    let touched = touched_cells(graph, routing, &written, step, &tile);
+                    let seen = versions.once(touched, version);
                     met.push((tile, seen));
                 }
             }
         }
-        memory.elements.fill(Element::default());
-        (memory, met)
+        versions.cells.fill(CellState::default());
+        (versions, met)
     }
 
-    fn once(&mut self, touched: Vec<(Place, bool)>, version: u64) -> Met {
+    fn once(&mut self, touched: Vec<(Cell, bool)>, version: u64) -> Met {
         let mut met = Met { version, ..Met::default() };
-        for (place, write) in touched {
+        for (cell, write) in touched {
             let next = self.numbers.len();
-            let number = *self.numbers.entry(place).or_insert(next);
-            self.elements.resize(self.numbers.len(), Element::default());
-            let element = &self.elements[number];
+            let number = *self.numbers.entry(cell).or_insert(next);
+            self.cells.resize(self.numbers.len(), CellState::default());
+            let cell = &self.cells[number];
             if write {
-                met.writes.push((number, element.version, element.reads));
+                met.writes.push((number, cell.version, cell.reads));
             } else {
-                met.reads.push((number, element.version));
+                met.reads.push((number, cell.version));
             }
         }
         self.begin(&met).expect("the order of phases is right by definition");
@@ -77,41 +79,41 @@ impl Memory {
         met
     }
 
-    /// A tile begins; an error where it meets something else than in the order of phases.
+    /// Begins a tile; an error if it meets other versions than when phases ran one after the other.
     pub(super) fn begin(&mut self, met: &Met) -> Result<(), ()> {
         for &(number, version, reads) in &met.writes {
-            let element = &mut self.elements[number];
-            if element.version != version || element.reads != reads || element.readers > 0 || element.writing {
+            let cell = &mut self.cells[number];
+            if cell.version != version || cell.reads != reads || cell.readers > 0 || cell.writing {
                 return Err(());
             }
         }
         for &(number, version) in &met.reads {
-            let element = &mut self.elements[number];
-            if element.version != version || element.writing {
+            let cell = &mut self.cells[number];
+            if cell.version != version || cell.writing {
                 return Err(());
             }
-            element.readers += 1;
+            cell.readers += 1;
         }
         for &(number, ..) in &met.writes {
-            self.elements[number].writing = true;
+            self.cells[number].writing = true;
         }
         Ok(())
     }
 
-    /// A tile ends.
+    /// Ends a tile, which publishes what it writes.
     pub(super) fn end(&mut self, met: &Met) {
         for &(number, _) in &met.reads {
-            self.elements[number].readers -= 1;
-            self.elements[number].reads += 1;
+            self.cells[number].readers -= 1;
+            self.cells[number].reads += 1;
         }
         for &(number, ..) in &met.writes {
-            self.elements[number] = Element { version: met.version, ..Element::default() };
+            self.cells[number] = CellState { version: met.version, ..CellState::default() };
         }
     }
 }
 
-/// Columns that no tile cuts.
-fn unit(graph: &TaskGraph) -> usize {
+/// The largest number of columns that divides every tile into whole steps.
+fn column_step(graph: &TaskGraph) -> usize {
     let widths =
         graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter_map(|access| match access.region.columns {
             Columns::Tile { width, .. } => Some(width),
@@ -132,16 +134,16 @@ fn written(graph: &TaskGraph) -> BTreeSet<TensorId> {
     arguments.chain(origins).collect()
 }
 
-/// Elements of written tensors that a tile touches, and whether it writes them.
-fn places(
+/// Cells of written tensors that a tile touches, and whether it writes them.
+fn touched_cells(
     graph: &TaskGraph,
-    routing: &Routing,
+    routing: &RoutedSlots,
     written: &BTreeSet<TensorId>,
-    unit: usize,
-    tile: &Tile,
-) -> Vec<(Place, bool)> {
+    step: usize,
+    tile: &PhaseTile,
+) -> Vec<(Cell, bool)> {
     let phase = &graph.phases[tile.phase];
-    let mut places = Vec::new();
+    let mut touched = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
         let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].rows) {
             (Rows::Expert { range, index, height }, RowKind::Expert { rows }) => {
@@ -169,15 +171,15 @@ fn places(
             }
         };
         for row in rows {
-            let units = from / unit..to.div_ceil(unit);
-            places.extend(units.map(|unit| ((access.tensor, rank, row, unit), access.write)));
+            let steps = from / step..to.div_ceil(step);
+            touched.extend(steps.map(|step| ((access.tensor, rank, row, step), access.write)));
         }
     }
     if let Some(origins) = phase.origins {
         let (rank, rows) = rows(graph, tile, Rows::Piece);
-        places.extend(rows.into_iter().map(|row| ((origins.tensor, rank, row, 0), origins.write)));
+        touched.extend(rows.into_iter().map(|row| ((origins.tensor, rank, row, 0), origins.write)));
     }
-    places
+    touched
 }
 
 /// The value of one range in a flat column number, outermost range first.
@@ -187,7 +189,7 @@ fn coordinate(phase: &Phase, column: usize, range: usize) -> usize {
 }
 
 /// The rows of a row tile's tokens among those that are sent once to its rank.
-fn rows_once(routing: &Routing, tile: &Tile) -> Vec<usize> {
+fn rows_once(routing: &RoutedSlots, tile: &PhaseTile) -> Vec<usize> {
     let item = &tile.item;
     let once = routing.tokens_once(item.rank);
     let tokens = routing.tokens_of_expert(item.rank * routing.local + item.expert);
@@ -196,7 +198,13 @@ fn rows_once(routing: &Routing, tile: &Tile) -> Vec<usize> {
 }
 
 /// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
-fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): (usize, usize), rows: Rows) -> usize {
+fn first(
+    graph: &TaskGraph,
+    routing: &RoutedSlots,
+    tensor: TensorId,
+    (rank, chunk): (usize, usize),
+    rows: Rows,
+) -> usize {
     let by_slot = graph.tensors[tensor].rows == RowKind::Slot;
     match rows {
         Rows::Tile | Rows::Group | Rows::Piece | Rows::Once | Rows::Expert { .. } => 0,
@@ -205,8 +213,8 @@ fn first(graph: &TaskGraph, routing: &Routing, tensor: TensorId, (rank, chunk): 
     }
 }
 
-/// The rank where they lie, and the rows there, counted from those of the chunk where they belong to tokens.
-fn rows(graph: &TaskGraph, tile: &Tile, rows: Rows) -> (usize, Vec<usize>) {
+/// The rank where a region's rows lie, and the rows there. Rows of tokens and slots are counted from the first of their chunk.
+fn rows(graph: &TaskGraph, tile: &PhaseTile, rows: Rows) -> (usize, Vec<usize>) {
     let item = &tile.item;
     let top_k = graph.sizes.top_k;
     let received = || (item.first..item.first + item.rows.len()).collect();

@@ -6,13 +6,12 @@
 mod counters;
 mod groups;
 mod memory;
-mod random;
 mod routing;
 mod run;
 mod tests;
 
-use groups::Tile;
-use random::Random;
-use routing::Routing;
+use crate::random::Random;
+use groups::PhaseTile;
+use routing::RoutedSlots;
 use run::{Failure, run};
 pub(super) use tests::runs;

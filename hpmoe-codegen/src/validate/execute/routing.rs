@@ -5,26 +5,27 @@ use hpmoe_language::graph::{CHUNK_BUFFERS, Sizes};
 
 /// Tokens of each rank, and the rows that they become.
 #[derive(Clone, Debug)]
-pub(super) struct Routing {
+pub(super) struct RoutedSlots {
     pub(super) ranks: usize,
-    /// Experts of one rank, once for each chunk.
+    /// Expert chunks of one rank.
     pub(super) local: usize,
     pub(super) chunks: usize,
     pub(super) top_k: usize,
-    /// By rank, all chunks.
+    /// Tokens of each rank, of all chunks together.
     tokens: Vec<usize>,
-    /// By source, then owner, chunk and expert of the owner: slots (token * top_k + k), ascending, tokens counted from the first of the chunk.
+    /// By source, then by owner, chunk and expert of the owner: slots (token * top_k + k), ascending. Tokens are counted from
+    /// the first of the chunk.
     pub(super) slots: Vec<Vec<Vec<usize>>>,
 }
 
-/// Rows of every other chunk lie so far behind those of the others.
+/// Distance in rows from the first to the second half of a tensor; chunks take the halves in turn.
 pub(super) const HALF: usize = 1 << 24;
 
-impl Routing {
-    /// Token counts from none to all; experts evenly or to favourites, the same or others on each rank.
+impl RoutedSlots {
+    /// Draws token counts from none to all, and experts evenly or with favourites, the same or others on each rank.
     pub(super) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
-        let favourites = 1 + random.below(sizes.experts);
-        let empty_ranks = random.below(2) == 0;
+        let favourites = 1 + random.index(sizes.experts);
+        let empty_ranks = random.index(2) == 0;
         let mut routing = Self {
             ranks,
             local: sizes.expert_chunks(ranks),
@@ -34,10 +35,10 @@ impl Routing {
             slots: vec![vec![Vec::new(); sizes.expert_chunks(ranks) * ranks]; ranks],
         };
         for source in 0..ranks {
-            let tokens = match random.below(3) {
+            let tokens = match random.index(3) {
                 0 if empty_ranks => 0,
                 1 => sizes.tokens,
-                _ => random.below(sizes.tokens + 1),
+                _ => random.index(sizes.tokens + 1),
             };
             routing.tokens.push(tokens);
             let own = sizes.experts / ranks;
@@ -67,17 +68,17 @@ impl Routing {
         self.tokens[rank].min(chunk * self.tokens[rank].div_ceil(self.chunks))
     }
 
-    /// Tokens of a chunk.
+    /// Number of tokens of a rank in a chunk.
     pub(super) fn tokens(&self, rank: usize, chunk: usize) -> usize {
         self.first_token(rank, chunk + 1) - self.first_token(rank, chunk)
     }
 
-    /// The chunk of an expert, which is counted once for each.
+    /// The chunk of an expert chunk.
     pub(super) fn chunk(&self, expert: usize) -> usize {
         expert % self.local / (self.local / self.chunks)
     }
 
-    /// The first row of an expert where its owner keeps those of its chunk.
+    /// The first row of an expert chunk among the rows that its owner keeps.
     pub(super) fn base(&self, expert: usize) -> usize {
         let own = self.local / self.chunks;
         let rows: usize = (expert / own * own..expert).map(|before| self.expert_rows(before)).sum();
@@ -107,16 +108,17 @@ impl Routing {
     pub(super) fn tokens_once(&self, rank: usize) -> Vec<(usize, usize)> {
         let experts = rank * self.local..(rank + 1) * self.local;
         let pairs = experts.flat_map(|expert| (0..self.ranks).map(move |source| (source, expert)));
-        let of = |(source, expert)| {
+        let tokens_of_pair = |(source, expert)| {
             self.once(source, expert).into_iter().map(move |slot| (source, slot / self.top_k)).collect::<Vec<_>>()
         };
-        pairs.flat_map(of).collect()
+        pairs.flat_map(tokens_of_pair).collect()
     }
 
     /// Source and token of each row of an expert of the group.
     pub(super) fn tokens_of_expert(&self, expert: usize) -> Vec<(usize, usize)> {
-        let of = |source: usize| self.slots[source][expert].iter().map(move |slot| (source, slot / self.top_k));
-        (0..self.ranks).flat_map(of).collect()
+        let tokens_from =
+            |source: usize| self.slots[source][expert].iter().map(move |slot| (source, slot / self.top_k));
+        (0..self.ranks).flat_map(tokens_from).collect()
     }
 
     /// Rows that a rank receives of a chunk, expert by expert.

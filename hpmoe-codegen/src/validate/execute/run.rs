@@ -1,8 +1,8 @@
 //! One run of all cores of all ranks.
 
-use super::counters::Counters;
-use super::memory::{Memory, Met};
-use super::{Random, Routing, Tile, groups};
+use super::counters::CounterValues;
+use super::memory::{Met, Versions};
+use super::{PhaseTile, Random, RoutedSlots, groups};
 use crate::schedule::{Entry, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Whose};
 use hpmoe_language::graph::CHUNK_BUFFERS;
@@ -12,22 +12,22 @@ use std::collections::{BTreeSet, HashMap};
 /// How a run went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::validate) enum Failure {
-    /// A tile began before what it depends on was done.
+    /// A tile of this phase began before what it depends on was done.
     TooEarly(PhaseId),
-    /// Nothing could go on.
+    /// No core could go on.
     Deadlock,
     /// Not every tile was made once.
     Tiles,
-    /// A counter did not end at what was waited for.
+    /// A counter did not end at the threshold that was waited for.
     Inexact,
 }
 
-/// A core: its tiles in order, and how far it is.
-struct Core {
-    tiles: Vec<Tile>,
+/// A core's tiles in order, and how far it has come.
+struct CoreProgress {
+    tiles: Vec<PhaseTile>,
     next: usize,
     running: bool,
-    /// The higher, the sooner it goes on when speed decides.
+    /// When speed decides, the core with the highest goes on.
     speed: usize,
 }
 
@@ -35,17 +35,17 @@ struct Core {
 pub(super) fn run(
     checked: &CheckedGraph,
     schedule: &Schedule,
-    routing: &Routing,
+    routing: &RoutedSlots,
     random: &mut Random,
 ) -> Result<(), Failure> {
-    let (mut memory, met) = Memory::reference(checked.graph(), routing);
-    let met: HashMap<Tile, Met> = met.into_iter().collect();
+    let (mut versions, met) = Versions::reference(checked.graph(), routing);
+    let met: HashMap<PhaseTile, Met> = met.into_iter().collect();
     let mut cores = cores(checked, schedule, routing, random);
     let planned: usize = cores.iter().map(|core| core.tiles.len()).sum();
     if planned != met.len() {
         return Err(Failure::Tiles);
     }
-    let mut counters = Counters::new(checked, routing);
+    let mut counters = CounterValues::new(checked, routing);
     let mut freed = BTreeSet::new();
     let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].tiles.is_empty()).collect();
     let mut blocked: Vec<usize> = Vec::new();
@@ -54,15 +54,15 @@ pub(super) fn run(
             return Err(Failure::Deadlock);
         }
         // By chance, or the fastest as far as it gets.
-        let at = match random.below(2) {
-            0 => random.below(open.len()),
+        let at = match random.index(2) {
+            0 => random.index(open.len()),
             _ => (0..open.len()).max_by_key(|&at| cores[open[at]].speed).unwrap_or(0),
         };
         let core = &mut cores[open[at]];
         let tile = &core.tiles[core.next];
         let met = met.get(tile).ok_or(Failure::Tiles)?;
         if core.running {
-            memory.end(met);
+            versions.end(met);
             if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
                 freed.insert((tile.item.rank, tile.item.chunk));
             }
@@ -78,7 +78,7 @@ pub(super) fn run(
         } else if schedule.phases[tile.phase].waits.iter().all(|wait| counters.holds(tile, wait))
             && is_free(checked, &freed, tile)
         {
-            memory.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
+            versions.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
             core.running = true;
         } else {
             blocked.push(open.swap_remove(at));
@@ -87,21 +87,22 @@ pub(super) fn run(
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
 }
 
-/// Whether the memory of a tile's chunk is known to be free where it needs to be. `freed`: chunks that ranks read no more.
-fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &Tile) -> bool {
+/// Whether the versions of a tile's chunk is known to be free where it needs to be. `freed`: (rank, chunk) whose rows
+/// are no longer read.
+fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &PhaseTile) -> bool {
     let whose = checked.reuse().and_then(|reuse| reuse.waits[tile.phase]);
     let (Some(whose), Some(before)) = (whose, tile.item.chunk.checked_sub(CHUNK_BUFFERS)) else { return true };
     freed.contains(&(if whose == Whose::Peer { tile.item.peer } else { tile.item.rank }, before))
 }
 
 /// The first of each list, then the second of each.
-fn in_turn(lists: Vec<Vec<Tile>>) -> Vec<Tile> {
+fn in_turn(lists: Vec<Vec<PhaseTile>>) -> Vec<PhaseTile> {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     (0..most).flat_map(|place| lists.iter().filter_map(move |list| list.get(place).cloned())).collect()
 }
 
 /// Every core of every rank.
-fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random: &mut Random) -> Vec<Core> {
+fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &RoutedSlots, random: &mut Random) -> Vec<CoreProgress> {
     let order = schedule.orders.iter().find(|order| order.ranks as usize == routing.ranks);
     let order = order.expect("the ranks divide the experts");
     let mut cores = Vec::new();
@@ -110,12 +111,12 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, random:
             let count = order.parts[part].count as usize;
             for core in 0..count {
                 let tiles = queue.chunk_by(|_, next| schedule.phases[next.phase].joins_previous).flat_map(|joined| {
-                    let of =
+                    let tiles_of_entry =
                         |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
-                    in_turn(joined.iter().map(of).collect())
+                    in_turn(joined.iter().map(tiles_of_entry).collect())
                 });
                 let tiles = tiles.collect();
-                cores.push(Core { tiles, next: 0, running: false, speed: 0 });
+                cores.push(CoreProgress { tiles, next: 0, running: false, speed: 0 });
             }
         }
     }

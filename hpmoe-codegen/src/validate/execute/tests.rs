@@ -16,7 +16,7 @@ const NARROW: Layer = Layer { inter: 16, ..Layer::TINY };
 
 fn ranks(sizes: &hpmoe_language::graph::Sizes, random: &mut Random) -> usize {
     let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts.is_multiple_of(ranks)).collect();
-    divisors[random.below(divisors.len())]
+    divisors[random.index(divisors.len())]
 }
 
 /// Runs with routings and interleavings from `seeds` until one fails.
@@ -26,10 +26,10 @@ pub(in crate::validate) fn runs(
     seeds: std::ops::Range<u64>,
 ) -> Result<(), Failure> {
     for seed in seeds {
-        let mut random = Random::new(seed);
+        let mut random = Random(seed);
         let sizes = &checked.graph().sizes;
         let ranks = ranks(sizes, &mut random);
-        let routing = Routing::random(sizes, ranks, &mut random);
+        let routing = RoutedSlots::random(sizes, ranks, &mut random);
         run(checked, schedule, &routing, &mut random)?;
     }
     Ok(())
@@ -120,8 +120,8 @@ fn cores_that_serve_peers_alone_run() {
         assert_eq!((order.parts.len(), order.even_sends), (4, even), "{choices}");
         assert_eq!(valid.schedule().phases.iter().any(|(_, phase)| phase.by_arrival), even);
         for seed in 0..20 {
-            let mut random = Random::new(seed);
-            let routing = Routing::random(&checked.graph().sizes, 2, &mut random);
+            let mut random = Random(seed);
+            let routing = RoutedSlots::random(&checked.graph().sizes, 2, &mut random);
             assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
         }
     }

@@ -9,24 +9,24 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which phases signal and await which array of counters: by dependencies and by the schedule.
-pub(super) struct Links {
+pub(super) struct CounterUses {
     signals: BTreeSet<(PhaseId, CounterId, Index, bool)>,
     pub(super) waits: BTreeSet<(PhaseId, CounterId, Index)>,
 }
 
-impl Links {
+impl CounterUses {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
-        let mut links = Self { signals: BTreeSet::new(), waits: BTreeSet::new() };
+        let mut uses = Self { signals: BTreeSet::new(), waits: BTreeSet::new() };
         for dependency in checked.dependencies() {
             let (signal, wait) = (&dependency.signal, &dependency.wait);
-            links.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
-            links.waits.insert((dependency.after, wait.counter, wait.index));
+            uses.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
+            uses.waits.insert((dependency.after, wait.counter, wait.index));
         }
         for (id, phase) in schedule.phases.iter() {
-            links.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index, s.remote)));
-            links.waits.extend(phase.waits.iter().map(|wait| (id, wait.counter, wait.index)));
+            uses.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index, s.remote)));
+            uses.waits.extend(phase.waits.iter().map(|wait| (id, wait.counter, wait.index)));
         }
-        links
+        uses
     }
 }
 
@@ -34,7 +34,7 @@ impl Links {
 ///
 /// Nodes are the entries of each rank; then, for each rank, one for each array of counters and expert chunk; then one for
 /// each chunk of each rank, whose rows are no longer read there.
-pub(super) struct Edges<'a> {
+pub(super) struct OrderGraph<'a> {
     checked: &'a CheckedGraph,
     order: &'a Order,
     /// Ranks that have nodes of their own.
@@ -46,7 +46,7 @@ pub(super) struct Edges<'a> {
     list: Vec<(u32, u32)>,
 }
 
-impl<'a> Edges<'a> {
+impl<'a> OrderGraph<'a> {
     pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order, copies: u32) -> Self {
         let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
         let mut heads: Vec<usize> = (0..entries.len()).collect();
@@ -61,12 +61,12 @@ impl<'a> Edges<'a> {
     }
 
     /// Rank and entry along a cycle, each before the next and the last before the first, if there is one.
-    pub(super) fn cycle(mut self, links: &Links) -> Option<Vec<(u32, Entry)>> {
+    pub(super) fn cycle(mut self, uses: &CounterUses) -> Option<Vec<(u32, Entry)>> {
         for rank in 0..self.copies {
             self.queues(rank);
-            self.signals(rank, links);
-            self.waits(rank, links);
-            self.once_tiles(rank, links);
+            self.signals(rank, uses);
+            self.waits(rank, uses);
+            self.once_tiles(rank, uses);
             self.reuse(rank);
         }
         let nodes = circle(&DiGraph::from_edges(&self.list))?;
@@ -89,8 +89,8 @@ impl<'a> Edges<'a> {
     }
 
     /// A counter is full after all entries that signal it.
-    fn signals(&mut self, rank: u32, links: &Links) {
-        for &(phase, counter, index, remote) in &links.signals {
+    fn signals(&mut self, rank: u32, uses: &CounterUses) {
+        for &(phase, counter, index, remote) in &uses.signals {
             for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
                 let entry = self.entries[number];
                 let at = if remote { self.peer(rank, entry) } else { rank };
@@ -100,8 +100,8 @@ impl<'a> Edges<'a> {
     }
 
     /// An entry comes after the counters that it waits for.
-    fn waits(&mut self, rank: u32, links: &Links) {
-        for &(phase, counter, index) in &links.waits {
+    fn waits(&mut self, rank: u32, uses: &CounterUses) {
+        for &(phase, counter, index) in &uses.waits {
             for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
                 let group = self.group(index, self.entries[number]);
                 self.add(self.counter(rank, counter, group), self.entry(rank, number));
@@ -111,8 +111,8 @@ impl<'a> Edges<'a> {
 
     /// A tile of once-sent tokens may belong to any expert up to that of the entry which waits for it: an expert's counters
     /// come after those of the expert before it.
-    fn once_tiles(&mut self, rank: u32, links: &Links) {
-        for &(_, counter, _) in links.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
+    fn once_tiles(&mut self, rank: u32, uses: &CounterUses) {
+        for &(_, counter, _) in uses.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
             for expert in 1..self.expert_chunks() {
                 self.add(self.counter(rank, counter, expert - 1), self.counter(rank, counter, expert));
             }

@@ -5,9 +5,9 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicI32;
 
-use super::{HostStatistics, Outcome, Region, Run};
+use super::{HostStatistics, MemoryRegion, Outcome, RankRun};
 use crate::error::Resource;
-use crate::{EntryPoint, Fault};
+use crate::{EntryPoint, InjectedFault};
 
 const PRIVATE: u32 = 0;
 const SYMMETRIC: u32 = 1;
@@ -59,7 +59,7 @@ unsafe extern "C" {
 
 /// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
 /// together: the first one that breaks a rule sets it, and all end.
-pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
+pub(super) fn run(run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
     let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
     let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
     let (fault, fault_at) = fault(run.fault);
@@ -102,17 +102,17 @@ pub(super) fn run(run: &Run<'_>, stop: &AtomicI32) -> Outcome {
 }
 
 /// The fault as the C interface numbers it, and the core or thread that it strikes.
-const fn fault(fault: Option<Fault>) -> (u32, u32) {
+const fn fault(fault: Option<InjectedFault>) -> (u32, u32) {
     match fault {
-        None | Some(Fault::RankThread) => (0, 0),
-        Some(Fault::WorkerThread(thread)) => (1, thread),
-        Some(Fault::Core(core)) => (2, core),
-        Some(Fault::Stack(core)) => (3, core),
-        Some(Fault::Call(core)) => (4, core),
+        None | Some(InjectedFault::RankThread) => (0, 0),
+        Some(InjectedFault::WorkerThread(thread)) => (1, thread),
+        Some(InjectedFault::Core(core)) => (2, core),
+        Some(InjectedFault::Stack(core)) => (3, core),
+        Some(InjectedFault::Call(core)) => (4, core),
     }
 }
 
-fn region(region: &Region, name: &CStr) -> HostRegion {
+fn region(region: &MemoryRegion, name: &CStr) -> HostRegion {
     HostRegion {
         base: with_exposed_provenance_mut(region.address as usize),
         bytes: region.bytes as u64,

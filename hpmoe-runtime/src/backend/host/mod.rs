@@ -8,7 +8,7 @@ pub(crate) use mapping::{Mapping, NoMapping};
 use std::sync::atomic::AtomicI32;
 
 use crate::error::Resource;
-use crate::{EntryPoint, Fault};
+use crate::{EntryPoint, InjectedFault};
 
 /// A limit of host runs that is printed with their results. The README of the host's AscendC lists the others.
 pub(crate) const LIMITS: &str = "run on this machine's CPU: the results are the kernel's, the time is not the device's";
@@ -48,7 +48,7 @@ impl HostStatistics {
 
 /// A range of global memory that a kernel may access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Region {
+pub(crate) struct MemoryRegion {
     pub(crate) name: &'static str,
     pub(crate) address: u64,
     pub(crate) bytes: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Region {
 }
 
 /// One launch on one rank.
-pub(crate) struct Run<'a> {
+pub(crate) struct RankRun<'a> {
     pub(crate) entry: EntryPoint,
     /// Address of the launch structure.
     pub(crate) launch: u64,
@@ -69,9 +69,9 @@ pub(crate) struct Run<'a> {
     pub(crate) threads: u32,
     /// Seed for the order of everything that flags leave open.
     pub(crate) seed: u64,
-    pub(crate) regions: &'a [Region],
+    pub(crate) regions: &'a [MemoryRegion],
     /// The resource that a test lets be missing.
-    pub(crate) fault: Option<Fault>,
+    pub(crate) fault: Option<InjectedFault>,
 }
 
 /// The end of a launch on one rank.
@@ -87,7 +87,7 @@ pub(crate) enum Outcome {
     Stopped,
 }
 
-impl Run<'_> {
+impl RankRun<'_> {
     /// Runs the kernel and returns when all cores have finished. `stop` is shared by the ranks that run together.
     pub(crate) fn run(&self, stop: &AtomicI32) -> Outcome {
         ffi::run(self, stop)

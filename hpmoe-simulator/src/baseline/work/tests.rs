@@ -2,7 +2,7 @@
 
 use super::Covered;
 use crate::baseline::{Direction, LayerShape, Original, Replay, Serial};
-use crate::simulate::{CoreKind, Cursor, Program, QueuedTask, Routing, Work};
+use crate::simulate::{CoreKind, Cursor, QueuedTask, Routing, Work, Workload};
 use hpmoe_codegen::target::Target;
 
 const SHAPE: LayerShape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 2, hidden: 512, intermediate: 384 };
@@ -19,7 +19,7 @@ fn skewed() -> Routing {
 }
 
 /// The work of all tasks of a rank: FLOPs, bytes of vector work, bytes sent to other ranks, bytes kept.
-fn sum(program: &dyn Program, rank: u32) -> (f64, u64, u64, u64) {
+fn sum(program: &dyn Workload, rank: u32) -> (f64, u64, u64, u64) {
     let (mut flops, mut vector, mut sent, mut kept) = (0.0, 0, 0, 0);
     for kind in [CoreKind::Aic, CoreKind::Aiv] {
         for core in 0..program.cores(kind) {
@@ -64,7 +64,7 @@ fn every_wait_is_met_by_its_signals() {
     for direction in [Direction::Forward, Direction::Backward] {
         let replay = Replay::new(Original::new(SHAPE, direction), skewed(), &target);
         let serial = Serial::new(SHAPE, direction, skewed(), &target);
-        for program in [&replay as &dyn Program, &serial] {
+        for program in [&replay as &dyn Workload, &serial] {
             let (needs, given) = counters(program);
             for (counter, need) in needs {
                 assert_eq!(given.get(&counter), Some(&need), "{}: {counter:?}", program.costs().policy.name());
@@ -76,7 +76,7 @@ fn every_wait_is_met_by_its_signals() {
 type Totals = std::collections::BTreeMap<(u32, u32), u32>;
 
 /// Thresholds and signals, by rank and counter.
-fn counters(program: &dyn Program) -> (Totals, Totals) {
+fn counters(program: &dyn Workload) -> (Totals, Totals) {
     let (mut needs, mut given) = (Totals::new(), Totals::new());
     for rank in 0..program.ranks() {
         for kind in [CoreKind::Aic, CoreKind::Aiv] {

@@ -1,6 +1,6 @@
 //! The least time before and after tasks, in any order.
 
-use crate::simulate::{CoreKind, CounterSignal, CounterWait, Program, QueuedTask, Time, Work};
+use crate::simulate::{CoreKind, CounterSignal, CounterWait, QueuedTask, Time, Work, Workload};
 use hpmoe_codegen::target::Target;
 
 /// Bounds from counters. A full counter has all its signals, so the longest of the tasks that signal it came before; after it
@@ -24,10 +24,10 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(target: &Target, program: &dyn Program) -> Self {
+    pub(super) fn new(target: &Target, workload: &dyn Workload) -> Self {
         let mut first = vec![0];
-        for rank in 0..program.ranks() {
-            first.push(first[rank as usize] + program.counters(rank));
+        for rank in 0..workload.ranks() {
+            first.push(first[rank as usize] + workload.counters(rank));
         }
         let counters = first[first.len() - 1] as usize;
         Self {

@@ -4,12 +4,12 @@ use crate::simulate::Time;
 use hpmoe_codegen::target::Target;
 
 /// Bytes through the four ends of each rank's links: out and in, to the rank's own package and to others.
-pub(super) struct Links<'a> {
+pub(super) struct LinkBytes<'a> {
     target: &'a Target,
     bytes: Vec<[u64; 4]>,
 }
 
-impl<'a> Links<'a> {
+impl<'a> LinkBytes<'a> {
     pub(super) fn new(target: &'a Target, ranks: u32) -> Self {
         Self { target, bytes: vec![[0; 4]; ranks as usize] }
     }

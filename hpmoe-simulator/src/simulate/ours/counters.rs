@@ -1,7 +1,7 @@
 //! The numbers and thresholds of counters, and the amounts of signals.
 
 use super::chunked::Chunked;
-use super::layout::{Item, Layout};
+use super::layout::{ItemRows, Layout};
 use crate::simulate::{self, Routing};
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
@@ -72,7 +72,7 @@ impl CounterLayout {
         &self,
         layout: &Layout,
         rank: u32,
-        (item, column): (&Item, u32),
+        (item, column): (&ItemRows, u32),
         wait: &Wait,
         waits: &mut Vec<simulate::CounterWait>,
     ) {
@@ -113,7 +113,7 @@ impl CounterLayout {
         &self,
         layout: &Layout,
         rank: u32,
-        (item, column): (&Item, u32),
+        (item, column): (&ItemRows, u32),
         signal: &Signal,
         signals: &mut Vec<simulate::CounterSignal>,
     ) {
@@ -139,7 +139,7 @@ impl CounterLayout {
         &self,
         layout: &Layout,
         to: u32,
-        item: &Item,
+        item: &ItemRows,
         signal: &Signal,
         signals: &mut Vec<simulate::CounterSignal>,
     ) {
@@ -154,7 +154,14 @@ impl CounterLayout {
         }
     }
 
-    fn number(&self, layout: &Layout, at: u32, (item, column): (&Item, u32), counter: CounterId, index: Index) -> u32 {
+    fn number(
+        &self,
+        layout: &Layout,
+        at: u32,
+        (item, column): (&ItemRows, u32),
+        counter: CounterId,
+        index: Index,
+    ) -> u32 {
         let grid = self.counters[counter].grid;
         let place = match (grid, index) {
             (Grid::RowTiles { space, columns }, _) => {

@@ -1,7 +1,7 @@
 //! The run-time extents of all ranks: the items of each group, and the rows of each item.
 
 use super::chunked::Chunked;
-use super::once::{self, Once};
+use super::once::{self, OnceRows};
 use crate::simulate::Routing;
 use hpmoe_kernels::route::{as_rows_come, by_load};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
@@ -22,7 +22,7 @@ pub(super) struct Layout {
     /// The first row of each source among those of the expert, by expert chunk of the group; then all rows of the expert.
     at: Vec<u32>,
     /// The once-sent rows, where the taskflow has some.
-    once: Option<Once>,
+    once: Option<OnceRows>,
     spaces: Arena<SpaceId, Space>,
     /// By space and rank: the items before each group, then all items.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
@@ -34,7 +34,7 @@ pub(super) struct Layout {
 
 /// The rows or tokens of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Item {
+pub(super) struct ItemRows {
     /// The other rank of sends and arrivals; otherwise the rank itself.
     pub(super) peer: u32,
     /// The rank that receives the rows.
@@ -66,7 +66,7 @@ impl Layout {
             orders: Vec::new(),
             tokens: (0..ranks).map(tokens).collect(),
             at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
-            once: sends_once.then(|| Once::new(routing)),
+            once: sends_once.then(|| OnceRows::new(routing)),
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
             counted: Arena::new(),
@@ -191,7 +191,7 @@ impl Layout {
     }
 
     /// The place of each token of a row tile: the local expert for which it is sent, and its row among those of that expert.
-    pub(super) fn rows_once(&self, rank: u32, item: &Item) -> &[(u32, u32)] {
+    pub(super) fn rows_once(&self, rank: u32, item: &ItemRows) -> &[(u32, u32)] {
         let once = self.once.as_ref().expect("spaces of once-sent rows exist");
         once.rows(rank * self.local + item.expert, item.start, item.rows)
     }
@@ -243,7 +243,7 @@ impl Layout {
     }
 
     /// An item of a group.
-    pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> Item {
+    pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> ItemRows {
         let Space { kind, height } = self.spaces[space];
         let height = height.number();
         let (mut peer, mut owner, mut source) = (rank, rank, rank);
@@ -274,7 +274,7 @@ impl Layout {
         };
         let tile = from / height + item;
         let start = from.max(tile * height);
-        Item { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
+        ItemRows { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
     }
 
     /// Most rows of an item of a space.

@@ -1,11 +1,11 @@
-//! Our schedule as a program: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
+//! Our schedule as a workload: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
 
 mod chunked;
 mod counters;
 mod layout;
 mod once;
-mod program;
 mod unfit;
+mod workload;
 
-pub use program::{Ours, TileExtents};
 pub use unfit::Unfit;
+pub use workload::{Ours, TileExtents};

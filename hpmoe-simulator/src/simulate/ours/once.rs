@@ -4,14 +4,14 @@ use crate::simulate::Routing;
 
 /// The once-sent rows of all ranks. A token is sent for the lowest-numbered of a rank's experts that it goes to.
 #[derive(Clone, Debug)]
-pub(super) struct Once {
+pub(super) struct OnceRows {
     /// The first row of each source among those of the expert, by expert of the group; then all rows of the expert.
     at: Vec<u32>,
     /// The local expert and the once-sent row of the token of each received row, by expert of the group.
     rows: Vec<Vec<(u32, u32)>>,
 }
 
-impl Once {
+impl OnceRows {
     pub(super) fn new(routing: &Routing) -> Self {
         let (ranks, local) = (routing.ranks(), routing.local_experts());
         let counts: Vec<Vec<u32>> = (0..ranks).map(|source| routing.once_sent_rows(source)).collect();
@@ -71,7 +71,7 @@ mod tests {
     fn rows_are_found_where_their_token_was_sent() {
         // Two ranks with two experts each.
         let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![1, 0]]];
-        let once = Once::new(&Routing::from_top_k(&ids, 4).unwrap());
+        let once = OnceRows::new(&Routing::from_top_k(&ids, 4).unwrap());
         let pairs: Vec<_> = (0..4).map(|expert| [once.pair((2, 0), expert), once.pair((2, 1), expert)]).collect();
         assert_eq!(pairs, [[(0, 1), (1, 2)], [(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1), (1, 1)]]);
         // Tokens 0 and 1 of rank 0 and token 0 of rank 1 go to expert 1; the first and the last are there for expert 0.

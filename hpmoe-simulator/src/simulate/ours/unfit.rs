@@ -43,8 +43,7 @@ pub(super) fn fitting_order<'a>(
     if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {
         return Err(Unfit::Tokens { rank, tokens: routing.tokens(rank), limit: sizes.tokens });
     }
-    let order = schedule.orders.iter().find(|order| order.ranks == ranks);
-    order.ok_or(Unfit::Ranks(ranks))
+    schedule.order(ranks).ok_or(Unfit::Ranks(ranks))
 }
 
 impl fmt::Display for Unfit {

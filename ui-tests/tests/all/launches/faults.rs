@@ -3,7 +3,7 @@
 use super::layer::small::Layer;
 use crate::random::Routing;
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{Fault, Resource};
+use hpmoe_runtime::{InjectedFault, Resource};
 use std::time::{Duration, Instant};
 
 const RANKS: usize = 4;
@@ -15,7 +15,7 @@ fn layer() -> Layer {
 /// Launches with the fault on each rank in turn. The other ranks wait for its rows: if nothing stopped them, they would
 /// until the time limit, and the error would be another.
 #[track_caller]
-fn is_named(fault: Fault, resource: Resource, texts: [&str; 2]) {
+fn is_named(fault: InjectedFault, resource: Resource, texts: [&str; 2]) {
     let layer = layer();
     for rank in (0..RANKS).map(Rank::new) {
         let group = Group::new(RANKS).threads(2).time_limit(Duration::from_secs(300)).fault(rank, fault);
@@ -36,20 +36,24 @@ fn is_named(fault: Fault, resource: Resource, texts: [&str; 2]) {
 
 #[test]
 fn a_rank_without_a_thread() {
-    is_named(Fault::RankThread, Resource::RankThread, ["its thread", "fewer ranks or raise the limit on threads"]);
+    is_named(
+        InjectedFault::RankThread,
+        Resource::RankThread,
+        ["its thread", "fewer ranks or raise the limit on threads"],
+    );
 }
 
 #[test]
 fn a_rank_without_a_worker_thread() {
     let texts = ["a worker thread", "lower Group::threads or raise the limit on threads"];
-    is_named(Fault::WorkerThread(1), Resource::WorkerThread, texts);
+    is_named(InjectedFault::WorkerThread(1), Resource::WorkerThread, texts);
 }
 
 #[test]
 fn a_core_without_a_stack() {
     let texts = ["the stack of a core", "raise the limits on memory maps"];
     for core in [0, 8] {
-        is_named(Fault::Stack(core), Resource::Stack, texts);
+        is_named(InjectedFault::Stack(core), Resource::Stack, texts);
     }
 }
 
@@ -57,7 +61,7 @@ fn a_core_without_a_stack() {
 fn a_core_without_memory() {
     let texts = ["memory for its cores", "fewer ranks, free memory"];
     for core in [0, 8] {
-        is_named(Fault::Core(core), Resource::Memory, texts);
+        is_named(InjectedFault::Core(core), Resource::Memory, texts);
     }
 }
 
@@ -65,6 +69,6 @@ fn a_core_without_memory() {
 fn a_call_without_memory() {
     let texts = ["memory for its cores", "fewer ranks, free memory"];
     for core in [0, 4] {
-        is_named(Fault::Call(core), Resource::Memory, texts);
+        is_named(InjectedFault::Call(core), Resource::Memory, texts);
     }
 }

@@ -1,12 +1,12 @@
-//! Programs for the engine: an ordered queue of tasks for each core, whatever policy made it.
+//! Workloads for the engine: an ordered queue of tasks for each core, whatever policy made it.
 //!
-//! The engine asks for one task at a time, in the order of the queue, so that a program can make tasks when they are needed and
+//! The engine asks for one task at a time, in the order of the queue, so that a workload can make tasks when they are needed and
 //! never holds millions of them.
 
 use super::{CoreKind, Time, Work};
 
 /// The queues of all cores of all ranks.
-pub trait Program {
+pub trait Workload {
     /// The policy, and what it costs in addition to the work.
     fn costs(&self) -> &PolicyCosts;
 
@@ -19,7 +19,7 @@ pub trait Program {
     /// The number of a rank's counters. All are zero at the start; a task waits for counters of its own rank.
     fn counters(&self, rank: u32) -> u32;
 
-    /// The operations of the program, which [`QueuedTask::op`] numbers.
+    /// The operations of the workload, which [`QueuedTask::op`] numbers.
     fn ops(&self) -> &[Op];
 
     /// Writes the next task of a core's queue to `task` and advances `cursor`; false at the end of the queue.
@@ -28,7 +28,7 @@ pub trait Program {
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 }
 
-/// The position of a core in its queue, in numbers of the program. Zeros are the start.
+/// The position of a core in its queue, in numbers of the workload. Zeros are the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
     /// The entry, the place in the queue or the step.
@@ -136,7 +136,7 @@ pub struct CounterSignal {
 pub struct QueuedTask {
     /// The number of its operation.
     pub op: u32,
-    /// The number of its group, as the program counts groups; for pictures and exports.
+    /// The number of its group, as the workload counts groups; for pictures and exports.
     pub group: u32,
     /// The item of the group; for pictures and exports.
     pub item: u32,

@@ -1,11 +1,11 @@
 //! The walk through the queues of a schedule.
 
 use super::counters::CounterLayout;
-use super::layout::{Item, Layout};
+use super::layout::{ItemRows, Layout};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
-    CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, Program, QueuedTask, Routing, Time, Work,
-    Works,
+    CoreCosts, CounterSignal, CounterWait, Cursor, EntryTile, Op, Policy, PolicyCosts, QueuedTask, Routing, Time, Work,
+    Workload, Works,
 };
 use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
@@ -47,7 +47,7 @@ pub struct TileExtents {
 }
 
 impl<'a> Ours<'a> {
-    /// The program of a schedule on all ranks of a routing.
+    /// The workload of a schedule on all ranks of a routing.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl<'a> Ours<'a> {
         });
         Ok(Self {
             ops: ops.collect(),
-            works: Works::of(graph),
+            works: Works::of_phases(graph),
             target,
             checked,
             schedule,
@@ -91,7 +91,7 @@ impl<'a> Ours<'a> {
         })
     }
 
-    /// The program without the work that the original leaves to other kernels: the sum over k.
+    /// The workload without the work that the original leaves to other kernels: the sum over k.
     #[must_use]
     pub fn without_extras(mut self) -> Self {
         self.core_only = true;
@@ -116,7 +116,7 @@ impl<'a> Ours<'a> {
     }
 
     fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
-        let mine = |role: &Role| role.unit == kind && (role.first..role.first + role.count).contains(&core);
+        let mine = |role: &Role| role.kind == kind && (role.first..role.first + role.count).contains(&core);
         self.order.parts.iter().find(|(_, role)| mine(role))
     }
 
@@ -126,13 +126,13 @@ impl<'a> Ours<'a> {
         self.layout.group_at(kind, (rank, peer), entry.expert)
     }
 
-    fn fill(&self, rank: u32, entry: Entry, (items, tile): (u32, u64), task: &mut QueuedTask) {
+    fn fill(&self, rank: u32, entry: Entry, (items, number): (u32, u64), task: &mut QueuedTask) {
         let phase = &self.checked.graph().phases[entry.phase];
         let band = self.schedule.phases[entry.phase].band;
         let outer = self.checked.graph().column_rows(entry.phase);
         let wide = u64::from(phase.columns() / outer);
         let swizzle = Swizzle { items: (items * outer).into(), columns: wide, band: band.into() };
-        let (place, column) = swizzle.place(tile);
+        let (place, column) = swizzle.place(number);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
         let coming = self.order.even_sends && self.schedule.phases[entry.phase].by_arrival;
@@ -143,7 +143,8 @@ impl<'a> Ours<'a> {
         task.group = group;
         task.item = place;
         task.column = column;
-        task.work = self.works[entry.phase].work(self.target, (item.peer, item.rows), column, (items, band));
+        let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band };
+        task.work = self.works[entry.phase].work(self.target, tile);
         task.waits.clear();
         for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))
         {
@@ -161,7 +162,7 @@ impl<'a> Ours<'a> {
 
 impl Ours<'_> {
     /// Adds the freed words of chunks that a task writes or waits for.
-    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &Item), task: &mut QueuedTask) {
+    fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &ItemRows), task: &mut QueuedTask) {
         if phase == reuse.frees {
             let tell = |to| CounterSignal {
                 rank: to,
@@ -171,13 +172,14 @@ impl Ours<'_> {
             task.signals.extend((0..self.layout.ranks).map(tell));
         }
         if let (Some(whose), Some(before)) = (reuse.waits[phase], item.chunk.checked_sub(CHUNK_BUFFERS as u32)) {
-            let of = if whose == Whose::Peer { item.peer } else { rank };
-            task.waits.push(CounterWait { counter: self.counters.freed(&self.layout, (rank, of), before), need: 1 });
+            let writer = if whose == Whose::Peer { item.peer } else { rank };
+            task.waits
+                .push(CounterWait { counter: self.counters.freed(&self.layout, (rank, writer), before), need: 1 });
         }
     }
 }
 
-impl Program for Ours<'_> {
+impl Workload for Ours<'_> {
     fn costs(&self) -> &PolicyCosts {
         &self.costs
     }
