@@ -501,7 +501,7 @@ fn run(options: &Options) -> Result<bool, String> {
         let equal = found == expected;
         let compared = found.compare(&gradients);
         println!("{report}\n\n{compared}");
-        println!("  beside the reference: {}\n", if equal { "equal bit for bit" } else { "DIFFERENT" });
+        println!("  compared with the reference: {}\n", if equal { "equal bit for bit" } else { "DIFFERENT" });
         good &= equal && compared.is_good();
         last = Some((compared, equal, report));
     }
@@ -535,7 +535,7 @@ impl Choice {
     }
 }
 
-/// What the forward pass leaves behind.
+/// What the forward pass keeps for the backward pass.
 struct Saved {
     recv: PerRank<Received<bf16, { moe_train::HIDDEN }>>,
     g: PerRank<Received<bf16, { moe_train::INTER }>>,

@@ -201,7 +201,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let equal = found == step.reference();
     let compared = found.compare(&gradients);
     println!("{report}\n\n{compared}");
-    println!("  beside the reference: {}", if equal { "equal bit for bit" } else { "DIFFERENT" });
+    println!("  compared with the reference: {}", if equal { "equal bit for bit" } else { "DIFFERENT" });
     if options.json {
         println!("{}", compared.json(equal, &report));
     }

@@ -171,23 +171,33 @@ impl Example for Biased {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (it, mut y) = (&self.routed, self.routed.output());
+        let (routed, mut y) = (&self.routed, self.routed.output());
         let (gate_up, gate_up_bias, down_bias) = (&self.gate_up, &self.gate_up_bias, &self.down_bias);
-        moe_biased::forward(it.ep, &it.route, &it.x, &it.weights, gate_up, gate_up_bias, &it.down, down_bias, &mut y);
+        moe_biased::forward(
+            routed.ep,
+            &routed.route,
+            &routed.x,
+            &routed.weights,
+            gate_up,
+            gate_up_bias,
+            &routed.down,
+            down_bias,
+            &mut y,
+        );
         numbers(&y)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (it, mut y) = (&self.routed, self.routed.output());
+        let (routed, mut y) = (&self.routed, self.routed.output());
         let (gate_up, gate_up_bias, down_bias) = (&self.gate_up, &self.gate_up_bias, &self.down_bias);
         let report = moe_biased::forward::launch(
             group,
-            &it.route,
-            &it.x,
-            &it.weights,
+            &routed.route,
+            &routed.x,
+            &routed.weights,
             gate_up,
             gate_up_bias,
-            &it.down,
+            &routed.down,
             down_bias,
             &mut y,
         )?;

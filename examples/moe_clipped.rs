@@ -1,4 +1,4 @@
-//! The layer with a clipped SwiGLU: gates have an upper limit, the factors beside them one on both sides. DeepSeek's V4
+//! The layer with a clipped SwiGLU: gates have an upper limit, the factors next to them a limit on both sides. DeepSeek's V4
 //! models have it, with 10.
 
 mod support;
@@ -153,15 +153,32 @@ impl Example for Clipped {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (it, mut y) = (&self.0, self.0.output());
-        moe_clipped::forward(it.ep, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y);
+        let (layer, mut y) = (&self.0, self.0.output());
+        moe_clipped::forward(
+            layer.ep,
+            &layer.route,
+            &layer.x,
+            &layer.weights,
+            &layer.gate,
+            &layer.up,
+            &layer.down,
+            &mut y,
+        );
         numbers(&y)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (it, mut y) = (&self.0, self.0.output());
-        let report =
-            moe_clipped::forward::launch(group, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y)?;
+        let (layer, mut y) = (&self.0, self.0.output());
+        let report = moe_clipped::forward::launch(
+            group,
+            &layer.route,
+            &layer.x,
+            &layer.weights,
+            &layer.gate,
+            &layer.up,
+            &layer.down,
+            &mut y,
+        )?;
         Ok((numbers(&y), report))
     }
 }

@@ -149,15 +149,23 @@ impl Example for Ffn {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (it, mut y) = (&self.0, self.0.output());
-        moe_ffn::forward(it.ep, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y);
+        let (layer, mut y) = (&self.0, self.0.output());
+        moe_ffn::forward(layer.ep, &layer.route, &layer.x, &layer.weights, &layer.gate, &layer.up, &layer.down, &mut y);
         numbers(&y)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (it, mut y) = (&self.0, self.0.output());
-        let report =
-            moe_ffn::forward::launch(group, &it.route, &it.x, &it.weights, &it.gate, &it.up, &it.down, &mut y)?;
+        let (layer, mut y) = (&self.0, self.0.output());
+        let report = moe_ffn::forward::launch(
+            group,
+            &layer.route,
+            &layer.x,
+            &layer.weights,
+            &layer.gate,
+            &layer.up,
+            &layer.down,
+            &mut y,
+        )?;
         Ok((numbers(&y), report))
     }
 }

@@ -196,19 +196,42 @@ impl Example for Quantised {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (it, mut y) = (&self.routed, self.routed.output());
+        let (routed, mut y) = (&self.routed, self.routed.output());
         let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
         let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
-        moe_int8::forward(it.ep, &it.route, &it.x, &it.weights, gate, up, down, gates, ups, downs, &mut y);
+        moe_int8::forward(
+            routed.ep,
+            &routed.route,
+            &routed.x,
+            &routed.weights,
+            gate,
+            up,
+            down,
+            gates,
+            ups,
+            downs,
+            &mut y,
+        );
         numbers(&y)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (it, mut y) = (&self.routed, self.routed.output());
+        let (routed, mut y) = (&self.routed, self.routed.output());
         let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
         let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
-        let report =
-            moe_int8::forward::launch(group, &it.route, &it.x, &it.weights, gate, up, down, gates, ups, downs, &mut y)?;
+        let report = moe_int8::forward::launch(
+            group,
+            &routed.route,
+            &routed.x,
+            &routed.weights,
+            gate,
+            up,
+            down,
+            gates,
+            ups,
+            downs,
+            &mut y,
+        )?;
         Ok((numbers(&y), report))
     }
 }

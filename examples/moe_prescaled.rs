@@ -144,15 +144,32 @@ impl Example for Prescaled {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (it, mut y) = (&self.routed, self.routed.output());
-        moe_prescaled::forward(it.ep, &it.route, &it.x, &self.weights, &it.gate, &it.up, &it.down, &mut y);
+        let (routed, mut y) = (&self.routed, self.routed.output());
+        moe_prescaled::forward(
+            routed.ep,
+            &routed.route,
+            &routed.x,
+            &self.weights,
+            &routed.gate,
+            &routed.up,
+            &routed.down,
+            &mut y,
+        );
         numbers(&y)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (it, mut y) = (&self.routed, self.routed.output());
-        let report =
-            moe_prescaled::forward::launch(group, &it.route, &it.x, &self.weights, &it.gate, &it.up, &it.down, &mut y)?;
+        let (routed, mut y) = (&self.routed, self.routed.output());
+        let report = moe_prescaled::forward::launch(
+            group,
+            &routed.route,
+            &routed.x,
+            &self.weights,
+            &routed.gate,
+            &routed.up,
+            &routed.down,
+            &mut y,
+        )?;
         Ok((numbers(&y), report))
     }
 }

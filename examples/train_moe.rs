@@ -1,4 +1,4 @@
-//! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and beside it through
+//! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and next to it through
 //! the same functions run sequentially: both give the same bits, step after step.
 
 mod support;
@@ -301,7 +301,10 @@ fn run(options: &Options) -> Result<bool, String> {
         println!("steps {:>4} to {:>4}: loss {:.4}", number * part, number * part + losses.len() - 1, mean(losses));
     }
     let (first, last) = (mean(&losses[..part]), mean(&losses[options.steps - part..]));
-    println!("beside the reference loop: {}", if equal { "equal bit for bit after every step" } else { "DIFFERENT" });
+    println!(
+        "compared with the reference loop: {}",
+        if equal { "equal bit for bit after every step" } else { "DIFFERENT" }
+    );
     if options.json {
         let line = serde_json::json!({
             "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps, "ranks": options.ranks,

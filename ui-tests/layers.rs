@@ -68,7 +68,7 @@ fn kernel(name: &str) -> String {
     source[start..end].to_owned()
 }
 
-/// All of an example that stands behind what it shares with others.
+/// The part of an example that follows what it shares with others.
 fn whole(name: &str) -> String {
     let source = read(name);
     let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");

@@ -44,7 +44,7 @@ fn best(scores: &[f32]) -> Vec<i32> {
     experts.iter().take(TOP_K).map(|&expert| i32::try_from(expert).expect("few experts")).collect()
 }
 
-/// Measured launches.
+/// Number of launches that are measured.
 const LAUNCHES: usize = 50;
 
 fn main() {

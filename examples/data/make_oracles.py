@@ -4,7 +4,7 @@
     pip install numpy ml_dtypes safetensors
     python3 examples/data/make_oracles.py [LAYER.safetensors ...]
 
-For each layer, `oracles/<layer>.<variant>.safetensors` beside it: one tensor, `output [tokens, hidden]` in float32. Without
+For each layer, `oracles/<layer>.<variant>.safetensors` next to it: one tensor, `output [tokens, hidden]` in float32. Without
 arguments, for the bundled layers that the tests of the variants use. What a variant adds to a layer (limits, biases, int8
 weights) follows from a formula that its example has as well, so that the layer's file is all there is to store.
 """

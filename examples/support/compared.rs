@@ -40,7 +40,7 @@ impl FromIterator<(&'static str, Comparison)> for Compared {
 
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gradients, beside the oracle's")?;
+        write!(f, "gradients, compared with the oracle's")?;
         self.0.iter().try_for_each(|(name, comparison)| write!(f, "\n  {name:<20} {comparison}"))
     }
 }

@@ -18,7 +18,7 @@ pub struct Sizes {
     pub tokens: usize,
 }
 
-/// What the macro puts beside the kernel's taskflow.
+/// What the macro adds next to the kernel's taskflow.
 pub struct Kernel {
     pub name: &'static str,
     pub sizes: Sizes,
@@ -59,7 +59,7 @@ pub(crate) use kernel;
 
 /// A layer cut for the ranks of a group, and the two ways to run it.
 pub trait Example: Sized {
-    /// The kernel.
+    /// The kernel's texts and sizes, for the command line.
     const KERNEL: Kernel;
     /// The variant's name in the names of its oracles; none where the layer's file holds what should come out.
     const VARIANT: Option<&'static str>;

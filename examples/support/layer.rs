@@ -13,11 +13,11 @@ pub struct Layer {
     pub inter: usize,
     pub experts: usize,
     pub top_k: usize,
-    /// `[tokens, hidden]`.
+    /// The input, `[tokens, hidden]`.
     pub hidden_states: Vec<bf16>,
-    /// `[tokens, top_k]`.
+    /// Experts of each token, `[tokens, top_k]`.
     pub topk_ids: Vec<i32>,
-    /// `[tokens, top_k]`.
+    /// The router's weights of these experts, `[tokens, top_k]`.
     pub topk_weights: Vec<f32>,
     /// `[experts, 2 * inter, hidden]`, gate rows first.
     pub gate_up_proj: Vec<bf16>,
@@ -32,11 +32,11 @@ pub struct Layer {
 /// An expert that every token goes to.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// `[inter, hidden]`.
+    /// Gate projection of the shared expert, `[inter, hidden]`.
     pub gate_proj: Vec<bf16>,
-    /// `[inter, hidden]`.
+    /// Up projection of the shared expert, `[inter, hidden]`.
     pub up_proj: Vec<bf16>,
-    /// `[hidden, inter]`.
+    /// Down projection of the shared expert, `[hidden, inter]`.
     pub down_proj: Vec<bf16>,
 }
 

@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Router {
     experts: usize,
-    /// `[experts, hidden]`.
+    /// One row for each expert, `[experts, hidden]`.
     weights: Vec<f32>,
 }
 

@@ -42,13 +42,13 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
     }
 }
 
-/// Kernels of a package that are built alike.
+/// Kernels of a package that are built with the same settings.
 #[derive(Clone, Debug)]
 pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
     machine: Machine,
-    /// Kernels of the same build that are built in another way.
+    /// Kernels of the same build with other settings.
     others: Vec<Self>,
 }
 
@@ -73,7 +73,7 @@ impl Kernels {
         self
     }
 
-    /// Makes the schedules for dies with that many matrix cores and twice as many vector cores, instead of 24 and 48.
+    /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48.
     #[must_use]
     pub fn matrix_cores(mut self, count: u32) -> Self {
         self.machine.matrix_cores = Some(count);
@@ -145,7 +145,7 @@ impl Kernels {
     }
 }
 
-/// Kernels that are built alike, with their sources.
+/// Kernels that are built with the same settings, with their sources.
 struct KernelGroup {
     settings: Overrides,
     target: Target,
@@ -187,8 +187,8 @@ fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> 
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
         })?;
-        let Ok(found) = modules(&text) else { return Ok(None) };
-        if found.is_empty() {
+        let Ok(modules) = modules(&text) else { return Ok(None) };
+        if modules.is_empty() {
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
         }
         let tuned_file = tuned_file(file);
@@ -197,7 +197,7 @@ fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> 
             println!("cargo::rerun-if-changed={}", tuned_file.display());
         }
         let file = file.to_string_lossy().replace('\\', "/");
-        sources.extend(found.into_iter().map(|module| KernelModule {
+        sources.extend(modules.into_iter().map(|module| KernelModule {
             file: file.clone(),
             module,
             tuned: tuned.clone(),

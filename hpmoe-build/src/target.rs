@@ -12,7 +12,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Reads it.
+    /// Reads the target that kernels are scheduled for.
     pub(crate) fn target(&self) -> Result<Target, String> {
         let Some(file) = &self.file else { return fit_for_kernels(Target::ascend_a3(), None, self.matrix_cores) };
         println!("cargo::rerun-if-changed={}", file.display());

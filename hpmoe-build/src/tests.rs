@@ -56,7 +56,7 @@ impl Package {
         read_sources(&[self.path("mixed.rs")]).unwrap().unwrap().remove(0)
     }
 
-    /// What the macro makes of the kernel beside such a build.
+    /// What the macro makes of the kernel next to such a build.
     fn expand(&self, out: &str) -> String {
         let environment = Environment { package: "user".into(), out_dir: Some(self.path(out)) };
         let read = |path: &Path| std::fs::read_to_string(path).ok();
@@ -111,9 +111,9 @@ fn what_was_tuned_is_taken_by_the_targets_name() {
     let plain = package.build(&package.machine("far.toml"), "plain");
     let tuned = std::fs::read_to_string(Path::new(KERNEL).with_extension("tuned.toml")).unwrap();
     package.write("mixed.tuned.toml", &tuned.replace("target = \"ascend-a3\"", "target = \"far\""));
-    let found = package.build(&package.machine("far.toml"), "tuned");
-    assert_ne!(found, plain);
-    assert_ne!(package.schedule("tuned", &found[0]), package.schedule("plain", &plain[0]));
+    let tuned_stems = package.build(&package.machine("far.toml"), "tuned");
+    assert_ne!(tuned_stems, plain);
+    assert_ne!(package.schedule("tuned", &tuned_stems[0]), package.schedule("plain", &plain[0]));
     assert!(!package.expand("tuned").contains("compile_error"));
     // Others get the default.
     let built_in = package.build(&Machine::default(), "built_in");

@@ -55,7 +55,7 @@ pub struct TunedBuild {
 /// A constant of a kernel that a tuned schedule replaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplacedConstant {
-    /// Its name.
+    /// Name of the constant.
     pub name: String,
     /// The value in the source.
     pub written: usize,

@@ -116,7 +116,7 @@ pub(crate) struct DiffArgs {
     pub(crate) die: DieArgs,
 }
 
-/// `--policy`.
+/// A value of `--policy`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PolicyName {
     /// The kernel of the file, as hpmoe schedules it.
@@ -137,7 +137,7 @@ impl From<PolicyName> for Policy {
     }
 }
 
-/// `--direction`.
+/// A value of `--direction`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DirectionName {
     /// Tokens to outputs.

@@ -34,9 +34,9 @@ pub(crate) enum Origin {
 /// Whether to look for a file of tuned schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tuning {
-    /// Takes what it holds, as a build does.
+    /// Uses the schedules that it holds, as a build does.
     Taken,
-    /// Ignores it.
+    /// Ignores the file.
     Ignored,
 }
 

@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Bars of one command count its time together.
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Goes away when dropped. Nothing is drawn where stderr is no terminal.
+/// Goes away when dropped. Nothing is drawn if stderr is not a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Dropped first, which ends the waiting thread.

@@ -51,7 +51,7 @@ fn kept_for_itself(target: &Target) -> Result<(), String> {
     })
 }
 
-/// Tunes one kernel and keeps what is found.
+/// Tunes one kernel and keeps what is result.
 fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, target: &Target) -> Result<(), String> {
     let KernelSource { module, set: settings } = kernel;
     let name = module.ident.to_string();
@@ -65,18 +65,18 @@ fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, ta
     // Sizes that are set stay.
     sizes.retain(|name, _| !settings.contains(name));
     let names: Vec<String> = flows.iter().map(|flow| flow.graph().taskflow.clone()).collect();
-    let found = timed(options, &name, &trial, (&sizes, &names)).ok_or_else(|| {
+    let result = timed(options, &name, &trial, (&sizes, &names)).ok_or_else(|| {
         format!(
             "kernel `{name}` can't be simulated on {} ranks with these routings: `hpmoe simulate {file}` says why",
             options.ranks
         )
     })?;
-    let note = note(&found, target);
-    report(options, &name, &found, &note)?;
-    if options.dry_run || found.best == Candidate::default() {
+    let note = note(&result, target);
+    report(options, &name, &result, &note)?;
+    if options.dry_run || result.best == Candidate::default() {
         return Ok(());
     }
-    let mut candidate = found.best;
+    let mut candidate = result.best;
     // The other choices were found with the sizes that are set.
     let set = settings.iter().filter(|(name, _)| SIZES.contains(name));
     candidate.sizes.extend(set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))));
@@ -126,8 +126,8 @@ fn timed(
 }
 
 /// The note that is kept with the schedule.
-fn note(found: &SearchResult, target: &Target) -> String {
-    let ratios = found.score.ratios(&found.default);
+fn note(result: &SearchResult, target: &Target) -> String {
+    let ratios = result.score.ratios(&result.default);
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     let worst = ratios.iter().copied().fold(0.0, f64::max);
     format!(
@@ -137,23 +137,23 @@ fn note(found: &SearchResult, target: &Target) -> String {
     )
 }
 
-/// Prints what was found.
-fn report(options: &TuneArgs, name: &str, found: &SearchResult, note: &str) -> Result<(), String> {
-    let candidate = &found.best;
+/// Prints what was result.
+fn report(options: &TuneArgs, name: &str, result: &SearchResult, note: &str) -> Result<(), String> {
+    let candidate = &result.best;
     if options.json {
         let times = |score: &Score| score.times.iter().map(|time| time.us()).collect::<Vec<_>>();
         let sizes = candidate.sizes.iter().map(|(name, &value)| (name.clone(), value.into()));
         let choices = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string().into()));
         return output::line(json!({
             "kernel": name,
-            "tried": found.tried,
-            "default_simulated_us": times(&found.default),
-            "simulated_us": times(&found.score),
+            "tried": result.tried,
+            "default_simulated_us": times(&result.default),
+            "simulated_us": times(&result.score),
             "sizes": sizes.collect::<Map<String, Value>>(),
             "choices": choices.collect::<Map<String, Value>>(),
         }));
     }
-    let tried = found.tried;
+    let tried = result.tried;
     if *candidate == Candidate::default() {
         let text = format!("{name}: nothing better than the default schedule among {tried} tried (simulated)");
         return output::line(text);
@@ -165,12 +165,12 @@ fn report(options: &TuneArgs, name: &str, found: &SearchResult, note: &str) -> R
 }
 
 /// Writes the file next to the source.
-fn keep(options: &TuneArgs, found: TunedKernel) -> Result<(), String> {
+fn keep(options: &TuneArgs, tuned_kernel: TunedKernel) -> Result<(), String> {
     let file = tuned_file(&options.file);
     let before = read_tuned(&file)?;
     let new = before.is_none();
     let mut tuned = before.unwrap_or_default();
-    tuned.keep(found);
+    tuned.keep(tuned_kernel);
     let problem = |error| format!("can't write {}: {error}", file.display());
     std::fs::write(&file, tuned.to_string()).map_err(problem)?;
     if new {

@@ -5,7 +5,7 @@ use std::fmt;
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
-use crate::report::StuckReport;
+use crate::report::{StuckReport, size_text};
 
 /// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule) and [`Resource`](Self::Resource), errors are
 /// found before anything starts, on all ranks.
@@ -150,7 +150,7 @@ pub enum LaunchError {
     },
     /// The machine has no room for the kernel's buffers.
     #[error(
-        "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: make room for what this route needs with Group::capacity_rows({rows})", size(*.bytes)
+        "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: make room for what this route needs with Group::capacity_rows({rows})", size_text(*.bytes)
     )]
     Memory {
         /// Name of the kernel, `module::taskflow`.
@@ -237,17 +237,6 @@ impl LaunchError {
 
 fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// A size in the largest unit of which there is at least one.
-fn size(bytes: usize) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let unit = (bytes.max(1).ilog2() / 10) as usize;
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * unit)) as f64, units[unit])
-    }
 }
 
 fn at(source_line: &Option<String>) -> String {

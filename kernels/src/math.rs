@@ -7,7 +7,7 @@
 const EXP_HIGH: f32 = f32::from_bits(0x42b1_7218);
 /// Below this, [`exp`] is zero.
 const EXP_LOW: f32 = f32::from_bits(0xc2cf_f1b5);
-/// log2(e).
+/// log2(e), which turns exponents of e into exponents of 2.
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
 /// ln(2) in two parts; the first has few bits, so that its product with a small integer is exact.
 #[expect(clippy::excessive_precision, reason = "exact: nine significant bits")]

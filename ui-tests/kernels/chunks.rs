@@ -1,4 +1,4 @@
-//! Tokens cut into chunks: tensors of every kind that a chunk can make, and the caller's tensors of all tokens beside them.
+//! Tokens cut into chunks: tensors of every kind that a chunk can make, and the caller's tensors of all tokens next to them.
 
 use hpmoe_runtime::prelude::*;
 

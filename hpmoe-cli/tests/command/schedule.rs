@@ -1,4 +1,4 @@
-//! `hpmoe schedule`.
+//! The subcommand `hpmoe schedule`.
 
 use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
 use serde_json::Value;

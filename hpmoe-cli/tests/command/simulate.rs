@@ -1,4 +1,4 @@
-//! `hpmoe simulate`.
+//! The subcommand `hpmoe simulate`.
 
 use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
 use serde_json::Value;

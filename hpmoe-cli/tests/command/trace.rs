@@ -99,7 +99,7 @@ impl<'a> Trace<'a> {
         let (at, slices) = (cut_ns(event, "ts"), &self.tracks[&track(event)]);
         let begun = slices.partition_point(|slice| slice.from <= at);
         let slice = &slices[begun.checked_sub(1).unwrap_or_else(|| panic!("nothing has begun at {event}"))];
-        assert!(at <= slice.to, "{event} lies behind {}", slice.event);
+        assert!(at <= slice.to, "{event} lies after {}", slice.event);
         slice.event
     }
 
@@ -126,7 +126,7 @@ fn names(events: &[Value]) -> BTreeSet<Track> {
                 whole(&event["args"], "sort_index");
                 None
             }
-            other => panic!("{other} is no metadata: {event}"),
+            other => panic!("{other} is not metadata: {event}"),
         };
         assert!(twice.is_none(), "named twice: {event}");
     }
@@ -162,7 +162,7 @@ fn a_trace_keeps_the_rules_of_its_format() {
         let checked = Trace::of(&trace);
         assert_eq!(checked.slices("task").count() as u64, tasks, "{policy}");
         assert!(checked.arrows > 0 && checked.slices("wait").count() > 0, "{policy}");
-        // Overhead is no wait: many tasks find what they need.
+        // Overhead is not a wait: many tasks find what they need.
         assert!(policy != "ours" || (checked.slices("wait").count() as u64) < tasks);
         // Only cores without a share of a serial operator spend no time at all.
         assert!(policy == "serial" || checked.slices("task").all(|task| cut_ns(task, "dur") > 0), "{policy}");

@@ -1,4 +1,4 @@
-//! `hpmoe tune`.
+//! The subcommand `hpmoe tune`.
 
 use crate::{LAYER, SIZE, prints, refuses};
 

@@ -15,7 +15,8 @@ use std::time::Duration;
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
-use words::{between, bytes, counted};
+pub(crate) use words::size_text;
+use words::{between, counted};
 
 /// A report of a launch on all ranks. After several launches in a row it describes the last one, except for `wall` and
 /// `host`.
@@ -118,10 +119,11 @@ impl fmt::Display for Report {
         let counters = counted(self.counters.into(), "counter", "counters");
         let looks = counted(self.waits, "time", "times");
         writeln!(f, "  {counters} on each rank, looked at {looks} in all")?;
-        writeln!(f, "  {} of workspace and symmetric tensors reserved on each rank", bytes(self.workspace_bytes))?;
+        writeln!(f, "  {} of workspace and symmetric tensors reserved on each rank", size_text(self.workspace_bytes))?;
         if !self.kept.is_empty() {
-            let all = bytes(self.kept.iter().map(|(_, bytes)| bytes).sum());
-            let each: Vec<String> = self.kept.iter().map(|(name, size)| format!("{name} {}", bytes(*size))).collect();
+            let all = size_text(self.kept.iter().map(|(_, bytes)| bytes).sum());
+            let each: Vec<String> =
+                self.kept.iter().map(|(name, size)| format!("{name} {}", size_text(*size))).collect();
             writeln!(f, "  {all} kept by the caller on the rank with the most: {}", each.join(", "))?;
         }
         write!(f, "  {LIMITS}")

@@ -31,12 +31,12 @@ pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     }
 }
 
-/// Bytes as a person reads them.
-pub(super) fn bytes(bytes: usize) -> String {
-    const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match UNITS.into_iter().find(|&(_, unit)| bytes >= unit) {
-        Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
-        None => format!("{bytes} B"),
+/// A number of bytes in the largest unit of which there is at least one.
+pub(crate) fn size_text(bytes: usize) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    match (bytes.max(1).ilog2() / 10) as usize {
+        0 => format!("{bytes} B"),
+        unit => format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit]),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct OriginalTask {
 pub enum OriginalWork {
     /// 128 rows of one expert to or from one peer.
     Put {
-        /// The peer.
+        /// The rank that the rows go to.
         peer: u32,
         /// The local expert of its owner.
         expert: u32,

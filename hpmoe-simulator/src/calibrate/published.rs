@@ -7,7 +7,7 @@ use crate::baseline::Direction;
 pub enum PublishedPolicy {
     /// One operator after another.
     Serial,
-    /// HyperParallel-MoE.
+    /// HyperParallel-MoE, the original system.
     Original,
 }
 
@@ -18,7 +18,7 @@ pub struct Published {
     pub ranks: u32,
     /// The pass of the layer.
     pub direction: Direction,
-    /// The policy.
+    /// The policy that was measured.
     pub policy: PublishedPolicy,
     /// The latency in milliseconds.
     pub ms: f64,

@@ -78,16 +78,16 @@ impl Memories {
             lanes.push((rank, demand, lane));
             lanes.len() as u32 - 1
         });
-        let of = &mut self.lanes[lane as usize].2;
+        let members = &mut self.lanes[lane as usize].2;
         let die = &mut self.dies[rank as usize];
-        if of.len() == 0 {
+        if members.len() == 0 {
             // A lane that became empty a moment ago is still listed.
             if !die.active.contains(&lane) {
                 die.active.push(lane);
             }
-            of.set_rate(now, 1.0);
+            members.set_rate(now, 1.0);
         }
-        of.join(now, time, core);
+        members.join(now, time, core);
         die.hbm += demand.hbm;
         die.l2 += demand.l2;
         die.changed.push(lane);
@@ -96,8 +96,8 @@ impl Memories {
 
     /// Removes a core whose work ends now, if there is one.
     pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
-        let (rank, demand, of) = &mut self.lanes[lane as usize];
-        let core = of.pop(now)?;
+        let (rank, demand, members) = &mut self.lanes[lane as usize];
+        let core = members.pop(now)?;
         let rank = *rank;
         let die = &mut self.dies[rank as usize];
         die.hbm -= demand.hbm;
@@ -138,9 +138,9 @@ impl Memories {
             die.changed.sort_unstable();
             die.changed.dedup();
             for lane in die.changed.drain(..) {
-                let of = &self.lanes[lane as usize].2;
-                if let Some(end) = of.next_end() {
-                    predict(end.max(now), lane, of.version);
+                let changed = &self.lanes[lane as usize].2;
+                if let Some(end) = changed.next_end() {
+                    predict(end.max(now), lane, changed.version);
                 }
             }
         }
@@ -170,9 +170,9 @@ impl Memories {
         let hbm = level(hbm as f64, &users(|demand| demand.hbm));
         let l2 = level(self.l2 as f64, &users(|demand| demand.l2));
         for &lane in &die.active {
-            let (_, demand, of) = &mut lanes[lane as usize];
+            let (_, demand, members) = &mut lanes[lane as usize];
             let speed = |level: f64, wants: u64| if wants as f64 > level { level / wants as f64 } else { 1.0 };
-            if of.set_rate(now, speed(hbm, demand.hbm).min(speed(l2, demand.l2))) {
+            if members.set_rate(now, speed(hbm, demand.hbm).min(speed(l2, demand.l2))) {
                 die.changed.push(lane);
             }
         }

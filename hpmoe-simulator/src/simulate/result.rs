@@ -43,7 +43,7 @@ pub struct OpTotal {
 /// The core and the times of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskTimes {
-    /// The rank.
+    /// The rank of the core.
     pub rank: u32,
     /// The kind of core.
     pub kind: CoreKind,
@@ -74,9 +74,9 @@ pub struct Stuck {
     pub cores: u32,
     /// The rank of one of them.
     pub rank: u32,
-    /// Its kind.
+    /// The kind of that core.
     pub kind: CoreKind,
-    /// Its number.
+    /// Its number among the cores of its kind on that rank.
     pub core: u32,
     /// The name of its task's operation.
     pub op: String,

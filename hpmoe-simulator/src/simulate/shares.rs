@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// Equal users of one resource.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Users {
-    /// Their number.
+    /// Number of users.
     pub(super) count: u32,
     /// The most that each of them can use.
     pub(super) wants: f64,
@@ -41,7 +41,7 @@ pub(super) struct Flows {
     pub(super) out: u32,
     /// The end where they arrive.
     pub(super) into: u32,
-    /// Their number.
+    /// Number of flows.
     pub(super) count: u32,
 }
 
@@ -154,9 +154,9 @@ mod tests {
     fn what_one_leaves_another_takes() {
         // Ends 0 and 1 send, 2 and 3 receive. Two flows from 0 meet at 2 with one from 1; the one to 3 takes the rest.
         let flows = [(0, 2, 1), (1, 2, 3), (0, 3, 1)].map(|(out, into, count)| Flows { out, into, count });
-        let found = rates(&[10.0; 4], &flows, 100.0);
-        for (found, right) in found.iter().zip([2.5, 2.5, 7.5]) {
-            assert!((found - right).abs() < 1e-9, "{found} is not {right}");
+        let rates_of_flows = rates(&[10.0; 4], &flows, 100.0);
+        for (rate, right) in rates_of_flows.iter().zip([2.5, 2.5, 7.5]) {
+            assert!((rate - right).abs() < 1e-9, "{rate} is not {right}");
         }
         assert_eq!(rates(&[10.0; 4], &flows, 2.0), [2.0; 3]);
     }

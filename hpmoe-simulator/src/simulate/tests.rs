@@ -112,7 +112,7 @@ fn puts_share_the_end_of_a_link() {
     }
     // 40 puts get 196 / 40 = 4.9 GB/s each.
     assert_eq!(workload.run(&target).time, Time::from_us(101.9));
-    // In the own package 270 / 40.
+    // Within the package 270 / 40.
     let mut near = Listed::new(4, 1, 40);
     for core in 0..40 {
         near.push((0, AIV, core), put(1, 675_000));
@@ -226,8 +226,14 @@ fn random(draws: &[Draw]) -> Listed {
     workload
 }
 
+/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+fn cases(usual: u32) -> ProptestConfig {
+    let given = std::env::var_os("PROPTEST_CASES");
+    given.map_or_else(|| ProptestConfig::with_cases(usual), |_| ProptestConfig::default())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn a_run_is_the_same_again_keeps_all_and_is_no_faster_than_its_bound(draws in draws()) {
@@ -251,7 +257,7 @@ proptest! {
                 prop_assert_eq!(run.traffic[from][to as usize], bytes.sum::<u64>());
             }
         }
-        // The parts of the cores' time are all of it.
+        // The parts add up to the whole of the cores' time.
         prop_assert_eq!(run.aic.total(), run.time * 8);
         let off = run.aiv.total().0.abs_diff((run.time * 16).0);
         prop_assert!(off <= 1_000 * run.tasks, "{off} ps");

@@ -77,7 +77,7 @@ impl Policy {
 /// What a policy costs in addition to the work itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyCosts {
-    /// The policy.
+    /// The policy that has these costs.
     pub policy: Policy,
     /// The time from the launch until cores come to their first tasks.
     pub launch: Time,
@@ -113,9 +113,9 @@ pub struct CoreCosts {
 /// A wait for a counter of the task's own rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterWait {
-    /// The counter.
+    /// The number of the counter on the task's rank.
     pub counter: u32,
-    /// The threshold.
+    /// The threshold, at which the wait ends.
     pub need: u32,
 }
 
@@ -125,7 +125,7 @@ pub struct CounterWait {
 pub struct CounterSignal {
     /// The rank of the counter.
     pub rank: u32,
-    /// The counter.
+    /// The number of the counter on that rank.
     pub counter: u32,
     /// The amount that is added.
     pub amount: u32,

@@ -12,11 +12,11 @@ pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a
 
 /// The target, routings and kernel on which candidates are tried.
 pub struct Trial<'a> {
-    /// The target.
+    /// The target that schedules are made for and simulated on.
     pub target: &'a Target,
     /// The routings, at least one.
     pub routings: &'a [Routing],
-    /// The kernel.
+    /// The kernel, as a function of its tile sizes.
     pub kernels: &'a BuildKernel<'a>,
 }
 

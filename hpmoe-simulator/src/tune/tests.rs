@@ -17,8 +17,8 @@ fn tuned() -> Tuned {
     let shape = NamedSizes::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), 40)]);
     let (kernel, target) = ("ffn".to_owned(), "ascend-a3".to_owned());
     let note = "simulated: 0.9 of the default's time".to_owned();
-    let one = TunedKernel { kernel, target, matrix_cores: 24, shape, candidate, note };
-    Tuned { kernels: vec![one.clone(), TunedKernel { matrix_cores: 20, ..one }] }
+    let tuned = TunedKernel { kernel, target, matrix_cores: 24, shape, candidate, note };
+    Tuned { kernels: vec![tuned.clone(), TunedKernel { matrix_cores: 20, ..tuned }] }
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     let trial = Trial { target: &target, routings: &routings, kernels: &kernels };
     let flows = ["forward".to_owned()];
     let run = || search(&trial, (&sizes, &flows), 7, &mut |progress| progress.tried < 60).unwrap();
-    let found = run();
-    assert_eq!(found, run());
-    assert!(found.score.never_slower_than(&found.default));
-    assert_eq!(trial.score(&found.best), Some(found.score.clone()));
-    assert!(found.score.relative_to(&found.default) <= 1.5);
-    assert!(found.tried >= 60);
+    let result = run();
+    assert_eq!(result, run());
+    assert!(result.score.never_slower_than(&result.default));
+    assert_eq!(trial.score(&result.best), Some(result.score.clone()));
+    assert!(result.score.relative_to(&result.default) <= 1.5);
+    assert!(result.tried >= 60);
 }

@@ -6,7 +6,7 @@ use hpmoe_simulator::baseline::{
 };
 use std::fmt::Write as _;
 
-/// The sections of a file that are no measurement.
+/// The sections of a file that are not measurements.
 pub(crate) const SECTIONS: [&str; 5] = ["event_ranges", "events", "ops", "tasks", "queues"];
 
 /// One section as text.

@@ -15,7 +15,7 @@
  * aligned range of this size are served one after another. */
 #define HPMOE_LINE 512
 
-/* Rows of so many chunks have memory at a time; each later chunk takes that of the one so many before it. */
+/* Number of chunks that have memory at a time; each later chunk takes the memory of the one this many before it. */
 #define HPMOE_CHUNK_BUFFERS 2
 
 /* Which tiles an entry runs over. A kernel may cut the tokens of each rank into chunks. "Local expert" counts the experts of
@@ -37,7 +37,7 @@ enum HpmoeSpaceKind {
  *
  * Tile t of the entry is (item, column) by the swizzle; with b = starts[phase] + counted[group] * columns, it
  * belongs to the core number (b + t) mod core_count of those that share the queue. The core runs it for the phase and then
- * for each of the `more` phases behind it. One aligned line, eight 64-bit loads. */
+ * for each of the `more` phases after it. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
     uint16_t phase;       /* which call of the taskflow: the case of the dispatch */
     uint16_t space;       /* index into HpmoeLaunch.spaces */
@@ -48,7 +48,7 @@ struct HpmoeDescriptor {
     uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks */
     uint16_t core_first;  /* first core of its kind that shares this queue */
     uint16_t core_count;  /* how many do */
-    uint32_t column_rows; /* swizzle: an item is so many rows of columns / column_rows tiles each; at least 1 */
+    uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles each; at least 1 */
     uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile */
     uint32_t chunk;
     uint32_t coming; /* ROW_TILES, items in order: 0: from the rank's own rows on, 1: HpmoeSpace.coming */
@@ -97,7 +97,7 @@ struct HpmoeLaunch {
     uint64_t descriptors;   /* GM HpmoeDescriptor[] */
     uint64_t spaces;        /* GM HpmoeSpace[spaces] */
     uint64_t starts;        /* GM uint32[phases]: where the count of a phase's tiles begins */
-                            /* Where tokens are sent once, experts, sends and order have a second part behind the */
+                            /* Where tokens are sent once, experts, sends and order have a second part after the */
                             /* first: the same of the rows that are sent then */
     uint64_t experts;       /* GM HpmoeExpert[local_experts] */
     uint64_t sends;         /* GM HpmoePair[ranks * local_experts]: this rank to (owner, expert) */
@@ -138,7 +138,7 @@ enum HpmoeState {
     HPMOE_DONE = 3,    /* left with its queue finished */
     HPMOE_GAVE_UP = 4, /* its wait took longer than time_limit */
     HPMOE_STOPPED = 5, /* another core gave up */
-    HPMOE_REFUSED = 6  /* block count other than the schedule's */
+    HPMOE_REFUSED = 6  /* other cores than the schedule's: their number, or the ratio of vector to matrix cores */
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */

@@ -129,7 +129,7 @@ struct Core {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
     }
 
-    // Waits until a rank reads no more what lies where rows of this chunk are to lie: those of the chunk before the last.
+    // Waits until a rank no longer reads the chunk before the last, whose memory the rows of this chunk take.
     // False: leave at once.
     HPMOE_INLINE bool AwaitFreed(uint32_t rank, uint32_t chunk) {
         if (chunk < HPMOE_CHUNK_BUFFERS) {
@@ -150,7 +150,7 @@ struct Core {
         return true;
     }
 
-    // What a freed word holds when so many chunks of this launch are read no more.
+    // The value of a freed word when this many chunks of this launch are no longer read.
     HPMOE_INLINE int32_t FreedWord(uint32_t chunks) const {
         return launch.launch * static_cast<int32_t>(launch.chunks) + static_cast<int32_t>(chunks);
     }

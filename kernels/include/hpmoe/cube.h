@@ -43,7 +43,7 @@ struct CubeCore : Core {
         SetFlag<HardEvent::MTE3_S>(0);
     }
 
-    // Adds one. A copy moves 32 bytes, so the seven words beside the counter grow too: counters lie farther apart.
+    // Adds one. A copy moves 32 bytes, so the seven words next to the counter grow too: counters lie farther apart.
     HPMOE_INLINE void Signal(uint32_t array, uint32_t index) {
         const LocalTensor<int32_t> ones = Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES);
         SetAtomicAdd<int32_t>();

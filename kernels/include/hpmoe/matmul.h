@@ -37,7 +37,7 @@ template <Contracted X, Contracted W> struct Term {
     }
 };
 
-// One L1 stage: x in NZ, behind it w in NZ.
+// One L1 stage: x in NZ, then w in NZ.
 struct MatmulStage {
     LocalTensor<bfloat16_t> x;
     LocalTensor<bfloat16_t> w;

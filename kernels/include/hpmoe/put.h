@@ -21,7 +21,7 @@ template <typename T> HPMOE_INLINE ByteRows Bytes(const View<T> &view) {
     return ByteRows{view.address, view.cols * size, view.pitch * size};
 }
 
-// `count` rows from row `row` on, one behind the other in UB, each from 32 bytes on.
+// `count` rows from row `row` on, one after the other in UB, each aligned to 32 bytes.
 HPMOE_INLINE void RowsIn(const LocalTensor<uint8_t> &ub, const ByteRows &from, uint64_t row, uint32_t count) {
     DataCopyPad(ub, Global<uint8_t>(from.address + row * from.pitch),
                 DataCopyExtParams(static_cast<uint16_t>(count), from.bytes, from.pitch - from.bytes, 0, 0),
@@ -101,8 +101,8 @@ HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteR
     }
 }
 
-// After a scattering put: to each block of `slots` (token, k) at the peer as many as the piece had rows for it. Rows of
-// a piece are in ascending order of (token, k). `first` is the chunk's first block.
+// After a scattering put: adds to the counter of each block of `slots` (token, k) at the peer the number of its rows in
+// the piece. Rows of a piece are in ascending order of (token, k). `first` is the chunk's first block.
 HPMOE_ROUTINE void SignalBlocks(VectorCore &core, const Tile &piece, uint32_t array, uint32_t first, uint32_t slots) {
     uint32_t begin = 0;
     uint32_t block = static_cast<uint32_t>(Origin(0)) / slots;

@@ -17,7 +17,7 @@ HPMOE_INLINE uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
 
-// A tile of bytes as a value. `halves` has room for as many elements of 16 bits.
+// A tile of bytes as a value. `halves` has room for the same number of 16-bit elements.
 HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halves_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);

@@ -1,6 +1,6 @@
 // Rows of tiles between global memory and UB, and routines on values in UB.
 //
-// In UB a value is f32, row after row, rows ROW_ALIGN elements aligned. What is behind the columns of a row is never
+// In UB a value is f32, row after row, rows ROW_ALIGN elements aligned. What follows the columns of a row is never
 // stored.
 #pragma once
 
@@ -13,7 +13,7 @@ constexpr uint32_t LANES = 64;      // of f32 in a repeat of a vector call
 constexpr uint32_t LANE_BLOCKS = 8; // of 32 bytes
 constexpr uint32_t MOST_REPEATS = 255;
 
-// Two stages of a tile's rows in UB, one behind the other: one is filled or drained while the other is computed with.
+// Two stages of a tile's rows in UB, one after the other: one is filled or drained while the other is computed with.
 template <typename T> struct Stages {
     uint32_t offset;
     uint32_t bytes; // of one stage
@@ -24,7 +24,7 @@ template <typename T> struct Stages {
 
 HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
 
-// Elements that a call in count form runs over for so many rows.
+// Elements that a call in count form processes for this many rows.
 HPMOE_INLINE int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
 // Elements from row to row of a tile in UB: as of values, but that rows of bytes start on 32.

@@ -84,8 +84,8 @@ struct VectorCore : Core {
         return true;
     }
 
-    // Tells every rank that this one reads no more what lies in its memory for a chunk. One core tells of all chunks, and a word
-    // that tells more is not overtaken by one that tells less.
+    // Tells every rank that this one no longer reads its memory of a chunk. One core writes all of these words, so that no word
+    // is overtaken by an earlier one.
     HPMOE_INLINE void FreeChunk(uint32_t chunk) {
         FencePeer();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {

@@ -26,7 +26,7 @@ impl Scalar {
 /// An operand of a [`VectorCall`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
-    /// The result.
+    /// The value that the operation makes.
     Out,
     /// The n-th operand; numbers are not counted.
     In(usize),
@@ -82,7 +82,7 @@ pub enum Device {
     Vector {
         /// Scratch values of the shape of the result.
         scratch: usize,
-        /// The calls.
+        /// The calls, in the order in which they run.
         calls: &'static [VectorCall],
     },
     /// A routine of the device library.
@@ -106,7 +106,7 @@ pub struct Routine {
 /// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
-    /// Never.
+    /// At none: its callers place a barrier if one is needed.
     Never,
     /// Before anything else, because the scalar unit reads operands.
     First,
@@ -117,17 +117,17 @@ pub enum Waits {
 /// The sizes of a routine's operands and of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// B·K rows and B×K weights: B rows.
+    /// B·K×C values and B×K weights: B×C.
     SumOverK,
-    /// B·K rows: B of them.
+    /// B·K×C values: B×C.
     RowsForEachToken,
-    /// Rows, and a column with a number for each: as many rows and columns.
+    /// R×C values and an R×1 column of numbers: R×C.
     NumberForEachRow,
-    /// Rows, and a single row with a number for each column: as many rows and columns.
+    /// R×C values and a 1×C row of numbers: R×C.
     NumberForEachColumn,
-    /// Rows: as many of one column.
+    /// R×C values: R×1.
     OneColumn,
-    /// An even number of columns: half of them.
+    /// R×2H values: R×H.
     HalfOfColumns,
 }
 

@@ -103,13 +103,13 @@ pub enum OperandKind {
 /// The type of an operand or a result: most rows and columns, as written in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
-    /// Tile or value.
+    /// Its kind: tile, value, number or size.
     pub kind: OperandKind,
     /// Element type; values loaded from any float type are `f32`.
     pub element: ElementType,
-    /// Most rows.
+    /// Most rows, as the type states them.
     pub rows: usize,
-    /// Most columns.
+    /// Most columns, as the type states them.
     pub cols: usize,
 }
 
@@ -139,7 +139,7 @@ pub struct Misfit {
 /// The spelling of an operation in a task body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spelling {
-    /// `receiver.name(arguments)`.
+    /// A method: `receiver.name(arguments)`.
     Method(&'static str),
     /// `left * right`, or `-value`; the character is the operator.
     Operator(char),

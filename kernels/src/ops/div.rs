@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator, passes};
 use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Two values.
+/// Divides two values of one size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Value],
@@ -12,7 +12,7 @@ pub(super) static VALUES: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A value and a number: there is no division by a scalar, and a product with its inverse rounds otherwise.
+/// A value and a number: AscendC has no division by a scalar, and a product with the inverse rounds differently.
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Number],

@@ -1,9 +1,9 @@
-//! What operations have in common that work number by number.
+//! What elementwise operations have in common.
 
 use super::{any_numbers, misshapen, on_chip};
 use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
 
-/// One value and any numbers to a value of its size, in one call: the base of others.
+/// An operation on one value and any numbers that makes a value of the same size: the base of other operations.
 pub(super) const ONE_VALUE: Operation = Operation {
     spelling: Spelling::Method(""),
     cores: &[TaskKind::Vector],
@@ -19,12 +19,12 @@ fn like_the_value(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, M
     Ok(Shape { element: ElementType::f32, ..operands[0] })
 }
 
-/// The vector unit passes so many times over the result.
+/// The work of `N` passes of the vector unit over the result.
 pub(super) fn passes<const N: u64>(_: &[Shape], result: &Shape) -> Work {
     Work { vector_bytes: N * on_chip(result), ..Work::default() }
 }
 
-/// Two values of one size. `does` is what the operation does, as in "`*` multiplies".
+/// The shape of two values of one size. `does` is what the operation does, as in "`*` multiplies".
 pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let (left, right) = (operands[0], operands[1]);
     if (left.rows, left.cols) != (right.rows, right.cols) {
@@ -45,7 +45,7 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
     Ok(Shape { element: ElementType::f32, ..left })
 }
 
-/// Rows and one row with as many columns, to as many rows and columns.
+/// The shape of R×C values combined with one 1×C row: R×C.
 pub(super) fn row_for_all(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let (rows, row) = (operands[0], operands[1]);
     if (row.rows, row.cols) != (1, rows.cols) {
@@ -60,7 +60,7 @@ pub(super) fn row_for_all(name: &str, operands: &[Shape]) -> Result<Shape, Misfi
     Ok(Shape { element: ElementType::f32, ..rows })
 }
 
-/// Half of the columns of a value, of which there is an even number.
+/// The shape of half of the columns of a value, of which there must be an even number.
 pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let pairs = operands[0];
     if !pairs.cols.is_multiple_of(2) {

@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;
 use crate::op::{Device, Operation, Routine, Sizes, Spelling, Waits};
 
-/// Half of the columns.
+/// Takes every second column, from the first on.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("even_columns"),
     shape: |operands, _| half_of_columns("even_columns", operands),

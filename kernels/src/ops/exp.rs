@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Device, Operation, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// e^x.
+/// Raises e to each number: e^x.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("exp"),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Unary("Exp", Slot::Out, Slot::In(0))] },

@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
 use crate::op::{Device, OperandKind, Operation, Slot, Spelling, VectorCall};
 
-/// Two values.
+/// Takes the larger of two values, number by number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
     operands: &[OperandKind::Value, OperandKind::Value],

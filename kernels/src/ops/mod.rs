@@ -38,7 +38,7 @@ mod weighted_sum;
 
 use crate::op::{ElementType, Misfit, Operation, Shape};
 
-/// All operations.
+/// The table of all operations; the compiler looks them up by their spelling.
 pub static TABLE: &[&Operation] = &[
     &load::OPERATION,
     &store::OPERATION,

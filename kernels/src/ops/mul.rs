@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Two values.
+/// Multiplies two values of one size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('*'),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -6,7 +6,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Times -1.
+/// Multiplies each number by -1.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Operator('-'),
     device: Device::Vector {

@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, row_for_all};
 use crate::Value;
 use crate::op::{Device, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
 
-/// Rows and one row.
+/// Multiplies each column by its number in one row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_cols"),
     operands: &[OperandKind::Value, OperandKind::Value],

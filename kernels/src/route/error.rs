@@ -15,7 +15,7 @@ pub enum RouteError {
     },
     /// The number of tensors of ids is not the number of ranks.
     Ranks {
-        /// Tensors passed.
+        /// Number of tensors passed.
         tensors: usize,
         /// Ranks of the group.
         ranks: usize,
@@ -24,9 +24,9 @@ pub enum RouteError {
     Id {
         /// The rank that the ids belong to.
         rank: Rank,
-        /// Row.
+        /// Row of the id.
         token: usize,
-        /// Column.
+        /// Column of the id.
         k: usize,
         /// The id found.
         id: i32,
@@ -37,22 +37,22 @@ pub enum RouteError {
     Twice {
         /// The rank that the ids belong to.
         rank: Rank,
-        /// Row.
+        /// Row of the id.
         token: usize,
         /// The id found twice.
         id: i32,
-        /// Column.
+        /// Column of the first one.
         first: usize,
-        /// Column.
+        /// Column of the second one.
         second: usize,
     },
     /// A rank has more rows than an i32 can number.
     Rows {
-        /// The rank.
+        /// The rank that would send or receive them.
         rank: Rank,
         /// "send" or "receive".
         verb: &'static str,
-        /// Rows.
+        /// Number of rows that it would send or receive.
         rows: usize,
     },
 }

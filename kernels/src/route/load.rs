@@ -21,7 +21,7 @@ pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
 fn in_chunk(rows: &[usize]) -> Vec<usize> {
     let mut experts: Vec<usize> = (0..rows.len()).collect();
     experts.sort_by_key(|&expert| std::cmp::Reverse(rows[expert]));
-    // Where all have as many, the order is that of their numbers.
+    // If all have equally many rows, the order is that of their numbers.
     let some = experts.iter().rposition(|&expert| rows[expert] > 0);
     if let Some(least) = some.filter(|&place| rows[experts[place]] < rows[experts[0]]) {
         experts[..=least].rotate_right(1);

@@ -59,7 +59,7 @@ pub struct RowTile<const M: usize> {
 }
 
 impl<const M: usize> RowTile<M> {
-    /// The expert.
+    /// The expert that received the rows.
     #[must_use]
     pub const fn expert(&self) -> Expert {
         self.expert

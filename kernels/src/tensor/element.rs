@@ -22,7 +22,7 @@ pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + 
 
 /// An element type that can be loaded: each of its numbers is an f32.
 pub trait Number: Element {
-    /// Widens exactly.
+    /// The number as f32, which is exact.
     fn to_f32(self) -> f32;
 }
 

@@ -184,7 +184,7 @@ impl<T: Element> TileBuf<T> {
         Self { cells: CellBuffer::filled(other.cells.len(), T::POISON), cols: other.cols }
     }
 
-    /// A view of all of it.
+    /// A view of the whole tile.
     ///
     /// # Panics
     ///

@@ -43,7 +43,7 @@ fn of_file(file: &str, text: &str) -> Vec<Function> {
     found
 }
 
-/// From an opening bracket to behind the one that closes it.
+/// The text from an opening bracket to the one that closes it, both included.
 fn closing(text: &str, open: char, close: char) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Numbers that are no f32, or no number at all.
+//! Numbers that are not of type f32, or not numbers at all.
 
 use hpmoe_runtime::prelude::*;
 

@@ -5,7 +5,7 @@ use crate::small_kernels::{self, coarse, deep, echo, elementwise, ffn, mixed, od
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// `mixed.tuned.toml` lies beside the source.
+/// `mixed.tuned.toml` lies next to the source.
 #[test]
 fn what_was_tuned_is_built() {
     assert_eq!(mixed::BLOCK, 4);

@@ -4,7 +4,7 @@ use crate::source::{Source, squeezed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// One mutation.
+/// One place in the source where a mutation removes a statement.
 pub struct Site {
     /// Number of the source that it is told at.
     pub source: usize,
@@ -99,7 +99,7 @@ fn flags(source: &Source) -> Vec<Flag> {
     all
 }
 
-/// Pairs that leave the balance of a flag as it was: a set and its wait one behind the other, all of one id in a function,
+/// Pairs that leave the balance of a flag as it was: a set and its wait one after the other, all of one id in a function,
 /// all of one event in a file.
 fn pairs(flags: &[Flag]) -> Vec<Vec<Flag>> {
     let mut left: Vec<Flag> = flags.iter().filter(|flag| !flag.frame()).cloned().collect();

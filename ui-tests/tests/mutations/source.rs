@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A header of the device library or a generated file.
 pub struct Source {
-    /// `core.h`, `ffn.cpp`.
+    /// Its file name, as in `core.h` or `ffn.cpp`.
     pub name: String,
     pub text: String,
     /// The text with comments and preprocessor lines blanked, byte for byte as long.
@@ -58,7 +58,7 @@ impl Source {
         panic!("{}:{}: this statement does not end", self.name, self.line(at));
     }
 
-    /// The statement behind a place, on one line.
+    /// The statement that follows a place, on one line.
     pub fn next_statement(&self, from: usize) -> String {
         let begin = from + self.code[from..].len() - self.code[from..].trim_start().len();
         let end = self.code[begin..].find([';', '{', '}']).map_or(begin, |offset| begin + offset);

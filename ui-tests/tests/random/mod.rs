@@ -4,7 +4,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// For so many cases, where `PROPTEST_CASES` doesn't say how many.
+/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
 pub fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -29,7 +29,7 @@ pub struct Case {
 /// How the router chooses experts.
 #[derive(Clone, Copy, Debug)]
 pub enum Routing {
-    /// Any expert.
+    /// Chooses all experts with equal probability.
     Uniform,
     /// Everybody's first choice is this expert, the rest is any.
     Favourite(usize),

@@ -66,8 +66,14 @@ fn choices() -> impl Strategy<Value = Choices> {
     prop_oneof![Just(Choices::default()), any]
 }
 
+/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+fn cases(usual: u32) -> ProptestConfig {
+    let given = std::env::var_os("PROPTEST_CASES");
+    given.map_or_else(|| ProptestConfig::with_cases(usual), |_| ProptestConfig::default())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..9,

@@ -38,8 +38,8 @@ impl CounterLayout {
         });
         let first = first.collect();
         let received = |counter: &Counter| {
-            let extent = checked.graph().tensors[counter.tensor].rows;
-            matches!(extent, RowKind::Received | RowKind::Expert { .. })
+            let row_kind = checked.graph().tensors[counter.tensor].rows;
+            matches!(row_kind, RowKind::Received | RowKind::Expert { .. })
         };
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
         let by_token = |phase: PhaseId| schedule.phases[phase].signals.iter().any(|s| s.index == Index::PieceBlocks);
@@ -52,9 +52,9 @@ impl CounterLayout {
         Self { counters, first, whole, tokens, sizes }
     }
 
-    /// The number of the freed word at rank `at` that rank `of` writes when a chunk's memory is free.
-    pub(super) fn freed(&self, layout: &Layout, (at, of): (u32, u32), chunk: u32) -> u32 {
-        self.first[at as usize][self.counters.len()] + chunk * layout.ranks + of
+    /// The number of the freed word at rank `at` that rank `writer` writes when a chunk's memory is free.
+    pub(super) fn freed(&self, layout: &Layout, (at, writer): (u32, u32), chunk: u32) -> u32 {
+        self.first[at as usize][self.counters.len()] + chunk * layout.ranks + writer
     }
 
     /// Counters of a chunk for token blocks.
@@ -148,9 +148,9 @@ impl CounterLayout {
         let at = layout.pair(item.source, item.owner, item.expert).0;
         let tokens = &self.tokens[item.source as usize][(item.owner * layout.local + item.expert) as usize];
         let rows = &tokens[(item.start - at) as usize..][..item.rows as usize];
-        for of_block in rows.chunk_by(|a, b| a / height == b / height) {
-            let counter = first + item.chunk * self.blocks_of_chunk(height) + of_block[0] / height;
-            signals.push(simulate::CounterSignal { rank: to, counter, amount: of_block.len() as u32 });
+        for block in rows.chunk_by(|a, b| a / height == b / height) {
+            let counter = first + item.chunk * self.blocks_of_chunk(height) + block[0] / height;
+            signals.push(simulate::CounterSignal { rank: to, counter, amount: block.len() as u32 });
         }
     }
 

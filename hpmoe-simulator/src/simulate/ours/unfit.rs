@@ -17,9 +17,9 @@ pub enum Unfit {
     },
     /// A rank brings more tokens than the kernel takes.
     Tokens {
-        /// The rank.
+        /// The rank that brings them.
         rank: u32,
-        /// Its tokens.
+        /// Tokens that it brings.
         tokens: u32,
         /// The most that the kernel takes.
         limit: usize,
@@ -28,7 +28,7 @@ pub enum Unfit {
     Ranks(u32),
 }
 
-/// The order of queues for as many ranks as the routing has.
+/// The order of queues for the routing's number of ranks.
 pub(super) fn fitting_order<'a>(
     checked: &CheckedGraph,
     schedule: &'a Schedule,

@@ -14,7 +14,7 @@ pub enum RoutingError {
     },
     /// A rank has counts for another number of experts than rank 0.
     ExpertCount {
-        /// The rank.
+        /// The rank with other counts.
         rank: usize,
         /// Experts that it has counts for.
         found: usize,
@@ -23,7 +23,7 @@ pub enum RoutingError {
     },
     /// The rows of a rank are not a multiple of the experts of a token.
     PartOfToken {
-        /// The rank.
+        /// The rank that sends these rows.
         rank: usize,
         /// All rows that it sends.
         rows: u64,
@@ -32,7 +32,7 @@ pub enum RoutingError {
     },
     /// A rank sends more rows to one expert than it has tokens.
     RowsOfExpert {
-        /// The rank.
+        /// The rank that sends these rows.
         rank: usize,
         /// The expert, among those of the group.
         expert: usize,
@@ -43,18 +43,18 @@ pub enum RoutingError {
     },
     /// A token has another number of experts than the first one.
     TopK {
-        /// The rank.
+        /// The rank of the token.
         rank: usize,
         /// The token, among those of the rank.
         token: usize,
-        /// Its experts.
+        /// Number of experts that it goes to.
         found: usize,
         /// Experts of the first token.
         expected: usize,
     },
     /// A token goes to an expert that the group does not have.
     UnknownExpert {
-        /// The rank.
+        /// The rank of the token.
         rank: usize,
         /// The token, among those of the rank.
         token: usize,
@@ -65,11 +65,11 @@ pub enum RoutingError {
     },
     /// A token goes to the same expert twice.
     ExpertTwice {
-        /// The rank.
+        /// The rank of the token.
         rank: usize,
         /// The token, among those of the rank.
         token: usize,
-        /// The expert.
+        /// The expert that it names twice.
         expert: u32,
     },
 }
