@@ -23,7 +23,7 @@ pub struct Program {
 pub struct File {
     /// Its name in that folder.
     pub name: String,
-    /// Its content.
+    /// Its content, byte for byte.
     pub bytes: Vec<u8>,
 }
 

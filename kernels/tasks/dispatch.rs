@@ -1,4 +1,4 @@
-/// Sends rows of tokens to where their expert lives.
+/// Puts rows of tokens at the owner of their expert.
 #[comm_put]
 pub fn dispatch<const R: usize, const C: usize>(tokens: &Tile<bf16, R, C>, rows: &mut Tile<bf16, R, C>) {
     rows.put(tokens);

@@ -1,4 +1,4 @@
-/// One tile of `dy · w`, rounded to bf16: what a gradient is before a projection `x · wᵀ`.
+/// One tile of `dy · w`, rounded to bf16: the gradient of the input of a projection `x · wᵀ`.
 #[aic_task]
 pub fn project_back<const N: usize, const M: usize, const K: usize>(
     dy: &Tile<bf16, M, K>,

@@ -1,4 +1,4 @@
-/// The gradient of the router's weight of each (token, k): the sum of its parts, one a column.
+/// The gradient of the router's weight of each (token, k): the sum of its parts, one in each column.
 #[aiv_task]
 pub fn router_grad<const SLOTS: usize, const PARTS: usize>(
     parts: &Tile<f32, SLOTS, PARTS>,

@@ -1,4 +1,4 @@
-/// Columns, each times a number of its own: the scales of weights of i8.
+/// Each column times its own scale, as weights of i8 need it.
 #[aiv_task]
 pub fn scale_by_column<const C: usize, const R: usize>(
     rows: &Tile<bf16, R, C>,

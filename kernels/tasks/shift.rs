@@ -1,4 +1,4 @@
-/// Adds one row to all rows: a bias.
+/// Adds a bias: one row, to all rows.
 #[aiv_task]
 pub fn shift<const C: usize, const R: usize>(
     rows: &Tile<bf16, R, C>,

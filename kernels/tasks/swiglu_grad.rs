@@ -1,6 +1,6 @@
-/// Back through `silu(gate) · up` and the router's weight of each row, from `dh`, the gradient before that weight: the gradients
-/// of both projections, the activation times the weight, and this tile's part of the gradient of the weight. The activation is
-/// computed again.
+/// The backward pass of `silu(gate) · up` times the router's weight of each row. From `dh`, the gradient before that weight, it
+/// makes the gradients of both projections, the activation times the weight, and this tile's part of the gradient of the weight.
+/// It computes the activation again.
 #[aiv_task]
 pub fn swiglu_grad<const N: usize, const M: usize>(
     dh: &Tile<bf16, M, N>,

@@ -1,4 +1,4 @@
-/// One tile of a weight gradient, `dyᵀ · x`, in f32: the sum runs over all rows of the expert, and is zero where it has none.
+/// One tile of a weight gradient, `dyᵀ · x`, in f32: the sum runs over all rows of the expert, and is zero for an expert without rows.
 #[aic_task]
 pub fn weight_grad<const M: usize, const N: usize>(
     dy: &Tile<bf16, RAGGED, M>,

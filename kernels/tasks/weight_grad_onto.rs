@@ -1,4 +1,4 @@
-/// One tile of a weight gradient, `dyᵀ · x`, added to what is there: an expert without rows adds nothing.
+/// One tile of a weight gradient, `dyᵀ · x`, added to what the tile holds. An expert without rows adds nothing.
 #[aic_task]
 pub fn weight_grad_onto<const M: usize, const N: usize>(
     dy: &Tile<bf16, RAGGED, M>,

@@ -41,7 +41,7 @@ pub mod chunks {
         h.store(gate.load().silu().scale_rows(&weights));
     }
 
-    /// The layer.
+    /// Puts, products and sums of one layer, chunk by chunk.
     #[taskflow]
     pub fn forward(
         ep: Ranks,

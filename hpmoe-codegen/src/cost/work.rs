@@ -51,7 +51,7 @@ pub enum Work {
     },
     /// Work of a known duration that uses no shared resource: a launch, a barrier, an operator that is modelled elsewhere.
     Fixed {
-        /// Its duration.
+        /// Its duration on the core.
         time: Time,
     },
 }

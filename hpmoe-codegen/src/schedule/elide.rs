@@ -195,7 +195,7 @@ mod tests {
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let [dispatch, gate, up, swiglu, down, back, sum] = [0, 1, 2, 3, 4, 5, 6].map(PhaseId);
         // Dependencies: recv to gate, recv to up, g to swiglu, u to swiglu, h to down, out to back, back to sum, and the
-        // (token, k) beside recv to back.
+        // (token, k) next to recv to back.
         assert_eq!(
             schedule.elided,
             [

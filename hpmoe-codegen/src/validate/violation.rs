@@ -9,38 +9,38 @@ use hpmoe_language::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
 pub enum Violation {
     /// The roles of one kind of cores don't have each core once.
     Roles {
-        /// The kind.
+        /// The kind of these cores.
         kind: CoreKind,
-        /// How many cores of it there are.
+        /// Number of cores of the kind.
         cores: u32,
     },
     /// A table has not one row for each phase.
     Table {
-        /// Which table.
+        /// Name of the table.
         what: &'static str,
     },
     /// A phase is given to cores that can't run it.
     WrongCores {
-        /// The phase.
+        /// The phase that they would run.
         phase: PhaseId,
-        /// Its role.
+        /// The role of these cores.
         role: RoleId,
     },
     /// A band without rows.
     Band {
-        /// The phase.
+        /// The phase that has the band.
         phase: PhaseId,
     },
     /// The tiles that precede those of a phase in the count that deals tiles to cores are of no phase.
     Preceding {
-        /// The phase.
+        /// The phase whose count they precede.
         phase: PhaseId,
     },
     /// Experts run in the order of their rows, though tokens are sent once and stored under their lowest-numbered expert.
     OnceByLoad,
     /// A phase is walked together with the one before it, but has other tiles or other places in queues.
     Joins {
-        /// The phase.
+        /// The phase that joins the one before it.
         phase: PhaseId,
     },
     /// There is not one order for each number of ranks that divides the experts.
@@ -52,14 +52,14 @@ pub enum Violation {
     Missing {
         /// Ranks of the order.
         ranks: u32,
-        /// The entry.
+        /// The entry that should be there.
         entry: Entry,
     },
     /// An entry is in the queues twice.
     Twice {
         /// Ranks of the order.
         ranks: u32,
-        /// The entry.
+        /// The entry that is there twice.
         entry: Entry,
     },
     /// An entry of no group, or in the queue of cores that are not of its phase's role.
@@ -68,14 +68,14 @@ pub enum Violation {
         ranks: u32,
         /// The part in whose queue it is.
         part: PartId,
-        /// The entry.
+        /// The entry that does not belong there.
         entry: Entry,
     },
     /// A signal or a wait that a tile of the phase can't make.
     Form {
-        /// The phase.
+        /// The phase that signals or waits.
         phase: PhaseId,
-        /// The counter.
+        /// The counter that it names.
         counter: CounterId,
     },
     /// Tiles of two phases, or of one, share an element that one of them writes, and no dependency orders them.
@@ -104,7 +104,7 @@ pub enum Violation {
     Threshold {
         /// The phase that waits.
         phase: PhaseId,
-        /// The counter.
+        /// The counter that it waits for.
         counter: CounterId,
         /// What it waits for.
         need: Need,
@@ -115,14 +115,14 @@ pub enum Violation {
     Inexact {
         /// The phase that signals.
         phase: PhaseId,
-        /// The counter.
+        /// The counter that it adds to.
         counter: CounterId,
     },
     /// Nobody waits for a signal, which may then arrive in the next launch.
     Unawaited {
         /// The phase that signals.
         phase: PhaseId,
-        /// The counter.
+        /// The counter that it signals.
         counter: CounterId,
     },
     /// Chunks take memory in turn, and nobody tells when it is free.
@@ -136,14 +136,14 @@ pub enum Violation {
     FreedEarly {
         /// The phase that uses them.
         phase: PhaseId,
-        /// Their tensor.
+        /// The tensor of these rows.
         tensor: TensorId,
     },
     /// Rows of a chunk may be written while those of another one lie there.
     WrittenEarly {
         /// The phase that writes.
         phase: PhaseId,
-        /// Their tensor.
+        /// The tensor of these rows.
         tensor: TensorId,
     },
     /// What chunks add to the same sums, one after the other, has no queue where it is in order.

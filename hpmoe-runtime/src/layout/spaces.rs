@@ -87,7 +87,7 @@ impl Extents {
         self
     }
 
-    /// Counts one item for each of so many experts, the same way in each chunk, so that the same core adds to the matrices of
+    /// Counts one item for each of this number of experts, the same way in each chunk, so that the same core adds to the matrices of
     /// an expert in every chunk.
     fn counted_alike(mut self, experts: usize) -> Self {
         self.counted = (0..experts as i32).cycle().take(self.counted.len()).collect();

@@ -42,7 +42,7 @@ impl Rank {
         Self(id)
     }
 
-    /// Its number.
+    /// Its number in the group, from 0.
     #[must_use]
     pub const fn id(self) -> usize {
         self.0

@@ -15,6 +15,6 @@ pub(crate) use other::Mapping;
 pub(crate) enum NoMapping {
     /// This system can't: memory must be allocated and filled.
     Unsupported,
-    /// There is no room for so much.
+    /// There is not enough room.
     NoRoom,
 }
