@@ -1,8 +1,8 @@
 //! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
 
+use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
 use crate::names::ByName;
-use crate::syntax::{Constant, Overrides};
 
 /// Folder below `OUT_DIR`.
 pub const FOLDER: &str = "hpmoe";

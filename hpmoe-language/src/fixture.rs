@@ -1,11 +1,11 @@
 //! Checked graphs of the example kernel and of variants of it, for tests.
 
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
+use crate::constant::Overrides;
 use crate::finding::Diagnostic;
 use crate::front::{front, modules};
 use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
-use crate::syntax::Overrides;
 use hpmoe_kernels::op::TaskKind;
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");

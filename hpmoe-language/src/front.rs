@@ -1,25 +1,26 @@
 //! The front end on one screen: from a kernel module to checked graphs.
 
 use crate::analyze::{CheckedGraph, analyze};
+use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::lower::lower;
-use crate::syntax::{Kernel, Overrides, parse, with_tasks};
+use crate::syntax::{Kernel, parse, with_tasks};
 use syn::{Item, ItemMod};
 
 /// A kernel module with its checked taskflows.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// What was read.
+    /// The module as written, with its constants computed.
     pub kernel: Kernel,
-    /// One per taskflow, in order of declaration.
+    /// The checked graph of each taskflow, in order of declaration.
     pub flows: Vec<CheckedGraph>,
 }
 
-/// The front end: what macro and build script run alike.
+/// Runs the front end on a module; macro and build script call it alike.
 ///
 /// # Errors
 ///
-/// Everything that the first faulty stage found.
+/// All findings of the first stage that has any.
 pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagnostic>> {
     let errors = &mut Errors::default();
     let kernel = parse(module, overrides, errors);
@@ -31,18 +32,18 @@ pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagn
     Ok(Front { kernel, flows })
 }
 
-/// The kernel modules of a source file, inline modules searched as well, with the tasks that they use from the library.
+/// The kernel modules of a source file, also those inside of inline modules, with the tasks that they use from the library.
 ///
 /// # Errors
 ///
-/// When the file is no Rust.
+/// If the file doesn't parse as Rust.
 pub fn modules(source: &str) -> syn::Result<Vec<ItemMod>> {
-    let mut found = Vec::new();
-    collect(syn::parse_file(source)?.items, &mut found);
-    Ok(found)
+    let mut kernels = Vec::new();
+    collect(syn::parse_file(source)?.items, &mut kernels);
+    Ok(kernels)
 }
 
-fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
+fn collect(items: Vec<Item>, kernels: &mut Vec<ItemMod>) {
     for item in items {
         let Item::Mod(mut module) = item else { continue };
         let marked = |attribute: &syn::Attribute| {
@@ -50,9 +51,9 @@ fn collect(items: Vec<Item>, found: &mut Vec<ItemMod>) {
         };
         if module.attrs.iter().any(marked) {
             module.attrs.retain(|attribute| !marked(attribute));
-            found.push(with_tasks(&module));
+            kernels.push(with_tasks(&module));
         } else if let Some((_, items)) = module.content {
-            collect(items, found);
+            collect(items, kernels);
         }
     }
 }

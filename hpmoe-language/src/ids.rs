@@ -6,9 +6,9 @@ use std::ops::{Index, IndexMut};
 
 /// An index into one arena of the graph.
 pub trait Id: Copy + Eq + Ord + fmt::Debug {
-    /// The id of the `index`-th element.
+    /// The id of the element at position `index` of its arena.
     fn new(index: usize) -> Self;
-    /// Position in the arena.
+    /// The position in the arena, from 0.
     fn index(self) -> usize;
 }
 
@@ -29,9 +29,9 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A tensor of the taskflow: a parameter or a `let`.
+    /// A tensor of the taskflow: a parameter, a `let`, or one that the compiler adds.
     TensorId,
-    /// A task with its const arguments filled in.
+    /// An instance of a task: the function with its const arguments.
     TaskId,
     /// A task call of the taskflow.
     PhaseId,
@@ -43,7 +43,7 @@ ids! {
     ValueId,
     /// A set of cores with one kind of work.
     RoleId,
-    /// A part of such a set: cores that share one queue.
+    /// A part of a role: cores that share one queue.
     PartId,
 }
 
@@ -55,7 +55,7 @@ pub struct Arena<I, T> {
 }
 
 impl<I: Id, T> Arena<I, T> {
-    /// An empty arena.
+    /// Creates an arena without elements.
     #[must_use]
     pub fn new() -> Self {
         Self { items: Vec::new(), id: PhantomData }
@@ -69,23 +69,23 @@ impl<I: Id, T> Arena<I, T> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
         self.items.iter().enumerate().map(|(index, item)| (I::new(index), item))
     }
-    /// All ids, in order.
+    /// The ids of all elements, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.items.len()).map(I::new)
     }
-    /// Number of elements.
+    /// The number of elements, and the index of the next one.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// Whether there is no element.
+    /// Whether the arena has no element.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
-    /// The id of the first element for which `found` holds.
-    pub fn position(&self, found: impl FnMut(&T) -> bool) -> Option<I> {
-        self.items.iter().position(found).map(I::new)
+    /// The id of the first element for which `is_wanted` returns true.
+    pub fn position(&self, is_wanted: impl FnMut(&T) -> bool) -> Option<I> {
+        self.items.iter().position(is_wanted).map(I::new)
     }
 }
 

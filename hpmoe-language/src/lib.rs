@@ -1,11 +1,20 @@
 //! The language: from the tokens of a kernel module to its checked task graphs, and what the macro makes of the module.
 //!
-//! `front.rs` is the order of the stages. Nothing here knows cores, costs or schedules.
+//! `front.rs` is the order of the stages. Nothing here knows cores, costs or schedules. Modules import only modules below them:
+//!
+//! | layer | modules |
+//! |---|---|
+//! | faces | `expand` (the macro), `front`, `artifacts` (what macro and build script share), `fixture` (tests) |
+//! | stages | `analyze`, above `plan`, above `lower`, above `syntax` |
+//! | findings | `finding`: faults as data, and their words |
+//! | data | `graph`, `fingerprint` |
+//! | vocabulary | `constant`, `memory`, `ids`, `units`, `names` |
 
 #![forbid(unsafe_code)]
 
 pub mod analyze;
 pub mod artifacts;
+mod constant;
 pub mod expand;
 pub mod finding;
 pub mod fingerprint;
@@ -14,7 +23,8 @@ pub mod fixture;
 pub mod front;
 pub mod graph;
 pub mod ids;
-pub mod lower;
+mod lower;
+mod memory;
 pub mod names;
 pub mod plan;
 pub mod syntax;

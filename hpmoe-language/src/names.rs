@@ -71,7 +71,7 @@ impl<T> IntoIterator for ByName<T> {
     }
 }
 
-/// The nearest of `names`, where one is near enough to be meant: at most a third of its letters differ, case aside.
+/// The most similar of `names`, if at most a third of its letters differ, ignoring case.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let name = name.to_lowercase();
     names

@@ -22,21 +22,21 @@ unit!(
     Bytes
 );
 unit!(
-    /// Core cycles.
+    /// A number of cycles of a core's clock.
     Cycles
 );
 unit!(
-    /// Nanoseconds of modelled time.
+    /// A modelled time or duration in nanoseconds.
     Nanos
 );
 
 impl Bytes {
-    /// `n` KiB.
+    /// A size of `n` KiB.
     #[must_use]
     pub const fn kib(n: u64) -> Self {
         Self(n * 1024)
     }
-    /// The next multiple of `alignment` bytes.
+    /// The smallest multiple of `alignment` bytes that is at least this size.
     #[must_use]
     pub const fn align_up(self, alignment: u64) -> Self {
         Self(self.0.div_ceil(alignment) * alignment)
@@ -44,11 +44,11 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Digits in groups of three, as `196,608 B`.
+    /// Formats the digits in groups of three, as in `196,608 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
-        for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+        for (position, digit) in digits.chars().enumerate() {
+            if position > 0 && (digits.len() - position).is_multiple_of(3) {
                 f.write_str(",")?;
             }
             write!(f, "{digit}")?;

@@ -48,14 +48,11 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
             return;
         }
         if writers.iter().all(|(writer, ..)| *writer >= reader) {
-            errors.push(
-                phase.span,
-                Finding::NeverWritten {
-                    tensor: tensor.name.clone(),
-                    declared: tensor.span.into(),
-                    later: writers.first().map(|(_, phase, _)| phase.span.into()),
-                },
-            );
+            let finding = match writers.first() {
+                Some((_, later, _)) => Finding::ReadTooEarly { tensor: tensor.name.clone(), writer: later.span.into() },
+                None => Finding::NeverWritten { tensor: tensor.name.clone(), declared: tensor.span.into() },
+            };
+            errors.push(phase.span, finding);
             return;
         }
         let covered = columns_written(&writers, reader, tensor.columns);
@@ -106,11 +103,8 @@ fn column_span(access: &Access, phase: &Phase, columns: u32) -> (u32, u32) {
 fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
     let writers: Vec<_> = accesses(graph, id, true).collect();
     for (_, phase, access) in &writers {
-        if let Some(variable) = repeated(graph, phase, access) {
-            errors.push(
-                phase.span,
-                Finding::TwoWriters { tensor: tensor.name.clone(), first: phase.span.into(), repeats: Some(variable) },
-            );
+        if let Some(finding) = repeated(graph, phase, access) {
+            errors.push(phase.span, finding);
         }
     }
     for (index, (second, phase, access)) in writers.iter().enumerate() {
@@ -119,7 +113,7 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
             a.0 < b.1 && b.0 < a.1
         };
         if let Some((_, first, _)) = writers[..index].iter().find(overlaps) {
-            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span.into(), repeats: None };
+            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span.into() };
             errors.push(phase.span, finding);
             return;
         }
@@ -134,18 +128,22 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
     }
 }
 
-/// The loop, in words, that lets a call write one place again and again; `None` when every iteration has its own.
-fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<String> {
+/// The fault of a call whose iterations write the same elements; `None` if each writes its own.
+fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<Finding> {
+    let tensor = &graph.tensors[access.tensor];
     let chosen = |range: usize| {
         let by_columns = matches!(access.region.columns, Columns::Tile { range: Some(r), .. } if r as usize == range);
         let by_rows = matches!(access.region.rows, Rows::Expert { range: Some(r), .. } if r as usize == range);
         by_columns || by_rows
     };
     if let Some(range) = (0..phase.ranges.len()).find(|range| phase.ranges[*range] > 1 && !chosen(*range)) {
-        return Some(phase.range_names[range].clone());
+        return Some(Finding::WrittenByEach {
+            tensor: tensor.name.clone(),
+            variable: phase.range_names[range].clone(),
+        });
     }
-    let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. });
+    let by_expert = matches!(tensor.rows, RowKind::Expert { .. });
     let space = graph.spaces[phase.space];
     let one_item = space.kind == SpaceKind::Blocks || space.height == Height::WholeExpert;
-    (by_expert && !one_item).then(|| "row tile".to_owned())
+    (by_expert && !one_item).then(|| Finding::WrittenByItems { tensor: tensor.name.clone() })
 }

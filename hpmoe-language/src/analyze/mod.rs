@@ -69,7 +69,7 @@ impl CheckedGraph {
 }
 
 /// Checks a graph and finds what orders its phases.
-pub fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
+pub(crate) fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);
     reuse::read(&graph, errors);

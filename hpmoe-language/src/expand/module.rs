@@ -3,8 +3,9 @@
 use super::launch;
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
+use crate::constant::{Constant, Overrides};
 use crate::front::Front;
-use crate::syntax::{Constant, Marker, Overrides, is_library_use};
+use crate::syntax::{Marker, is_library_use};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemMod};

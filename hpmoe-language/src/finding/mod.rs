@@ -1,251 +1,128 @@
-//! Findings: what is wrong with a program, as data: one variant for each fault. Their words are in `words`, by stage.
+//! Findings: what is wrong with a program, as data, one variant for each fault. Two findings at one place are the same if
+//! they are equal. Their words are in `words`, by stage.
 
 mod bodies;
 mod calls;
+mod capacity;
+mod chunks;
+mod diagnostic;
 mod errors;
 mod numbers;
+mod sizes;
 mod syntax;
 mod words;
 
-pub use bodies::BodyFault;
-pub use calls::{CallFault, ChunkFault, Loops, Remote, SendKind};
-pub use errors::{Checkpoint, Errors};
-pub use numbers::{ConstantFault, NumberFault, RangeFault};
-pub use syntax::{NotPlain, Syntax};
+pub(crate) use bodies::BodyFault;
+pub(crate) use calls::{ArgumentFault, CallFault, LoopFault, RemoteFault, RowsFault, SendOfRows};
+pub(crate) use capacity::{Content, Overflow, Piece};
+pub(crate) use chunks::ChunkFault;
+pub(crate) use diagnostic::Site;
+pub use diagnostic::{Diagnostic, Words};
+pub(crate) use errors::Errors;
+pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
+pub(crate) use sizes::{RealOperand, RealSize};
+pub(crate) use syntax::{NotPlain, SyntaxFault};
 
-use crate::plan::Overflow;
 use hpmoe_kernels::op::{Misfit, TaskKind};
-use proc_macro2::Span;
 
-/// One fault in a user's program.
+/// One fault of a user's program.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Finding {
-    /// A part of the module that has another form than the language knows.
-    Syntax(Syntax),
+pub(crate) enum Finding {
+    /// A part of the module whose form the language doesn't know.
+    Syntax(SyntaxFault),
     /// A name that nothing declares.
     Unknown {
-        /// What kind of thing: `task`, `tensor`, `loop variable`, `constant`.
-        what: &'static str,
-        /// The name.
+        kind: NameKind,
         name: String,
-        /// The nearest name there is.
+        /// The most similar name, if one is similar enough.
         nearest: Option<String>,
     },
     /// A kernel without one of the constants that every kernel declares.
-    MissingConstant {
-        /// Its name.
-        name: &'static str,
-    },
-    /// A constant that can't be computed.
+    MissingConstant { name: &'static str },
+    /// A `usize` constant that can't be computed.
     Constant(ConstantFault),
     /// A number of a task, or a constant of type f32, that can't be computed.
     Number(NumberFault),
-    /// A number that is too small or too large for what it is.
+    /// A number that is too small or too large for what it counts.
     OutOfRange(RangeFault),
-    /// Operands of an operation that don't fit.
-    Misfit {
-        /// Operation name.
-        operation: String,
-        /// What the operation says.
-        misfit: Misfit,
-    },
-    /// An operation on a core that doesn't have it.
-    WrongCore {
-        /// Operation name.
-        operation: String,
-        /// The task's kind.
-        kind: TaskKind,
-        /// The kinds of task that have it.
-        cores: &'static [TaskKind],
-    },
-    /// An argument whose shape is not the parameter's.
-    Argument {
-        /// The task.
-        task: String,
-        /// The parameter.
-        param: String,
-        /// What the parameter asks.
-        expected: String,
-        /// What the argument is.
-        found: String,
-        /// Rows, columns, element type, or mutability.
-        what: &'static str,
-    },
+    /// Operands whose shapes or types don't fit their operation.
+    Misfit(Misfit),
+    /// An operation in a task whose cores don't have it; `cores` are the kinds of task that do.
+    WrongCore { operation: String, kind: TaskKind, cores: &'static [TaskKind] },
+    /// An argument that differs from its parameter.
+    Argument { task: String, param: String, fault: ArgumentFault },
     /// A call with too few or too many arguments.
-    Arity {
-        /// The task.
-        task: String,
-        /// Parameters.
-        expected: usize,
-        /// Arguments.
-        found: usize,
-    },
+    Arity { task: String, expected: usize, given: usize },
     /// Loops around a call that make no iteration space.
-    Loops(Loops),
-    /// An access that the executing rank can't make.
-    Remote {
-        /// The tensor.
-        tensor: String,
-        /// Why.
-        fault: Remote,
-    },
-    /// A tensor that is read although nothing has written it.
-    NeverWritten {
-        /// The tensor.
-        tensor: String,
-        /// Its declaration.
-        declared: Site,
-        /// A later writer, where there is one.
-        later: Option<Site>,
-    },
-    /// Columns of a tensor that no call writes.
-    PartlyWritten {
-        /// The tensor.
-        tensor: String,
-        /// First column not written.
-        from: u32,
-        /// Its columns.
-        columns: u32,
-        /// The writer.
-        writer: Site,
-    },
-    /// A tile that would lie outside its tensor.
+    Loops(LoopFault),
+    /// A tensor that the executing rank can't access.
+    Remote { tensor: String, fault: RemoteFault },
+    /// A tensor that is read and never written.
+    NeverWritten { tensor: String, declared: Site },
+    /// A tensor that is read before its first writer.
+    ReadTooEarly { tensor: String, writer: Site },
+    /// Columns from `from` to `columns`, the last of the tensor, that no call writes.
+    PartlyWritten { tensor: String, from: u32, columns: u32, writer: Site },
+    /// A tile that would lie outside of its tensor.
     EmptyTile {
-        /// The tensor.
         tensor: String,
         /// Number of the first empty tile.
         index: u32,
-        /// Columns or rows of a tile.
+        /// Rows or columns of a tile.
         size: u32,
-        /// Columns or rows of the tensor.
+        /// Rows or columns of the tensor.
         extent: u32,
-        /// `columns` or `rows`.
-        what: &'static str,
-        /// The index is a constant, not a range.
+        along: Dimension,
+        /// Whether a constant gives the index, rather than a range.
         fixed: bool,
     },
-    /// A read inside a loop whose later iterations still write to the tensor.
-    StillWritten {
-        /// The tensor.
-        tensor: String,
-        /// The loop's variable.
-        variable: String,
-        /// The writer.
-        writer: Site,
-    },
+    /// A read inside of a loop whose later iterations still write to the tensor.
+    StillWritten { tensor: String, variable: String, writer: Site },
     /// A call that reads what it writes.
-    InPlace {
-        /// The tensor.
-        tensor: String,
-    },
-    /// Tiles that fit by their types and end differently.
-    Uneven {
-        /// The task.
-        task: String,
-        /// The operation that takes both.
-        operation: String,
-        /// Where it stands.
-        at: Site,
-        /// What one of them really is.
-        left: String,
-        /// What the other is.
-        right: String,
-    },
-    /// A matrix whose rows lie too far apart to be copied to a matrix core.
-    LongRow {
-        /// The tensor.
-        tensor: String,
-        /// Elements from row to row.
-        step: u32,
-        /// Most that are possible.
-        most: u32,
-    },
-    /// An output that nothing writes.
-    OutputUnwritten {
-        /// The tensor.
-        tensor: String,
-    },
-    /// A write to what the taskflow holds by `&`.
-    ReadOnly {
-        /// The tensor.
-        tensor: String,
-        /// Its declaration.
-        declared: Site,
-    },
-    /// Two calls, or two iterations of one call, that write the same elements in no order.
-    TwoWriters {
-        /// The tensor.
-        tensor: String,
-        /// The first writer.
-        first: Site,
-        /// The loop that repeats one call over the same elements, where that is the reason.
-        repeats: Option<String>,
-    },
+    InPlace { tensor: String },
+    /// Tiles that fit by their types and end differently at run time; `at` is the operation that takes both.
+    Uneven { task: String, operation: String, at: Site, left: RealOperand, right: RealOperand },
+    /// A matrix whose rows lie too far apart, in elements, to be copied to a matrix core.
+    LongRow { tensor: String, step: u32, most: u32 },
+    /// A `&mut` parameter of the taskflow that no call writes.
+    OutputUnwritten { tensor: String },
+    /// A write to what the taskflow takes by `&`.
+    ReadOnly { tensor: String, declared: Site },
+    /// Two calls that write the same elements in no order.
+    TwoWriters { tensor: String, first: Site },
+    /// A call whose iterations over `variable` write the same elements.
+    WrittenByEach { tensor: String, variable: String },
+    /// A call for each row tile or send of an expert that writes the expert's one matrix.
+    WrittenByItems { tensor: String },
     /// A write to what an earlier call reads.
-    WriteAfterRead {
-        /// The tensor.
-        tensor: String,
-        /// The reader.
-        reader: Site,
-    },
-    /// A tile whose smallest legal piece does not fit on chip.
-    Overflow {
-        /// The task.
-        task: String,
-        /// Which memory, and who needs how much of it.
-        overflow: Overflow,
-    },
-    /// A task without effect.
-    NoEffect {
-        /// The task.
-        task: String,
-        /// The parameter that is never written.
-        param: String,
-    },
+    WriteAfterRead { tensor: String, reader: Site },
+    /// A task whose smallest legal piece does not fit a memory of its core.
+    Overflow { task: String, overflow: Overflow },
+    /// A `&mut` parameter that its task never writes.
+    NoEffect { task: String, param: String },
     /// A call or a declaration that the compiler can't carry out.
     Call(CallFault),
-    /// A body of a task that the compiler can't carry out.
+    /// A statement of a task that the compiler can't carry out.
     Body(BodyFault),
-    /// What a loop over chunks can't have.
+    /// Something that a loop over chunks can't have.
     Chunk(ChunkFault),
 }
 
-/// A place in the source. Places are equal where they cover the same text.
-#[derive(Clone, Copy, Debug)]
-pub struct Site(pub Span);
-
-impl PartialEq for Site {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0.start(), self.0.end()) == (other.0.start(), other.0.end())
-    }
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NameKind {
+    Constant,
+    Task,
+    LibraryTask,
+    Tensor,
+    LoopVariable,
+    Value,
+    Operation,
 }
 
-impl From<Span> for Site {
-    fn from(span: Span) -> Self {
-        Self(span)
-    }
-}
-
-/// A finding at its place.
-#[derive(Clone, Debug)]
-pub struct Diagnostic {
-    /// What.
-    pub finding: Finding,
-    /// Where.
-    pub at: Span,
-    /// The task function it is in, so that the macro can put a stand-in for its body.
-    pub function: Option<String>,
-}
-
-/// What a user reads.
-#[derive(Clone, Debug)]
-pub struct Words {
-    /// `HP` and two digits.
-    pub code: &'static str,
-    /// The fault, in one sentence.
-    pub message: String,
-    /// The way out.
-    pub help: String,
-    /// Other places that belong to it, each with a sentence.
-    pub also: Vec<(Span, String)>,
+/// A way along a tensor or a tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dimension {
+    Rows,
+    Columns,
 }

@@ -1,30 +1,16 @@
-//! What is wrong with constants, numbers and sizes.
+//! Faults of constants, numbers and sizes.
 
 /// A `usize` constant that can't be computed.
 #[derive(Clone, PartialEq, Debug)]
-pub enum ConstantFault {
-    /// Its value needs itself.
-    Circular {
-        /// Name of the constant.
-        name: String,
-    },
+pub(crate) enum ConstantFault {
+    /// A constant that depends on itself.
+    Circular { name: String },
     /// A build sets it to an f32.
-    SetToNumber {
-        /// Name of the constant.
-        name: String,
-        /// What the build sets it to.
-        value: f32,
-    },
+    SetToNumber { name: String, value: f32 },
     /// A step of its computation leaves the range of `usize`.
-    Overflow {
-        /// The operator of that step.
-        operator: &'static str,
-    },
-    /// A literal that doesn't fit `usize`.
-    Literal {
-        /// What the parser says.
-        reason: String,
-    },
+    Overflow { operator: &'static str },
+    /// A literal that doesn't fit `usize`, with the parser's reason.
+    Literal { reason: String },
     /// A literal of another type.
     NotWhole,
     /// A block of several statements.
@@ -32,126 +18,69 @@ pub enum ConstantFault {
     /// A path to another module.
     OtherModule,
     /// The name of an f32 constant.
-    IsNumber {
-        /// Name of that constant.
-        name: String,
-    },
+    IsNumber { name: String },
     /// An operator that is not computed.
     Operator,
     /// `div_ceil(0)`.
     DivisionByZero,
     /// A method that is not computed.
-    Method {
-        /// Name of the method.
-        name: String,
-    },
+    Method { name: String },
     /// Any other expression.
     NotComputable,
 }
 
 /// A number of a task, or an f32 constant, that can't be computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NumberFault {
+pub(crate) enum NumberFault {
     /// A path to another module.
     OtherModule,
     /// The name of a size.
-    IsSize {
-        /// Name of the size.
-        name: String,
-    },
+    IsSize { name: String },
     /// A literal that is not a number.
     Literal,
     /// A whole number.
-    Whole {
-        /// Its digits.
-        digits: String,
-    },
+    Whole { digits: String },
     /// A literal of another type.
-    OtherType {
-        /// Its digits.
-        digits: String,
-        /// Its type.
-        suffix: String,
-    },
+    OtherType { digits: String, suffix: String },
     /// Digits that are not an f32.
-    NotF32 {
-        /// The digits.
-        digits: String,
-    },
-    /// A result that is not finite.
-    NotFinite {
-        /// The expression, or the literal.
-        expression: String,
-    },
+    NotF32 { digits: String },
+    /// An expression or a literal that is not finite.
+    NotFinite { expression: String },
     /// An operation that needs a value, with numbers alone.
-    NeedsValue {
-        /// Name of the operation.
-        operation: String,
-    },
+    NeedsValue { operation: String },
     /// An operator that is not computed.
     Operator,
     /// Any other expression.
     NotComputable,
 }
 
-/// A number that is too small or too large for what it counts.
+/// A number that is too small or too large for what it counts; `most` is the largest that is possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RangeFault {
-    /// The size in a loop's head.
-    Loop {
-        /// The value.
-        value: usize,
-        /// What it counts: `rows of a send`.
-        what: &'static str,
-        /// The largest that is possible.
-        most: usize,
-    },
-    /// A size of a tensor.
-    Tensor {
-        /// Name of the tensor.
-        tensor: String,
-        /// The value.
-        value: usize,
-        /// What it counts: `columns`, `rows`.
-        what: &'static str,
-        /// The largest that is possible.
-        most: usize,
-    },
-    /// The sizes of a tile.
-    Tile {
-        /// Name of the parameter.
-        param: String,
-        /// Most rows.
-        rows: usize,
-        /// Most columns.
-        cols: usize,
-        /// The largest that is possible.
-        most: usize,
-    },
+pub(crate) enum RangeFault {
+    /// A size in a loop's head.
+    Loop { value: usize, counts: LoopSize, most: usize },
+    /// The columns of a tensor.
+    TensorColumns { tensor: String, value: usize, most: usize },
+    /// The rows of a matrix, or of an expert's matrix.
+    TensorRows { tensor: String, value: usize, most: usize },
+    /// The most rows and columns of a tile.
+    Tile { param: String, rows: usize, cols: usize, most: usize },
     /// A constant of every kernel that is 0.
-    Zero {
-        /// Name of the constant.
-        name: &'static str,
-    },
+    Zero { name: &'static str },
     /// More experts for a token than there are.
-    TopK {
-        /// Value of `TOP_K`.
-        top_k: usize,
-        /// Value of `EXPERTS`.
-        experts: usize,
-    },
+    TopK { top_k: usize, experts: usize },
     /// More experts than descriptors can name.
-    Experts {
-        /// Value of `EXPERTS`.
-        experts: usize,
-        /// The largest that is possible.
-        most: usize,
-    },
+    Experts { experts: usize, most: usize },
     /// More (token, k) than 32 bits can number.
-    Tokens {
-        /// Value of `TOKENS`.
-        tokens: usize,
-        /// Value of `TOP_K`.
-        top_k: usize,
-    },
+    Tokens { tokens: usize, top_k: usize },
+}
+
+/// What the size in a loop's head counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoopSize {
+    Chunks,
+    RowsOfSend,
+    RowsOfRowTile,
+    TokensOfBlock,
+    Iterations,
 }

@@ -1,18 +1,12 @@
-//! What is not written as the language asks.
+//! Faults of form: what the language has no syntax for.
 
-/// A part of a kernel module that has another form than the language knows.
+/// A part of a kernel module whose form the language doesn't know.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Syntax {
+pub(crate) enum SyntaxFault {
     /// `mod name;`: the module's text is in another file.
-    ModuleElsewhere {
-        /// Name of the module.
-        module: String,
-    },
+    ModuleElsewhere { module: String },
     /// A kernel module without a taskflow.
-    NoTaskflow {
-        /// Name of the module.
-        module: String,
-    },
+    NoTaskflow { module: String },
     /// A macro call among the items of the module.
     MacroCall,
     /// `#[cfg]` or `#[cfg_attr]` inside the module.
@@ -21,22 +15,21 @@ pub enum Syntax {
     LibraryGlob,
     /// An attribute of ours with an argument that it doesn't take.
     AttributeArgument {
-        /// Name of the attribute.
         attribute: String,
-        /// The argument, where it has a name.
+        /// The argument's name, if it has one.
         argument: Option<String>,
         /// The arguments that the attribute takes.
         known: &'static [&'static str],
     },
     /// A second task or taskflow attribute on a function.
     SecondMarker,
-    /// A function that is more than its body.
+    /// A function that is `async`, `unsafe`, `extern` or has a result.
     NotPlain(NotPlain),
     /// A type parameter or a lifetime of a task.
     TaskGeneric,
     /// A parameter of a task that is not a tile.
     TaskParameter,
-    /// A `let` of a task that names not exactly one value.
+    /// A `let` of a task that doesn't name exactly one value.
     TaskLet,
     /// A loop of a task over anything but a constant range.
     TaskLoop,
@@ -58,20 +51,14 @@ pub enum Syntax {
     FlowWithoutRoute,
     /// A `let` of a taskflow that makes no tensor.
     FlowLet {
-        /// Name of the ranks.
         ranks: String,
-        /// The route as an argument: `route`, or `&chunk`.
+        /// The route as the argument of a constructor: `route`, or `&chunk` inside a loop over chunks.
         route: String,
     },
     /// A loop of a taskflow with a pattern.
     FlowLoopPattern,
     /// A loop of a taskflow over something else.
-    FlowLoop {
-        /// Name of the ranks.
-        ranks: String,
-        /// Name of the route.
-        route: String,
-    },
+    FlowLoop { ranks: String, route: String },
     /// `if` in a taskflow.
     FlowIf,
     /// Any other statement in a taskflow.
@@ -82,15 +69,11 @@ pub enum Syntax {
     FlowArgument,
 }
 
-/// What makes more of a function than its body.
+/// Why a function is not a plain one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotPlain {
-    /// `async`.
+pub(crate) enum NotPlain {
     Async,
-    /// `unsafe`.
     Unsafe,
-    /// `extern`.
     Abi,
-    /// A result type.
     Result,
 }

@@ -1,73 +1,73 @@
-//! What a call reads and writes: a region of a tensor, in the coordinates of the call's iteration space.
+//! The regions of tensors that a call reads and writes, in the coordinates of the call's iteration space.
 
 use crate::ids::TensorId;
 
-/// Which rows of the tensor, on the rank where they lie.
+/// The rows of a region, on the rank where they lie.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rows {
-    /// The row tile itself, in a tensor of received rows (space: row tiles).
+    /// The row tile, in a tensor of received rows (space: row tiles).
     Tile,
     /// All rows of the item's expert, in a tensor of received rows (spaces: row tiles and experts).
     Group,
-    /// The piece, in a tensor of received rows. Space arrivals: on this rank; space sends: at the peer. In a tensor of rows
-    /// sent once: at the peer (space: sends once).
+    /// The piece, in a tensor of received rows: on this rank for the space arrivals, at the peer for the space sends. In a
+    /// tensor of once-sent rows: at the peer (space: sends once).
     Piece,
-    /// The tokens of the piece, read through the route on this rank (spaces: sends, each (token, k) by itself or once).
+    /// The tokens of the piece, looked up through the route on this rank (spaces: sends and sends once).
     Gather,
-    /// The tokens of the row tile, read through the route in a tensor of rows sent once (space: row tiles).
+    /// The tokens of the row tile, looked up through the route in a tensor of once-sent rows (space: row tiles).
     Once,
-    /// The (token, k) slots of the piece: space arrivals: at the peer; space sends: on this rank, for reading.
+    /// The (token, k) slots of the piece: at the peer for the space arrivals, on this rank and only read for the space sends.
     Scatter,
     /// The block's tokens (space: blocks).
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[index * height, …)` of the item's expert, or of the rank's matrix; `range` tells which constant range gives the index (a fixed
-    /// index where `None`).
+    /// Rows `[i * height, (i + 1) * height)` of the item's expert, or of the rank's matrix; `i` is the value of `range`, or
+    /// `index` if there is no range.
     Expert {
-        /// Which of the phase's ranges, outermost first, or none.
+        /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// The index where no range gives it.
+        /// Number of the tile if no range gives it, else 0.
         index: u32,
-        /// Most rows.
+        /// The most rows of a tile.
         height: u32,
     },
 }
 
-/// Which columns of the tensor.
+/// The columns of a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Columns {
-    /// All of them.
+    /// All columns of the tensor.
     All,
-    /// Columns `[index * width, …)`, as for [`Rows::Expert`].
+    /// Columns `[i * width, (i + 1) * width)`, as far as the tensor has them; `i` as for [`Rows::Expert`].
     Tile {
-        /// Which of the phase's ranges, outermost first, or none.
+        /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// The index where no range gives it.
+        /// Number of the tile if no range gives it, else 0.
         index: u32,
-        /// Most columns.
+        /// The most columns of a tile.
         width: u32,
     },
 }
 
-/// A rectangle of a tensor.
+/// The rectangle of a tensor that one tile of a phase touches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Region {
-    /// Which rows.
+    /// Its rows, chosen by the item or by a range.
     pub rows: Rows,
-    /// Which columns.
+    /// Its columns, chosen by a range.
     pub columns: Columns,
 }
 
 /// One argument of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// Which tensor.
+    /// The tensor that the argument is a tile of.
     pub tensor: TensorId,
-    /// Which part of it.
+    /// The part of the tensor that each tile of the phase touches.
     pub region: Region,
-    /// `&mut` in the task's signature.
+    /// Whether the task takes it by `&mut`: it then writes the region and doesn't read it.
     pub write: bool,
-    /// The part lies on the item's peer (a put's target), not on the executing rank.
+    /// Whether the region lies on the item's peer (a put's target), rather than on the executing rank.
     pub remote: bool,
 }

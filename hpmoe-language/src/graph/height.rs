@@ -1,19 +1,21 @@
-//! The most rows of a tile.
+//! The most rows of a tile: one type from a loop's head to the cost model.
 
 use hpmoe_kernels::RAGGED;
 use std::fmt;
 
-/// The most rows of a tile, from source to cost: a number, or all rows of an expert, however many there are.
+/// The most rows of a tile: a number, or all rows of an expert, however many there are.
+///
+/// `lower/loops.rs` makes it of the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Height {
-    /// At most so many consecutive rows; at least 1.
+    /// At most this number of consecutive rows; at least 1.
     Rows(u32),
-    /// All rows of an expert: [`RAGGED`](hpmoe_kernels::RAGGED) in source and in the device's tables.
+    /// All rows of an expert; written [`RAGGED`] in source and in the device's tables.
     WholeExpert,
 }
 
 impl Height {
-    /// The height that a number of rows in source means.
+    /// The height that a number of rows in source stands for.
     ///
     /// # Panics
     ///
@@ -26,7 +28,7 @@ impl Height {
         }
     }
 
-    /// The number in source and in the device's tables; no expert has as many rows as [`RAGGED`](hpmoe_kernels::RAGGED).
+    /// The number that stands for the height in source and in the device's tables. No expert has [`RAGGED`] rows.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -35,7 +37,7 @@ impl Height {
         }
     }
 
-    /// Number of tiles that the rows of an expert are cut into.
+    /// The number of tiles of this height that an expert with so many `rows` has.
     #[must_use]
     pub fn tiles(self, rows: u64) -> u64 {
         rows.div_ceil(u64::from(self.number()))
@@ -51,7 +53,7 @@ impl Height {
         }
     }
 
-    /// The larger of two heights, where it holds the other.
+    /// The larger of two heights, if each tile of the smaller lies inside one of its tiles.
     #[must_use]
     pub fn common(self, other: Self) -> Option<Self> {
         let (large, small) = (self.max(other), self.min(other));

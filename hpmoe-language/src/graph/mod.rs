@@ -1,4 +1,4 @@
-//! The task graph: what `lower` makes of a kernel module, with every constant resolved.
+//! The task graph: what `lower` makes of a taskflow, with every constant resolved. Data only; later stages import it.
 
 mod access;
 mod height;
@@ -13,69 +13,71 @@ pub use space::{Space, SpaceKind};
 pub use task::{Body, Param, Step, Task};
 pub use tensor::{RowKind, Storage, Tensor, pitch};
 
+use crate::constant::Constant;
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
-use crate::syntax::Constant;
+
 use proc_macro2::Span;
 
-/// Sizes that every kernel declares by constants of these names.
+/// Sizes of the layer, which every kernel declares by constants of these names, and its number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// `EXPERTS`: experts of the whole group.
     pub experts: usize,
     /// `TOP_K`: experts per token.
     pub top_k: usize,
-    /// `TOKENS`: most tokens that one rank may bring.
+    /// `TOKENS`: the most tokens that one rank may bring.
     pub tokens: usize,
-    /// Into how many chunks the taskflow cuts the tokens of each rank; at least 1.
+    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1.
     pub chunks: usize,
 }
 
-/// Rows of so many chunks have memory at a time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
+/// The number of chunks whose rows have memory at the same time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
 pub const CHUNK_BUFFERS: usize = 2;
 
 impl Sizes {
-    /// Local experts of each of `ranks` ranks.
+    /// The local experts of each of `ranks` ranks.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         self.experts / ranks
     }
 
-    /// Expert chunks of each of `ranks` ranks: one local expert in one chunk, which is what entries, tables and counters count.
+    /// The expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters count.
     #[must_use]
     pub const fn expert_chunks(&self, ranks: usize) -> usize {
         self.local_experts(ranks) * self.chunks
     }
 
-    /// Most tokens of a chunk of one rank.
+    /// The most tokens of one chunk on one rank.
     #[must_use]
     pub const fn chunk_tokens(&self) -> usize {
         self.tokens.div_ceil(self.chunks)
     }
 
-    /// Blocks of `height` tokens for which a chunk has counters.
+    /// The most blocks of `height` tokens that one chunk has, each with its counters.
     #[must_use]
     pub fn blocks(&self, height: u32) -> u64 {
         (self.chunk_tokens() as u64).div_ceil(u64::from(height))
     }
 
-    /// How many times the rows of a chunk a tensor of the taskflow has.
+    /// The number of chunks whose rows a tensor of the taskflow has room for.
     #[must_use]
     pub const fn buffers(&self) -> usize {
         if self.chunks < CHUNK_BUFFERS { self.chunks } else { CHUNK_BUFFERS }
     }
 
-    /// Whether chunks come whose rows take the memory of others.
+    /// Whether later chunks reuse the memory of earlier ones.
     #[must_use]
     pub const fn reuses(&self) -> bool {
         self.chunks > CHUNK_BUFFERS
     }
 }
 
-/// The (token, k) of each received row: an `i32` symmetric tensor of received rows with a pitch of one element, made by
-/// the compiler. A put of gathered tokens writes it beside the rows at the peer, a put to scattered slots reads it.
+/// The part of a put in the origins: the (token, k) of each received row, in an `i32` symmetric tensor of received rows with a
+/// pitch of one element that the compiler adds. A put of gathered tokens writes it along with the rows at the peer, a put to
+/// scattered slots reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origins {
-    /// The tensor.
+    /// The tensor that the compiler adds.
     pub tensor: TensorId,
     /// Whether this put writes it (space: sends) or reads it (space: arrivals).
     pub write: bool,
@@ -84,28 +86,28 @@ pub struct Origins {
 /// A task call of the taskflow, over all items and columns of its loops.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// What is called.
+    /// The task that is called.
     pub task: TaskId,
-    /// What the loops around it run over, on the rank that executes it.
+    /// The space that the loops around it run over, on the rank that executes it.
     pub space: SpaceId,
-    /// Extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
+    /// The extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
     pub ranges: Vec<u32>,
-    /// Their loop variables, outermost first.
+    /// The loop variables of these ranges, outermost first.
     pub range_names: Vec<String>,
-    /// One per argument, in order.
+    /// What the call reads and writes: one access per argument, in order.
     pub accesses: Vec<Access>,
-    /// For puts through the route: where the rows' (token, k) lie beside them.
+    /// Whether the put writes or reads the origins of its rows; `None` for all other calls.
     pub origins: Option<Origins>,
-    /// The call as written, on one line.
+    /// The call as written, on one line, for messages and comments of generated code.
     pub source: String,
-    /// Line in the source file, from 1; 0 where the compiler does not tell.
+    /// The call's line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
-    /// Where it stands.
+    /// The name of the task in the call.
     pub span: Span,
 }
 
 impl Phase {
-    /// Tiles of one item.
+    /// The columns of one item, each of which makes a tile: the product of the ranges.
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()
@@ -113,8 +115,8 @@ impl Phase {
 }
 
 impl TaskGraph {
-    /// How many of a phase's columns follow one another as the swizzle's rows do: the values of the outermost range where
-    /// an item has all rows of an expert, so that tiles made at the same time share what they read; else one.
+    /// The number of a phase's columns that the swizzle treats as rows. Where an item has all rows of an expert, these are the
+    /// values of the outermost range, so that tiles made at the same time share what they read; otherwise 1.
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];
@@ -125,34 +127,34 @@ impl TaskGraph {
         }
     }
 
-    /// Whether every chunk adds to what a phase writes: sums over the tokens of all chunks, which the caller keeps.
+    /// Whether a phase adds to experts' matrices in every chunk: sums over the tokens of all chunks, in the caller's memory.
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
-        let of_experts = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert { .. });
-        self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && of_experts(access))
+        let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert { .. });
+        self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
     }
 }
 
-/// One taskflow with everything it calls.
+/// One taskflow with every task that it calls.
 #[derive(Clone, Debug)]
 pub struct TaskGraph {
-    /// Name of the kernel module.
+    /// The name of the kernel module.
     pub kernel: String,
-    /// Name of the taskflow function.
+    /// The name of the taskflow function.
     pub taskflow: String,
-    /// Sizes of the group.
+    /// The sizes of the layer.
     pub sizes: Sizes,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,
-    /// Parameters and `let` tensors, in order of declaration.
+    /// Parameters and `let` tensors in order of declaration, then the compiler's own.
     pub tensors: Arena<TensorId, Tensor>,
-    /// Tasks with their const arguments, in order of first use.
+    /// Instances of tasks in order of first use.
     pub tasks: Arena<TaskId, Task>,
-    /// Distinct iteration spaces, in order of first use.
+    /// Distinct iteration spaces in order of first use.
     pub spaces: Arena<SpaceId, Space>,
-    /// Calls in program order.
+    /// Task calls in program order.
     pub phases: Arena<PhaseId, Phase>,
-    /// Where the taskflow's name stands.
+    /// The taskflow's name in the source.
     pub span: Span,
 }
 

@@ -1,14 +1,14 @@
-//! How many rows are sent when each token is sent once to every rank that it goes to.
+//! The number of rows sent when each token is sent once to every rank that it goes to.
 
 use super::Sizes;
 
 impl Sizes {
-    /// Rows that a rank sends, its own included, when each of its tokens goes to experts drawn evenly: `TOKENS` times the
-    /// number of ranks that a token is expected to go to.
+    /// Expected rows that a rank sends, including those to itself, if each token draws its experts evenly: `TOKENS` times the
+    /// expected number of ranks that own an expert of the token.
     #[must_use]
     pub fn rows_once(&self, ranks: usize) -> u64 {
         let others = self.experts - self.experts / ranks;
-        // Of all ways to draw, those that draw no expert of one rank.
+        // The share of all draws without an expert of a given rank.
         let missed: f64 =
             (0..self.top_k).map(|drawn| others.saturating_sub(drawn) as f64 / (self.experts - drawn) as f64).product();
         (self.tokens as f64 * ranks as f64 * (1.0 - missed)).round() as u64

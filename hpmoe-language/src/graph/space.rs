@@ -1,35 +1,35 @@
-//! Iteration spaces: what the loops around a call run over, seen from the rank that executes it.
+//! Iteration spaces: what the loops around a call run over, seen from the rank that executes the call.
 
 use super::{Height, Sizes};
 
-/// What the items of a space are.
+/// The kind of the items of a space, and how they form groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SpaceKind {
-    /// Row tiles of the rows received for each expert of this rank; one group per expert.
+    /// Row tiles of the rows received for each local expert; one group per expert chunk.
     RowTiles,
-    /// Each expert of this rank with all its rows, even where it has none; one group per expert, with one item.
+    /// Local experts, each with all its rows, even if it has none; one group per expert chunk, with one item.
     Experts,
-    /// Pieces of what this rank sends, cut at the receiver's row tiles; one group per (owner, its expert).
+    /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group per pair of owner and expert.
     Sends,
-    /// Pieces of the tokens that this rank sends once to each rank, cut where row tiles of such rows are cut; one group per
-    /// (owner, its expert): a token counts for the first of the owner's experts that it goes to.
+    /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of such rows; one group
+    /// per pair of owner and expert: a token counts for the lowest-numbered of the owner's experts that it goes to.
     SendsOnce,
-    /// Row tiles of the rows that are sent once; one group per expert of this rank. Only counters stand for them.
+    /// Row tiles of once-sent rows; one group per expert chunk. No phase runs over them: counters stand for them.
     OnceTiles,
-    /// Pieces of what this rank received; one group per (source, own expert).
+    /// Pieces of the rows that this rank received; one group per pair of source and local expert.
     Arrivals,
     /// Blocks of consecutive tokens of this rank; one group per chunk.
     Blocks,
-    /// Each chunk whose memory another one takes; one group per chunk, with one item or none.
+    /// Chunks whose memory a later chunk reuses; one group per chunk, with one item if it is such a chunk.
     Chunks,
 }
 
-/// One iteration space.
+/// One iteration space: a kind of items and their height.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Space {
-    /// What its items are.
+    /// The kind of its items.
     pub kind: SpaceKind,
-    /// Most rows (tokens, for blocks) of an item.
+    /// The most rows of an item; tokens for blocks.
     pub height: Height,
 }
 
@@ -42,7 +42,7 @@ impl SpaceKind {
 }
 
 impl Space {
-    /// Number of groups on one rank of a group of `ranks` ranks.
+    /// The number of groups on each of `ranks` ranks.
     #[must_use]
     pub fn groups(&self, sizes: &Sizes, ranks: usize) -> usize {
         match self.kind {
@@ -52,7 +52,7 @@ impl Space {
         }
     }
 
-    /// Whether its groups are chunks, not experts of chunks.
+    /// Whether its groups are chunks, rather than expert chunks or pairs.
     #[must_use]
     pub const fn by_chunk(&self) -> bool {
         matches!(self.kind, SpaceKind::Blocks | SpaceKind::Chunks)

@@ -1,4 +1,4 @@
-//! Tasks: a signature and a straight-line body.
+//! Tasks: a signature and a straight-line body, with every constant resolved.
 
 use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{ElementType, Operation, Shape, TaskKind};
@@ -7,67 +7,67 @@ use proc_macro2::Span;
 /// A tile parameter of a task.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Its name.
+    /// The name in the source, unique within the task.
     pub name: String,
-    /// Type: place is always a tile.
+    /// Element type and most rows and columns; its kind is always a tile.
     pub shape: Shape,
-    /// `&mut`.
+    /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
     pub write: bool,
-    /// Where it is declared.
+    /// The parameter's name in the source.
     pub span: Span,
 }
 
-/// One operation of a body. Parameters are values `0..params`; step `i` makes value `params + i`.
+/// One operation of a body. Values are numbered: the parameters from 0, then the result of each step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The operation.
+    /// Its row in the table of operations.
     pub operation: &'static Operation,
-    /// Its tiles and values, the receiver first.
+    /// The tiles and values that it takes, the receiver first.
     pub operands: Vec<ValueId>,
-    /// The numbers among its operands.
+    /// The numbers that it takes, in order; all are finite.
     pub numbers: Vec<f32>,
-    /// The element type given as in `cast::<bf16>()`.
+    /// Its type argument, as in `cast::<bf16>()`.
     pub element: Option<ElementType>,
-    /// What comes out; for a store or a put, the tile written.
+    /// The shape of its result; for a store or a put, of the tile that is written.
     pub result: Shape,
-    /// Name of the `let` that holds it, where there is one.
+    /// The name of the `let` that holds its result, if there is one.
     pub name: Option<String>,
-    /// Line in the source file.
+    /// Its line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
-    /// Where it stands.
+    /// The operation's name or sign in the source.
     pub span: Span,
 }
 
 /// The tile program of a task, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
-    /// Operations in program order; loops over constants are unrolled.
+    /// The operations in program order, loops over constants unrolled.
     pub steps: Vec<Step>,
 }
 
-/// A task with its const arguments.
+/// An instance of a task function: the function with its const arguments.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Name of the function.
+    /// The function's name, which several instances can share.
     pub name: String,
-    /// Unique name of this instance: the name, then the const arguments (`project_k128`).
+    /// The name of this instance, unique in the graph: the function's name, then the const arguments (`project_k128`).
     pub label: String,
-    /// Const arguments by name.
+    /// Const parameters with their values, in order of declaration.
     pub arguments: Vec<(String, usize)>,
-    /// Which cores run it.
+    /// The kind of core that runs it, or a put.
     pub kind: TaskKind,
-    /// Parameters in order.
+    /// Tile parameters in order of declaration.
     pub params: Vec<Param>,
-    /// What it does.
+    /// The tile program.
     pub body: Body,
-    /// Line of the function in the source file.
+    /// The function's line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
-    /// The function's name.
+    /// The function's name in the source.
     pub span: Span,
 }
 
 impl Task {
-    /// Shapes of all values: parameters, then one per step.
+    /// The shapes of all values: those of the parameters, then one per step.
     #[must_use]
     pub fn shapes(&self) -> Arena<ValueId, Shape> {
         let params = self.params.iter().map(|param| param.shape);

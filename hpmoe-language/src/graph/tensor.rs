@@ -1,9 +1,9 @@
-//! Tensors of a taskflow.
+//! Tensors of a taskflow: what their rows stand for and where they lie.
 
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 
-/// What the rows of a tensor are, on each rank.
+/// What the rows of a tensor stand for, on each rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RowKind {
     /// One row per token of the rank.
@@ -12,64 +12,65 @@ pub enum RowKind {
     Slot,
     /// One row per token routed to an expert of the rank, ordered by expert, then source rank, then (token, k).
     Received,
-    /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the first of them,
-    /// then source rank, then token.
+    /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the lowest-numbered
+    /// of these experts, then source rank, then token.
     Once,
-    /// `rows` rows for each expert of the rank.
+    /// A matrix for each expert of the rank.
     Expert {
-        /// Rows of one expert's matrix.
+        /// The rows of one expert's matrix.
         rows: u32,
     },
-    /// `rows` rows of the rank.
+    /// One matrix on the rank.
     Matrix {
-        /// Rows of the matrix.
+        /// The rows of the matrix.
         rows: u32,
     },
 }
 
-/// Where a tensor lies.
+/// The memory that holds a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Storage {
-    /// The caller's, dense rows.
+    /// The caller's memory, with dense rows.
     Argument,
-    /// The caller's, dense rows, within reach of peers: a put writes it.
+    /// The caller's memory, with dense rows, into which peers put.
     Shared,
-    /// The rank's workspace.
+    /// The rank's workspace, which no peer accesses.
     Workspace,
-    /// The symmetric heap: peers may put into it.
+    /// The symmetric heap, into which peers put.
     Symmetric,
 }
 
 /// One tensor on every rank of the group.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// Name in the taskflow.
+    /// The name in the taskflow, unique there; `(token, k)` for the compiler's own.
     pub name: String,
-    /// Element type.
+    /// The type of each element.
     pub element: ElementType,
-    /// Columns of a row.
+    /// Elements of a row.
     pub columns: u32,
-    /// Elements from one row to the next.
+    /// Elements from the start of one row to the start of the next.
     pub pitch: u32,
     /// What the rows stand for.
     pub rows: RowKind,
-    /// Where the rows lie.
+    /// The memory that holds the rows.
     pub storage: Storage,
-    /// Whether the taskflow may write it: `&mut` parameters and every `let`.
+    /// Whether the taskflow may write it: true for `&mut` parameters and every `let`.
     pub writable: bool,
-    /// Declaration.
+    /// The tensor's name where it is declared.
     pub span: Span,
 }
 
 impl Storage {
-    /// Whether the caller brings it.
+    /// Whether the caller passes the tensor to the launch.
     #[must_use]
     pub const fn is_argument(self) -> bool {
         matches!(self, Self::Argument | Self::Shared)
     }
 }
 
-/// Elements from one row to the next: dense for arguments; rows of workspace and symmetric tensors start on 512 bytes.
+/// The pitch of a tensor in elements: rows of arguments are dense, those of workspace and symmetric heap start at multiples of
+/// 512 bytes.
 #[must_use]
 pub fn pitch(element: ElementType, columns: u32, storage: Storage) -> u32 {
     let bytes = element.bytes() as u32;

@@ -1,12 +1,11 @@
 //! Arguments of a call: from accessors to a region of a tensor, with its shape.
 
-use super::loops::{Items, Nest, Side};
-use crate::finding::{CallFault, Errors, Finding, Loops, Remote, SendKind};
-use crate::graph::{Columns, Region, RowKind, Rows, TaskGraph};
+use super::loops::{Nest, Side};
+use crate::finding::{CallFault, Errors, Finding, LoopFault, NameKind, RemoteFault, RowsFault, SendOfRows};
+use crate::graph::{Columns, Region, RowKind, Rows, SpaceKind, TaskGraph};
 use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
 use crate::syntax::{Accessor, Argument, Kernel};
-use hpmoe_kernels::RAGGED;
 use syn::Expr;
 
 /// An argument whose accessors are understood; tile sizes still come from the parameter.
@@ -39,16 +38,13 @@ pub(super) fn place(
 ) -> Option<Place> {
     let Some(tensor) = graph.tensors.position(|tensor| tensor.name == argument.tensor) else {
         let names = graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str());
-        let finding = Finding::Unknown {
-            what: "tensor",
-            name: argument.tensor.clone(),
-            nearest: nearest(&argument.tensor, names),
-        };
+        let nearest = nearest(&argument.tensor, names);
+        let finding = Finding::Unknown { kind: NameKind::Tensor, name: argument.tensor.clone(), nearest };
         errors.push(argument.span, finding);
         return None;
     };
     let Some(side) = nest.side(&argument.rank) else {
-        errors.push(argument.span, Finding::Loops(Loops::UnknownRank { tensor: argument.tensor.clone() }));
+        errors.push(argument.span, Finding::Loops(LoopFault::UnknownRank { tensor: argument.tensor.clone() }));
         return None;
     };
     let row_kind = graph.tensors[tensor].rows;
@@ -72,12 +68,10 @@ pub(super) fn place(
             other if rows.is_none() => match named_rows(nest, other, row_kind) {
                 Some(named) => rows = Some(named),
                 None if matches!(other, Accessor::Expert(_)) && !matches!(row_kind, RowKind::Expert { .. }) => {
-                    let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows: row_kind, send: None };
-                    errors.push(argument.span, Finding::Call(fault));
-                    return None;
+                    return refuse_rows(argument, rows_fault(row_kind), errors);
                 }
                 None => {
-                    errors.push(*span, Finding::Loops(Loops::UnknownTile { tensor: argument.tensor.clone() }));
+                    errors.push(*span, Finding::Loops(LoopFault::UnknownTile { tensor: argument.tensor.clone() }));
                     return None;
                 }
             },
@@ -96,51 +90,70 @@ pub(super) fn place(
                 | (RowKind::Slot, Rows::BlockSlots)
                 | (RowKind::Expert { .. } | RowKind::Matrix { .. }, Rows::Expert { .. })
         ) || matches!(
-            (row_kind, rows, nest.sends_once()),
-            (RowKind::Received, Rows::Piece, false)
-                | (RowKind::Once, Rows::Piece, true)
-                | (RowKind::Slot, Rows::Scatter, false)
+            (row_kind, rows, nest.space.kind),
+            (RowKind::Received, Rows::Piece, SpaceKind::Sends)
+                | (RowKind::Once, Rows::Piece, SpaceKind::SendsOnce)
+                | (RowKind::Slot, Rows::Scatter, SpaceKind::Sends)
         )
     };
     match rows {
         Some(rows) if fits(rows) => {
-            at_home(nest, argument, rows, side, errors)?;
+            check_end(nest, argument, rows, side, errors)?;
             Some(Place { tensor, side, rows, tile, cols })
         }
-        other => {
-            let send = match (other, &nest.items) {
-                (Some(Rows::Piece | Rows::Scatter), Items::Sends { send, source, expert, once, .. })
-                    if *once != (row_kind == RowKind::Once)
-                        && matches!(row_kind, RowKind::Received | RowKind::Slot | RowKind::Once) =>
-                {
-                    let (send, source, expert) = (send.clone(), source.clone(), expert.clone());
-                    Some(SendKind { send, once: *once, source, expert })
-                }
-                _ => None,
-            };
-            let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows: row_kind, send };
-            errors.push(argument.span, Finding::Call(fault));
-            None
-        }
+        other => refuse_rows(argument, of_other_send(nest, other, row_kind).unwrap_or(rows_fault(row_kind)), errors),
     }
 }
 
-/// Of a send, tokens and slots lie at its sender, rows received and the expert at the expert's owner.
-fn at_home(nest: &Nest, argument: &Argument, rows: Rows, side: Side, errors: &mut Errors) -> Option<()> {
-    let Items::Sends { send, source, expert, .. } = &nest.items else { return Some(()) };
-    let owner = || format!("{expert}.owner()");
-    let (home, what, rank) = match rows {
-        Rows::Gather => (Side::Source, format!("tokens of `{send}`"), source.clone()),
-        Rows::Scatter => (Side::Source, format!("slots of `{send}`"), source.clone()),
-        Rows::Piece => (Side::Owner, format!("rows of `{send}`"), owner()),
-        Rows::Expert { .. } => (Side::Owner, format!("matrix of `{expert}`"), owner()),
+/// Refuses accessors that the rows of a tensor don't have.
+fn refuse_rows(argument: &Argument, rows: RowsFault, errors: &mut Errors) -> Option<Place> {
+    let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows };
+    errors.push(argument.span, Finding::Call(fault));
+    None
+}
+
+fn rows_fault(kind: RowKind) -> RowsFault {
+    match kind {
+        RowKind::Token => RowsFault::Tokens,
+        RowKind::Slot => RowsFault::Slots,
+        RowKind::Received => RowsFault::Received,
+        RowKind::Once => RowsFault::Once,
+        RowKind::Expert { .. } => RowsFault::Experts,
+        RowKind::Matrix { .. } => RowsFault::Matrix,
+    }
+}
+
+/// The fault of rows named by a send of tokens once where each (token, k) is meant, or the other way round.
+fn of_other_send(nest: &Nest, rows: Option<Rows>, kind: RowKind) -> Option<RowsFault> {
+    if !matches!(rows, Some(Rows::Piece | Rows::Scatter)) {
+        return None;
+    }
+    let (send, source, expert) = (nest.item.clone(), nest.source.clone(), nest.expert.clone()?);
+    let send = SendOfRows { send, source, expert };
+    match (nest.space.kind, kind) {
+        (SpaceKind::SendsOnce, RowKind::Received) => Some(RowsFault::ReceivedBySendOnce(send)),
+        (SpaceKind::SendsOnce, RowKind::Slot) => Some(RowsFault::SlotsBySendOnce(send)),
+        (SpaceKind::Sends, RowKind::Once) => Some(RowsFault::OnceBySend(send)),
+        _ => None,
+    }
+}
+
+/// Checks at which end of a send an argument lies: tokens and slots at the sender, received rows and experts' matrices at
+/// the expert's owner.
+fn check_end(nest: &Nest, argument: &Argument, rows: Rows, side: Side, errors: &mut Errors) -> Option<()> {
+    let (true, Some(expert)) = (nest.space.kind.sends(), &nest.expert) else { return Some(()) };
+    let (send, source, expert) = (nest.item.clone(), nest.source.clone(), expert.clone());
+    let (end, fault) = match rows {
+        Rows::Gather => (Side::Source, RemoteFault::TokensAtSource { send, source }),
+        Rows::Scatter => (Side::Source, RemoteFault::SlotsAtSource { send, source }),
+        Rows::Piece => (Side::Owner, RemoteFault::RowsAtOwner { send, expert }),
+        Rows::Expert { .. } => (Side::Owner, RemoteFault::MatrixAtOwner { expert }),
         Rows::Once | Rows::Tile | Rows::Group | Rows::BlockSlots | Rows::Block => return Some(()),
     };
-    if side == home {
+    if side == end {
         return Some(());
     }
-    let finding = Finding::Remote { tensor: argument.tensor.clone(), fault: Remote::OtherEnd { what, rank } };
-    errors.push(argument.span, finding);
+    errors.push(argument.span, Finding::Remote { tensor: argument.tensor.clone(), fault });
     None
 }
 
@@ -152,30 +165,29 @@ fn matrix(kind: RowKind) -> Rows {
     }
 }
 
-/// The rows that an accessor names in a tensor of that kind, where the loops choose them.
+/// The rows that an accessor names in a tensor of that kind; `None` if the loops don't choose them.
 fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Rows> {
-    match (&nest.items, accessor) {
-        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send && row_kind == RowKind::Slot => {
-            Some(Rows::Scatter)
+    let is_tile = |expert: &str, tile: &str| nest.is_expert(expert) && nest.is_item(tile);
+    match (nest.space.kind, accessor) {
+        (SpaceKind::Sends | SpaceKind::SendsOnce, Accessor::Gather(send)) if nest.is_item(send) => {
+            Some(if row_kind == RowKind::Slot { Rows::Scatter } else { Rows::Gather })
         }
-        (Items::Sends { send, .. }, Accessor::Gather(name)) if name == send => Some(Rows::Gather),
-        (Items::Sends { send, .. }, Accessor::RowsOf(name)) if name == send => Some(Rows::Piece),
-        (Items::Sends { send, .. }, Accessor::Scatter(name)) if name == send => Some(Rows::Scatter),
-        (Items::RowTiles { tile, expert, .. }, Accessor::Group(e, m)) if e == expert && m == tile => Some(Rows::Tile),
-        (Items::RowTiles { tile, expert, .. }, Accessor::GatherTile(e, m))
-            if e == expert && m == tile && row_kind == RowKind::Once =>
+        (SpaceKind::Sends | SpaceKind::SendsOnce, Accessor::RowsOf(send)) if nest.is_item(send) => Some(Rows::Piece),
+        (SpaceKind::Sends | SpaceKind::SendsOnce, Accessor::Scatter(send)) if nest.is_item(send) => Some(Rows::Scatter),
+        (SpaceKind::RowTiles, Accessor::Group(expert, tile)) if is_tile(expert, tile) => Some(Rows::Tile),
+        (SpaceKind::RowTiles, Accessor::GatherTile(expert, tile))
+            if is_tile(expert, tile) && row_kind == RowKind::Once =>
         {
             Some(Rows::Once)
         }
-        (Items::Experts { expert, .. }, Accessor::Expert(e)) if e == expert && row_kind == RowKind::Received => {
+        (SpaceKind::Experts, Accessor::Expert(expert)) if nest.is_expert(expert) && row_kind == RowKind::Received => {
             Some(Rows::Group)
         }
-        (
-            Items::RowTiles { expert, .. } | Items::Experts { expert, .. } | Items::Sends { expert, .. },
-            Accessor::Expert(e),
-        ) if e == expert && matches!(row_kind, RowKind::Expert { .. }) => Some(matrix(row_kind)),
-        (Items::Blocks { block, .. }, Accessor::Rows(name)) if name == block => Some(Rows::Block),
-        (Items::Blocks { block, .. }, Accessor::Slots(name)) if name == block => Some(Rows::BlockSlots),
+        (_, Accessor::Expert(expert)) if nest.is_expert(expert) && matches!(row_kind, RowKind::Expert { .. }) => {
+            Some(matrix(row_kind))
+        }
+        (SpaceKind::Blocks, Accessor::Rows(block)) if nest.is_item(block) => Some(Rows::Block),
+        (SpaceKind::Blocks, Accessor::Slots(block)) if nest.is_item(block) => Some(Rows::BlockSlots),
         _ => None,
     }
 }
@@ -194,15 +206,9 @@ fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Opti
 impl Place {
     /// Most rows and columns, where the accessors or the tensor fix them; `None` where the parameter decides.
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
-        let height = match &nest.items {
-            Items::RowTiles { height, .. } | Items::Sends { height, .. } | Items::Blocks { height, .. } => {
-                height.number() as usize
-            }
-            Items::Experts { .. } => RAGGED,
-        };
+        let height = nest.space.height.number() as usize;
         let rows = match self.rows {
             Rows::Expert { height, .. } => self.tile.is_none().then_some(height as usize),
-            Rows::Group => Some(RAGGED),
             Rows::BlockSlots => Some(height * graph.sizes.top_k),
             _ => Some(height),
         };

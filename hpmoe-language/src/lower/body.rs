@@ -1,11 +1,12 @@
 //! Bodies of tasks: typed, operation by operation.
 
 use super::tasks::{line, writes};
-use crate::finding::{BodyFault, Errors, Finding, NumberFault};
+use crate::constant::Constant;
+use crate::finding::{BodyFault, Errors, Finding, NameKind, NumberFault};
 use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
 use crate::names::{ByName, nearest};
-use crate::syntax::{BodyExpr, BodyStmt, Constant, Kernel, TaskFn, arithmetic};
+use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, arithmetic};
 use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
@@ -13,8 +14,8 @@ use syn::spanned::Spanned as _;
 
 /// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
 const MOST_STEPS: usize = 256;
-/// Most turns of the loops of one body, those that do nothing among them.
-const MOST_TURNS: usize = 16 * MOST_STEPS;
+/// Most iterations of the loops of one body, including those without operations.
+const MOST_ITERATIONS: usize = 16 * MOST_STEPS;
 
 /// The steps of a function's body, loops unrolled.
 pub(super) fn steps(
@@ -36,7 +37,7 @@ pub(super) fn steps(
         params,
         locals: arguments.clone(),
         steps: Vec::new(),
-        turns: 0,
+        iterations: 0,
         errors,
     };
     builder.statements(&function.body)?;
@@ -63,7 +64,7 @@ struct Builder<'a> {
     params: &'a [Param],
     locals: ByName<usize>,
     steps: Vec<Step>,
-    turns: usize,
+    iterations: usize,
     errors: &'a mut Errors,
 }
 
@@ -89,10 +90,10 @@ impl Builder<'_> {
                     let to = self.kernel.constants.evaluate(to, &self.locals, self.errors)?;
                     let (names, locals) = (self.names.clone(), self.locals.clone());
                     for value in from..to {
-                        self.turns += 1;
-                        if self.turns > MOST_TURNS {
+                        self.iterations += 1;
+                        if self.iterations > MOST_ITERATIONS {
                             let task = self.function.name.clone();
-                            self.errors.push(end, Finding::Body(BodyFault::Turns { task, most: MOST_TURNS }));
+                            self.errors.push(end, Finding::Body(BodyFault::Iterations { task, most: MOST_ITERATIONS }));
                             return None;
                         }
                         self.locals.insert(variable.clone(), value);
@@ -117,7 +118,7 @@ impl Builder<'_> {
                         Finding::Number(NumberFault::IsSize { name: name.clone() })
                     } else {
                         let nearest = nearest(name, self.names.names());
-                        Finding::Unknown { what: "value", name: name.clone(), nearest }
+                        Finding::Unknown { kind: NameKind::Value, name: name.clone(), nearest }
                     };
                     self.errors.push(*span, finding);
                     None
@@ -163,7 +164,7 @@ impl Builder<'_> {
             // One sign is as near to another as any.
             let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
             let nearest = nearest(name, names);
-            self.errors.push(span, Finding::Unknown { what: "operation", name: name.to_owned(), nearest });
+            self.errors.push(span, Finding::Unknown { kind: NameKind::Operation, name: name.to_owned(), nearest });
             return None;
         };
         if !known.iter().any(|operation| operation.cores.contains(&self.function.kind)) {
@@ -220,7 +221,7 @@ impl Builder<'_> {
         let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {
             Ok(result) => result,
             Err(misfit) => {
-                self.errors.push(span, Finding::Misfit { operation: name.to_owned(), misfit });
+                self.errors.push(span, Finding::Misfit(misfit));
                 return None;
             }
         };

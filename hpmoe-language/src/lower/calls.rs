@@ -2,10 +2,10 @@
 
 use super::arguments::Place;
 use super::chunks::Chunks;
-use super::loops::{Items, Nest, Side, Variable};
+use super::loops::{Nest, Side, Variable};
 use super::order::{Loop, Written};
 use super::{arguments, chunks, loops, tasks, tensors};
-use crate::finding::{CallFault, Errors, Finding, Remote};
+use crate::finding::{CallFault, Errors, Finding, NameKind, RemoteFault};
 use crate::graph::{Access, Origins, Phase, Rows, SpaceKind, Storage, TaskGraph};
 use crate::ids::TaskId;
 use crate::names::{ByName, nearest};
@@ -111,24 +111,18 @@ impl Lowering<'_> {
     fn call(&mut self, call: &Call<'_>) -> Option<()> {
         let Some(function) = self.kernel.tasks.iter().find(|function| function.name == call.task) else {
             let nearest = nearest(call.task, self.kernel.tasks.iter().map(|function| function.name.as_str()));
-            self.errors.push(call.span, Finding::Unknown { what: "task", name: call.task.to_owned(), nearest });
+            self.errors.push(call.span, Finding::Unknown { kind: NameKind::Task, name: call.task.to_owned(), nearest });
             return None;
         };
         if function.params.len() != call.arguments.len() {
-            self.errors.push(
-                call.span,
-                Finding::Arity {
-                    task: call.task.to_owned(),
-                    expected: function.params.len(),
-                    found: call.arguments.len(),
-                },
-            );
+            let (expected, given) = (function.params.len(), call.arguments.len());
+            self.errors.push(call.span, Finding::Arity { task: call.task.to_owned(), expected, given });
             return None;
         }
-        let nest = Nest::of(&self.scope, call.span, self.errors)?;
-        if let (TaskKind::Matrix, Items::Sends { send, .. }) = (function.kind, &nest.items) {
-            // A matrix core counts tiles, and how many pieces a send has does not follow from its rows.
-            let fault = CallFault::MatrixTaskOfSend { task: function.name.clone(), send: send.clone() };
+        let nest = Nest::new(&self.scope, call.span, self.errors)?;
+        if function.kind == TaskKind::Matrix && nest.space.kind.sends() {
+            // A matrix core counts tiles, and the number of a send's pieces does not follow from its rows.
+            let fault = CallFault::MatrixTaskOfSend { task: function.name.clone(), send: nest.item.clone() };
             self.errors.push(call.span, Finding::Call(fault));
             return None;
         }
@@ -139,7 +133,8 @@ impl Lowering<'_> {
             .collect();
         let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
         let generics = self.const_arguments(function, call, &nest, &places)?;
-        let returns = places.iter().zip(call.arguments).any(|(place, it)| it.write && place.rows == Rows::Scatter);
+        let returns =
+            places.iter().zip(call.arguments).any(|(place, argument)| argument.write && place.rows == Rows::Scatter);
         let task = self.instance(function, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
@@ -150,7 +145,7 @@ impl Lowering<'_> {
                 chunks::argument(chunks, self.graph, &used, self.errors)?;
             }
         }
-        if nest.sends_once() && side == Side::Owner {
+        if nest.space.kind == SpaceKind::SendsOnce && side == Side::Owner {
             let fault = CallFault::OnceArrivals { task: function.name.clone() };
             self.errors.push(call.span, Finding::Call(fault));
             return None;
@@ -179,9 +174,9 @@ impl Lowering<'_> {
                 continue;
             }
             let fault = match (argument.write, function.kind) {
-                (false, _) => Remote::Read,
+                (false, _) => RemoteFault::Read,
                 (true, TaskKind::Put) => continue,
-                (true, _) => Remote::Write { task: function.name.clone() },
+                (true, _) => RemoteFault::Write { task: function.name.clone() },
             };
             self.errors.push(argument.span, Finding::Remote { tensor: argument.tensor.clone(), fault });
             return None;
@@ -191,7 +186,7 @@ impl Lowering<'_> {
 
     fn phase(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place], side: Side) -> Option<()> {
         let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| tasks::writes(step.operation));
-        let space = nest.space(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
+        let space = nest.space_of_call(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
         let kind = space.kind;
         let space =
             self.graph.spaces.position(|known| *known == space).unwrap_or_else(|| self.graph.spaces.push(space));

@@ -1,7 +1,7 @@
 //! The loop over chunks: what may stand inside and outside, and what ends it.
 
 use super::arguments::Place;
-use crate::finding::{ChunkFault, Errors, Finding, RangeFault};
+use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
 use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::names::ByName;
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
@@ -34,7 +34,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         inner(body, errors);
         let value = kernel.constants.evaluate(count, &ByName::new(), errors)?;
         if !(1..=MOST_CHUNKS).contains(&value) {
-            let fault = RangeFault::Loop { value, what: "chunks", most: MOST_CHUNKS };
+            let fault = RangeFault::Loop { value, counts: LoopSize::Chunks, most: MOST_CHUNKS };
             errors.push(count.span(), Finding::OutOfRange(fault));
         }
         found = Some(Chunks { variable: variable.clone(), span: *span, count: value });
@@ -43,13 +43,14 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         inner(&flow.body, errors);
         return (errors.len() == before).then_some(None);
     };
-    let outside = flow.body.iter().filter(|it| !matches!(it, Stmt::For { over: Over::Chunks { .. }, .. }));
-    for (span, what) in outside.map(|statement| match statement {
-        Stmt::Let(tensor) => (tensor.span, format!("`{}`", tensor.name)),
-        Stmt::For { variable, span, .. } => (*span, format!("the loop over `{variable}`")),
-        Stmt::Call { task, span, .. } => (*span, format!("the call of `{task}`")),
-    }) {
-        let fault = ChunkFault::Outside { what, chunk: chunks.variable.clone() };
+    for statement in &flow.body {
+        let chunk = chunks.variable.clone();
+        let (span, fault) = match statement {
+            Stmt::For { over: Over::Chunks { .. }, .. } => continue,
+            Stmt::Let(declared) => (declared.span, ChunkFault::TensorOutside { tensor: declared.name.clone(), chunk }),
+            Stmt::For { variable, span, .. } => (*span, ChunkFault::LoopOutside { variable: variable.clone(), chunk }),
+            Stmt::Call { task, span, .. } => (*span, ChunkFault::CallOutside { task: task.clone(), chunk }),
+        };
         errors.push(span, Finding::Chunk(fault));
     }
     (errors.len() == before).then_some(Some(chunks))
@@ -144,7 +145,7 @@ pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
         range_names: Vec::new(),
         accesses: Vec::new(),
         origins: None,
-        source: format!("end of `{}`: its rows are read no more", chunks.variable),
+        source: format!("end of `{}`: its rows are no longer read", chunks.variable),
         line,
         span: chunks.span,
     });

@@ -5,7 +5,7 @@ use super::calls::{Call, Lowering};
 use super::loops::Nest;
 use super::tails::Uneven;
 use super::{order, tails};
-use crate::finding::{CallFault, Finding};
+use crate::finding::{ArgumentFault, CallFault, Dimension, Finding};
 use crate::graph::{Access, Columns, RowKind, Rows};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::TaskKind;
@@ -25,41 +25,39 @@ impl Lowering<'_> {
         let task = &self.graph.tasks[task];
         for ((param, place), argument) in task.params.iter().zip(places).zip(call.arguments) {
             let tensor = &self.graph.tensors[place.tensor];
-            let mut differs = |what, expected: String, found: String| {
-                self.errors.push(
-                    argument.span,
-                    Finding::Argument { task: task.name.clone(), param: param.name.clone(), expected, found, what },
-                );
+            let mut differs = |fault: ArgumentFault| {
+                let (task, param) = (task.name.clone(), param.name.clone());
+                self.errors.push(argument.span, Finding::Argument { task, param, fault });
             };
             if tensor.element != param.shape.element {
-                differs("element type", param.shape.element.to_string(), tensor.element.to_string());
+                differs(ArgumentFault::ElementType { expected: param.shape.element, given: tensor.element });
             }
             let (rows, cols) = place.size(self.graph, nest);
-            if let Some(rows) = rows.filter(|rows| *rows != param.shape.rows) {
-                differs("rows", format!("{} rows", param.shape.rows), format!("{rows} rows"));
+            if let Some(given) = rows.filter(|rows| *rows != param.shape.rows) {
+                differs(ArgumentFault::Rows { expected: param.shape.rows, given });
             }
-            if let Some(cols) = cols.filter(|cols| *cols != param.shape.cols) {
-                differs("columns", format!("{} columns", param.shape.cols), format!("{cols} columns"));
+            if let Some(given) = cols.filter(|cols| *cols != param.shape.cols) {
+                differs(ArgumentFault::Columns { expected: param.shape.cols, given });
             }
             if argument.write != param.write {
-                let word = |write: bool| if write { "`&mut`".to_owned() } else { "`&`".to_owned() };
-                differs("mutability", word(param.write), word(argument.write));
+                differs(ArgumentFault::Mutability { writes: param.write });
             }
             if argument.write && !tensor.writable {
                 let finding = Finding::ReadOnly { tensor: tensor.name.clone(), declared: tensor.span.into() };
                 self.errors.push(argument.span, finding);
             }
-            let said = |finding: &Finding| matches!(finding, Finding::LongRow { tensor: of, .. } if *of == tensor.name);
-            if task.kind == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP && !self.errors.any(said) {
+            if task.kind == TaskKind::Matrix && !param.write && tensor.pitch > MOST_STEP {
                 let finding = Finding::LongRow { tensor: tensor.name.clone(), step: tensor.pitch, most: MOST_STEP };
-                self.errors.push(argument.span, finding);
+                self.errors.push_once(argument.span, finding);
             }
-            let columns = (place.cols, param.shape.cols, tensor.columns, "columns");
-            let expert_rows = match tensor.rows {
-                RowKind::Expert { rows } | RowKind::Matrix { rows } => (place.tile, param.shape.rows, rows, "rows"),
-                _ => (None, 1, 1, "rows"),
+            let columns = (place.cols, param.shape.cols, tensor.columns, Dimension::Columns);
+            let matrix_rows = match tensor.rows {
+                RowKind::Expert { rows } | RowKind::Matrix { rows } => {
+                    (place.tile, param.shape.rows, rows, Dimension::Rows)
+                }
+                _ => (None, 1, 1, Dimension::Rows),
             };
-            for (index, size, extent, what) in [columns, expert_rows] {
+            for (index, size, extent, along) in [columns, matrix_rows] {
                 let last = match index {
                     None => continue,
                     Some(Index::Fixed(index)) => index,
@@ -70,7 +68,7 @@ impl Lowering<'_> {
                     let fixed = matches!(index, Some(Index::Fixed(_)));
                     let index = if fixed { last } else { extent.div_ceil(size) };
                     let tensor = tensor.name.clone();
-                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, what, fixed });
+                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, along, fixed });
                 }
             }
         }
@@ -95,12 +93,9 @@ impl Lowering<'_> {
                 continue;
             };
             let name = &self.graph.tensors[place.tensor].name;
-            // Other calls of that loop would say the same of this tensor.
-            let said = |finding: &Finding| matches!(finding, Finding::StillWritten { tensor, variable, .. } if tensor == name && *variable == late.name);
-            if !self.errors.any(said) {
-                let (tensor, variable) = (name.clone(), late.name.clone());
-                self.errors.push(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
-            }
+            // Other calls of that loop have the same fault.
+            let (tensor, variable) = (name.clone(), late.name.clone());
+            self.errors.push_once(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
         }
         for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
             self.written.push(order::written(&self.loops, nest, place, param.shape.cols, call.span));

@@ -1,6 +1,6 @@
 //! Loops around a call: which iteration space they make, and on which rank the call runs.
 
-use crate::finding::{CallFault, Errors, Finding, Loops, RangeFault};
+use crate::finding::{CallFault, Errors, Finding, LoopFault, LoopSize, NameKind, RangeFault};
 use crate::graph::{Height, Space, SpaceKind};
 use crate::names::{ByName, nearest};
 use crate::syntax::{Kernel, Over, Rank};
@@ -10,41 +10,14 @@ use syn::spanned::Spanned as _;
 /// The largest size in the head of a loop: descriptors hold it in 16 bits.
 const MOST_ROWS: usize = 65_535;
 
-/// A loop variable in scope.
+/// A loop variable in scope, and what its loop runs over.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    over: Over<u32>,
 }
 
-/// What a loop variable stands for.
-#[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Rank,
-    /// Any expert of the group.
-    Expert,
-    /// An expert of that rank.
-    ExpertOf(String),
-    Send {
-        height: Height,
-        rank: String,
-        expert: String,
-        once: bool,
-    },
-    RowTile {
-        height: Height,
-        expert: String,
-    },
-    Block {
-        height: Height,
-        rank: String,
-    },
-    Range {
-        extent: u32,
-    },
-}
-
-/// Reads a loop's head.
+/// Reads a loop's head: its sizes are computed, and the variables that it names are known.
 pub(super) fn variable(
     kernel: &Kernel,
     scope: &[Variable],
@@ -57,39 +30,43 @@ pub(super) fn variable(
         errors.push(span, Finding::Call(CallFault::ShadowedVariable { variable: name.to_owned() }));
         return None;
     }
-    let mut constant = |expr: &syn::Expr, what: &'static str| {
+    let mut size = |expr: &syn::Expr, counts: LoopSize| {
         let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         match u32::try_from(value) {
             Ok(size) if (1..=MOST_ROWS).contains(&value) => Some(size),
             _ => {
-                let fault = RangeFault::Loop { value, what, most: MOST_ROWS };
+                let fault = RangeFault::Loop { value, counts, most: MOST_ROWS };
                 errors.push(expr.span(), Finding::OutOfRange(fault));
                 None
             }
         }
     };
-    let kind = match over {
-        Over::Ranks => Kind::Rank,
-        Over::Chunks { .. } => unreachable!("a loop over chunks has no variable that chooses rows"),
-        Over::Experts => Kind::Expert,
-        Over::ExpertsOf(rank) => Kind::ExpertOf(known(scope, rank, span, errors)?),
-        Over::Sends { height, rank, expert } | Over::SendsOnce { height, rank, expert } => Kind::Send {
-            height: Height::Rows(constant(height, "rows of a send")?),
+    let over = match over {
+        Over::Ranks => Over::Ranks,
+        Over::Chunks { count } => Over::Chunks { count: size(count, LoopSize::Chunks)? },
+        Over::Experts => Over::Experts,
+        Over::ExpertsOf(rank) => Over::ExpertsOf(known(scope, rank, span, errors)?),
+        Over::Sends { height, rank, expert } => Over::Sends {
+            height: size(height, LoopSize::RowsOfSend)?,
             rank: known(scope, rank, span, errors)?,
             expert: known(scope, expert, span, errors)?,
-            once: matches!(over, Over::SendsOnce { .. }),
         },
-        Over::RowTiles { height, expert } => Kind::RowTile {
-            height: Height::Rows(constant(height, "rows of a row tile")?),
+        Over::SendsOnce { height, rank, expert } => Over::SendsOnce {
+            height: size(height, LoopSize::RowsOfSend)?,
+            rank: known(scope, rank, span, errors)?,
             expert: known(scope, expert, span, errors)?,
         },
-        Over::TokenBlocks { height, rank } => Kind::Block {
-            height: Height::Rows(constant(height, "tokens of a block")?),
+        Over::RowTiles { height, expert } => Over::RowTiles {
+            height: size(height, LoopSize::RowsOfRowTile)?,
+            expert: known(scope, expert, span, errors)?,
+        },
+        Over::TokenBlocks { height, rank } => Over::TokenBlocks {
+            height: size(height, LoopSize::TokensOfBlock)?,
             rank: known(scope, rank, span, errors)?,
         },
-        Over::Range { extent } => Kind::Range { extent: constant(extent, "iterations of a range")? },
+        Over::Range { extent } => Over::Range { extent: size(extent, LoopSize::Iterations)? },
     };
-    Some(Variable { name: name.to_owned(), kind })
+    Some(Variable { name: name.to_owned(), over })
 }
 
 fn known(scope: &[Variable], name: &str, span: Span, errors: &mut Errors) -> Option<String> {
@@ -97,152 +74,149 @@ fn known(scope: &[Variable], name: &str, span: Span, errors: &mut Errors) -> Opt
         return Some(name.to_owned());
     }
     let nearest = nearest(name, scope.iter().map(|variable| variable.name.as_str()));
-    errors.push(span, Finding::Unknown { what: "loop variable", name: name.to_owned(), nearest });
+    errors.push(span, Finding::Unknown { kind: NameKind::LoopVariable, name: name.to_owned(), nearest });
     None
 }
 
 /// The innermost variable of that name.
-pub(super) fn find<'a>(scope: &'a [Variable], name: &str) -> Option<&'a Variable> {
+fn find<'a>(scope: &'a [Variable], name: &str) -> Option<&'a Variable> {
     scope.iter().rev().find(|variable| variable.name == name)
 }
 
-/// The loops around a call, understood.
+/// The loops around a call: the space of its items and the variables that choose them.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
-    /// Row tiles, experts, sends or blocks: the loop that gives the item.
-    pub(super) items: Items,
+    /// The space of the items, seen from the rank that holds or sends their rows. Its height is decided here, once.
+    pub(super) space: Space,
+    /// Variable of the row tile, the expert, the send or the block.
+    pub(super) item: String,
+    /// Variable of the item's expert; blocks have none.
+    pub(super) expert: Option<String>,
+    /// Variable of the rank that holds the rows of row tiles, experts and blocks; of a send, the sender's.
+    pub(super) source: String,
+    /// Variable of the rank that owns the expert, if a loop over ranks chose it.
+    owner: Option<String>,
     /// Constant ranges, outermost first.
     pub(super) ranges: Vec<(String, u32)>,
 }
 
-/// What gives the items of a nest.
-#[derive(Clone, Debug)]
-pub(super) enum Items {
-    RowTiles { tile: String, expert: String, rank: String, height: Height },
-    Experts { expert: String, rank: String },
-    Sends { send: String, source: String, expert: String, owner: Option<String>, height: Height, once: bool },
-    Blocks { block: String, rank: String, height: Height },
-}
-
-/// One of the two ranks that a call may speak of.
+/// One of the two ranks that a call may name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
-    /// Row tiles, experts and blocks: the only rank. Sends: the sender.
+    /// The sender of a send; for row tiles, experts and blocks the only rank.
     Source,
-    /// Sends: the owner of the expert.
+    /// The owner of a send's expert.
     Owner,
 }
 
 impl Nest {
-    /// Understands the loops in scope; each must choose part of the item.
-    pub(super) fn of(scope: &[Variable], call: Span, errors: &mut Errors) -> Option<Self> {
-        let mut ranges = Vec::new();
-        let mut rest = Vec::new();
-        for variable in scope {
-            match &variable.kind {
-                Kind::Range { extent } => ranges.push((variable.name.clone(), *extent)),
-                _ => rest.push(variable),
-            }
-        }
-        let Some(innermost) = rest.last() else {
-            errors.push(call, Finding::Loops(Loops::Outside));
+    /// Understands the loops in scope; each of them must choose part of the item.
+    pub(super) fn new(scope: &[Variable], call: Span, errors: &mut Errors) -> Option<Self> {
+        let is_range = |variable: &&Variable| matches!(variable.over, Over::Range { .. });
+        let choosing: Vec<&Variable> = scope.iter().filter(|variable| !is_range(variable)).collect();
+        let Some(innermost) = choosing.last() else {
+            errors.push(call, Finding::Loops(LoopFault::Outside));
             return None;
         };
-        let items = match &innermost.kind {
-            Kind::RowTile { height, expert } => rank_of(scope, expert).map(|rank| Items::RowTiles {
-                tile: innermost.name.clone(),
-                expert: expert.clone(),
-                rank,
-                height: *height,
-            }),
-            Kind::Send { height, rank, expert, once } => is_expert(scope, expert).then(|| Items::Sends {
-                send: innermost.name.clone(),
-                source: rank.clone(),
-                expert: expert.clone(),
-                owner: rank_of(scope, expert),
-                height: *height,
-                once: *once,
-            }),
-            Kind::Block { height, rank } => {
-                Some(Items::Blocks { block: innermost.name.clone(), rank: rank.clone(), height: *height })
+        let Some(nest) = Self::of_items(scope, innermost) else {
+            let variables = choosing.iter().map(|variable| variable.name.clone()).collect();
+            errors.push(call, Finding::Loops(LoopFault::NoItem { variables }));
+            return None;
+        };
+        let fault = if nest.space.kind.sends() && nest.owner.as_ref() == Some(&nest.source) {
+            Some(LoopFault::SentToItself { send: nest.item.clone(), rank: nest.source.clone() })
+        } else {
+            let idle = choosing.iter().find(|variable| !nest.names(&variable.name));
+            idle.map(|variable| LoopFault::Repeated { variable: variable.name.clone() })
+        };
+        match fault {
+            None => Some(nest),
+            Some(fault) => {
+                errors.push(call, Finding::Loops(fault));
+                None
             }
-            Kind::ExpertOf(rank) => Some(Items::Experts { expert: innermost.name.clone(), rank: rank.clone() }),
+        }
+    }
+
+    /// The nest whose items the innermost loop gives; `None` if that loop gives no items or no loop chooses their expert.
+    fn of_items(scope: &[Variable], innermost: &Variable) -> Option<Self> {
+        let item = &innermost.name;
+        let (kind, height, expert, source) = match &innermost.over {
+            Over::RowTiles { height, expert } => {
+                (SpaceKind::RowTiles, Height::Rows(*height), Some(expert), owner(scope, expert)?)
+            }
+            Over::ExpertsOf(rank) => (SpaceKind::Experts, Height::WholeExpert, Some(item), rank),
+            Over::Sends { height, rank, expert } => (SpaceKind::Sends, Height::Rows(*height), Some(expert), rank),
+            Over::SendsOnce { height, rank, expert } => {
+                (SpaceKind::SendsOnce, Height::Rows(*height), Some(expert), rank)
+            }
+            Over::TokenBlocks { height, rank } => (SpaceKind::Blocks, Height::Rows(*height), None, rank),
+            Over::Ranks | Over::Chunks { .. } | Over::Experts | Over::Range { .. } => return None,
+        };
+        if !expert.is_none_or(|expert| is_expert(scope, expert)) {
+            return None;
+        }
+        let ranges = scope.iter().filter_map(|variable| match variable.over {
+            Over::Range { extent } => Some((variable.name.clone(), extent)),
             _ => None,
-        };
-        let Some(items) = items else {
-            let variables = rest.iter().map(|variable| variable.name.clone()).collect();
-            errors.push(call, Finding::Loops(Loops::NoItem { variables }));
-            return None;
-        };
-        let used: Vec<&str> = match &items {
-            Items::RowTiles { tile, expert, rank, .. } => vec![tile, expert, rank],
-            Items::Experts { expert, rank } => vec![expert, rank],
-            Items::Sends { send, source, expert, owner, .. } => {
-                let mut used = vec![send.as_str(), source, expert];
-                used.extend(owner.as_deref());
-                used
-            }
-            Items::Blocks { block, rank, .. } => vec![block, rank],
-        };
-        if let Items::Sends { source, owner: Some(owner), send, .. } = &items
-            && source == owner
-        {
-            let fault = Loops::SentToItself { send: send.clone(), rank: source.clone() };
-            errors.push(call, Finding::Loops(fault));
-            return None;
-        }
-        if let Some(idle) = rest.iter().find(|variable| !used.contains(&variable.name.as_str())) {
-            errors.push(call, Finding::Loops(Loops::Repeated { variable: idle.name.clone() }));
-            return None;
-        }
-        Some(Self { items, ranges })
+        });
+        Some(Self {
+            space: Space { kind, height },
+            item: item.clone(),
+            expert: expert.cloned(),
+            source: source.clone(),
+            owner: expert.and_then(|expert| owner(scope, expert)).cloned(),
+            ranges: ranges.collect(),
+        })
     }
 
-    /// Whether the items are those of tokens that are sent once to each rank.
-    pub(super) const fn sends_once(&self) -> bool {
-        matches!(self.items, Items::Sends { once: true, .. })
+    /// Whether a variable chooses part of the item.
+    fn names(&self, variable: &str) -> bool {
+        let chosen = [Some(&self.item), self.expert.as_ref(), Some(&self.source), self.owner.as_ref()];
+        chosen.into_iter().flatten().any(|name| name == variable)
     }
 
-    /// Which side a rank expression means, if either.
+    /// Whether that variable is the item's.
+    pub(super) fn is_item(&self, variable: &str) -> bool {
+        self.item == variable
+    }
+
+    /// Whether that variable is the item's expert.
+    pub(super) fn is_expert(&self, variable: &str) -> bool {
+        self.expert.as_deref() == Some(variable)
+    }
+
+    /// The side that a rank expression means, if either.
     pub(super) fn side(&self, rank: &Rank) -> Option<Side> {
-        match (&self.items, rank) {
-            (
-                Items::RowTiles { rank, .. } | Items::Experts { rank, .. } | Items::Blocks { rank, .. },
-                Rank::Variable(name),
-            ) if name == rank => Some(Side::Source),
-            (Items::RowTiles { expert, .. } | Items::Experts { expert, .. }, Rank::Owner(name)) if name == expert => {
-                Some(Side::Source)
-            }
-            (Items::Sends { source, .. }, Rank::Variable(name)) if name == source => Some(Side::Source),
-            (Items::Sends { expert, .. }, Rank::Owner(name)) if name == expert => Some(Side::Owner),
-            (Items::Sends { owner: Some(owner), .. }, Rank::Variable(name)) if name == owner => Some(Side::Owner),
+        match rank {
+            Rank::Variable(name) if *name == self.source => Some(Side::Source),
+            Rank::Variable(name) if self.owner.as_ref() == Some(name) => Some(Side::Owner),
+            Rank::Owner(expert) if self.is_expert(expert) && self.space.kind.sends() => Some(Side::Owner),
+            Rank::Owner(expert) if self.is_expert(expert) => Some(Side::Source),
             _ => None,
         }
     }
 
-    /// The iteration space, seen from that side. A task that only adds to what is there (`adds`) has nothing to do for an
-    /// expert without rows.
-    pub(super) fn space(&self, side: Side, adds: bool) -> Space {
-        match (&self.items, side) {
-            (Items::Experts { .. }, _) if adds => Space { kind: SpaceKind::RowTiles, height: Height::WholeExpert },
-            (Items::Experts { .. }, _) => Space { kind: SpaceKind::Experts, height: Height::WholeExpert },
-            (Items::RowTiles { height, .. }, _) => Space { kind: SpaceKind::RowTiles, height: *height },
-            (Items::Blocks { height, .. }, _) => Space { kind: SpaceKind::Blocks, height: *height },
-            (Items::Sends { height, once: true, .. }, _) => Space { kind: SpaceKind::SendsOnce, height: *height },
-            (Items::Sends { height, .. }, Side::Source) => Space { kind: SpaceKind::Sends, height: *height },
-            (Items::Sends { height, .. }, Side::Owner) => Space { kind: SpaceKind::Arrivals, height: *height },
-        }
+    /// The iteration space of a call that runs on that side. A task that only adds to what is there (`adds`) has nothing to
+    /// do for an expert without rows.
+    pub(super) fn space_of_call(&self, side: Side, adds: bool) -> Space {
+        let kind = match (self.space.kind, side) {
+            (SpaceKind::Experts, _) if adds => SpaceKind::RowTiles,
+            (SpaceKind::Sends, Side::Owner) => SpaceKind::Arrivals,
+            (kind, _) => kind,
+        };
+        Space { kind, ..self.space }
     }
 }
 
-/// The rank that owns an expert variable, where a loop over ranks chose it.
-fn rank_of(scope: &[Variable], expert: &str) -> Option<String> {
-    match &find(scope, expert)?.kind {
-        Kind::ExpertOf(rank) => Some(rank.clone()),
+/// Variable of the rank that owns an expert, if a loop over ranks chose it.
+fn owner<'a>(scope: &'a [Variable], expert: &str) -> Option<&'a String> {
+    match &find(scope, expert)?.over {
+        Over::ExpertsOf(rank) => Some(rank),
         _ => None,
     }
 }
 
 fn is_expert(scope: &[Variable], name: &str) -> bool {
-    matches!(find(scope, name).map(|variable| &variable.kind), Some(Kind::Expert | Kind::ExpertOf(_)))
+    matches!(find(scope, name).map(|variable| &variable.over), Some(Over::Experts | Over::ExpertsOf(_)))
 }

@@ -20,8 +20,8 @@ use crate::syntax::{Flow, Kernel};
 /// Most experts of a group.
 const MOST_EXPERTS: usize = 65_535;
 
-/// Lowers one taskflow of a kernel.
-pub fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGraph> {
+/// Lowers one taskflow of a kernel; `None` if it has faults.
+pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<TaskGraph> {
     errors.within(Some(&flow.name));
     let chunks = chunks::chunks(kernel, flow, errors);
     errors.within(None);

@@ -5,7 +5,7 @@
 //! next call began; the two are the same where a shared loop's variable chooses the same part of the tensor for both.
 
 use super::arguments::{Index, Place};
-use super::loops::{Items, Nest};
+use super::loops::Nest;
 use crate::graph::{Rows, TaskGraph};
 use crate::ids::TensorId;
 use proc_macro2::Span;
@@ -80,7 +80,7 @@ fn follows(wrote: Part, read: Part, last_column: u64) -> bool {
     }
 }
 
-/// One behind the last column that any iteration of the first step reads.
+/// End of the columns that the iterations of the first step read.
 fn last_column(place: &Place, width: usize, whole: u64) -> u64 {
     match place.cols {
         Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(width as u64)),
@@ -95,22 +95,18 @@ fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
         return if moved { Part::Columns { width: width as u64, steps } } else { Part::Nothing };
     }
     let by_token = matches!(place.rows, Rows::Gather | Rows::Scatter);
-    match &nest.items {
-        Items::RowTiles { tile, expert, .. } => match variable {
-            _ if variable == tile => Part::Item,
-            _ if variable == expert => Part::Expert,
-            _ => Part::Holder,
-        },
-        Items::Experts { expert, .. } if variable == expert => Part::Expert,
-        Items::Experts { .. } => Part::Holder,
-        Items::Blocks { block, .. } if variable == block => Part::Item,
-        Items::Blocks { .. } => Part::Holder,
-        Items::Sends { send, .. } if variable == send => Part::Item,
-        Items::Sends { expert, .. } if variable == expert => Part::Expert,
-        Items::Sends { source, .. } => match (variable == source, by_token) {
-            (true, true) | (false, false) => Part::Holder,
-            (true, false) => Part::Source,
-            (false, true) => Part::Target,
-        },
+    if nest.is_expert(variable) {
+        return Part::Expert;
+    }
+    if nest.is_item(variable) {
+        return Part::Item;
+    }
+    if !nest.space.kind.sends() {
+        return Part::Holder;
+    }
+    match (nest.source == variable, by_token) {
+        (true, true) | (false, false) => Part::Holder,
+        (true, false) => Part::Source,
+        (false, true) => Part::Target,
     }
 }

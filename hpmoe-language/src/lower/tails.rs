@@ -1,93 +1,58 @@
-//! Real sizes: where a tensor ends inside a tile, the tiles that an operation takes together must end alike.
+//! Sizes at run time: where a tensor ends inside a tile, the tiles that an operation takes together must end at the same
+//! place.
 //!
-//! Types give the most rows and columns. What there really is follows from the loops: rows from the item, columns and
-//! rows of experts from the index of the tile and where the tensor ends.
+//! Types give the most rows and columns. The sizes at run time follow from the loops: rows from the item, columns and rows
+//! of experts' matrices from the index of the tile and from where the tensor ends.
 
 use super::arguments::{Index, Place};
 use super::loops::Nest;
+use crate::finding::{RealOperand, RealSize};
 use crate::graph::{Param, RowKind, Rows, Task, TaskGraph};
 use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, Sizes};
 use proc_macro2::Span;
-use std::fmt;
 
-/// A real number of rows or columns.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Real {
-    /// As many as the row tile, the piece or the block has rows.
-    Item,
-    /// The slots of so many tokens.
-    Slots,
-    /// Always so many.
-    Fixed(u64),
-    /// As many as fit, in every iteration of a range.
-    Tail { range: String, sizes: Vec<u64> },
-}
-
-impl Real {
-    /// Half as many, where they are always an even number.
-    fn half(&self) -> Option<Self> {
-        let even = |size: &u64| size.is_multiple_of(2);
-        match self {
-            Self::Fixed(size) => even(size).then_some(Self::Fixed(size / 2)),
-            Self::Tail { range, sizes } => sizes
-                .iter()
-                .all(even)
-                .then(|| Self::Tail { range: range.clone(), sizes: sizes.iter().map(|size| size / 2).collect() }),
-            Self::Item | Self::Slots => None,
-        }
-    }
-}
-
-impl fmt::Display for Real {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Item => f.write_str("as many as there are"),
-            Self::Slots => f.write_str("as many as there are slots"),
-            Self::Fixed(size) => write!(f, "{size}"),
-            Self::Tail { range, sizes } => {
-                let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
-                write!(f, "{first} (and {last} at the end of `{range}`)")
-            }
-        }
-    }
-}
-
-/// Rows and columns.
+/// Rows and columns at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Size {
-    rows: Real,
-    cols: Real,
+    rows: RealSize,
+    columns: RealSize,
 }
 
-/// An operation whose operands really have different sizes: its name and place, and what it meets.
+/// An operation whose operands have different sizes at run time.
 pub(super) struct Uneven {
     pub(super) operation: String,
     pub(super) span: Span,
-    pub(super) left: String,
-    pub(super) right: String,
+    pub(super) left: RealOperand,
+    pub(super) right: RealOperand,
 }
 
-fn rows(real: &Real) -> String {
-    match real {
-        Real::Item => "the item's rows".to_owned(),
-        Real::Slots => "the slots of the item's tokens".to_owned(),
-        other => format!("{other} rows"),
+/// Half of a number of columns that is always even.
+fn half(columns: &RealSize) -> Option<RealSize> {
+    let even = |size: &u64| size.is_multiple_of(2);
+    match columns {
+        RealSize::Fixed(size) => even(size).then_some(RealSize::Fixed(size / 2)),
+        RealSize::Tail { range, sizes } => sizes.iter().all(even).then(|| {
+            let sizes = sizes.iter().map(|size| size / 2).collect();
+            RealSize::Tail { range: range.clone(), sizes }
+        }),
+        RealSize::Item | RealSize::Slots => None,
     }
 }
 
-/// Free and contracted extent of an operand of a product.
-fn split(size: &Size, way: Contracted) -> (&Real, &Real) {
+/// Free and contracted size of an operand of a product.
+fn split(size: &Size, way: Contracted) -> (&RealSize, &RealSize) {
     match way {
-        Contracted::Columns => (&size.rows, &size.cols),
-        Contracted::Rows => (&size.cols, &size.rows),
+        Contracted::Columns => (&size.rows, &size.columns),
+        Contracted::Rows => (&size.columns, &size.rows),
     }
 }
 
-fn along(real: &Real, way: Contracted) -> String {
+/// The contracted rows or columns of an operand.
+fn contracted(size: &RealSize, way: Contracted) -> RealOperand {
     match way {
-        Contracted::Columns => format!("{real} columns"),
-        Contracted::Rows => rows(real),
+        Contracted::Columns => RealOperand::Columns(size.clone()),
+        Contracted::Rows => RealOperand::Rows(size.clone()),
     }
 }
 
@@ -98,74 +63,69 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
         task.params.iter().zip(places).map(|(param, place)| size(graph, nest, param, place)).collect();
     for step in &task.body.steps {
         let operands: Vec<&Size> = step.operands.iter().map(|&id| &sizes[id]).collect();
-        let fault = |left: &str, right: &str| {
-            Some(Uneven {
-                operation: step.operation.name(),
-                span: step.span,
-                left: left.to_owned(),
-                right: right.to_owned(),
-            })
-        };
+        let uneven = |left, right| Some(Uneven { operation: step.operation.name(), span: step.span, left, right });
         let first = operands[0];
+        let rows_of_first = || RealOperand::Rows(first.rows.clone());
+        let columns_of_first = || RealOperand::Columns(first.columns.clone());
         let result = match step.operation.device {
             Device::Matmul { x, w, adds } => {
                 let tiles = &operands[usize::from(adds)..];
                 let (left, right) = (split(tiles[0], x), split(tiles[1], w));
                 if left.1 != right.1 {
-                    return fault(&along(left.1, x), &along(right.1, w));
+                    return uneven(contracted(left.1, x), contracted(right.1, w));
                 }
-                let product = Size { rows: left.0.clone(), cols: right.0.clone() };
+                let product = Size { rows: left.0.clone(), columns: right.0.clone() };
                 if adds && *first != product {
-                    return fault(&format!("{}, {} columns", rows(&first.rows), first.cols), &along(right.0, w));
+                    let sum = RealOperand::Value { rows: first.rows.clone(), columns: first.columns.clone() };
+                    return uneven(sum, contracted(right.0, w));
                 }
                 product
             }
             Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put | Device::Vector { .. } => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {
-                    let what = |size: &Size| {
-                        if first.cols == other.cols { rows(&size.rows) } else { format!("{} columns", size.cols) }
+                    return if first.columns == other.columns {
+                        uneven(rows_of_first(), RealOperand::Rows(other.rows.clone()))
+                    } else {
+                        uneven(columns_of_first(), RealOperand::Columns(other.columns.clone()))
                     };
-                    return fault(&what(first), &what(other));
                 }
                 first.clone()
             }
             Device::Routine(routine) => match routine.sizes {
                 Sizes::SumOverK => {
                     let weights = operands[1];
-                    let of_tokens = Size { rows: Real::Item, cols: Real::Fixed(graph.sizes.top_k as u64) };
-                    if first.rows != Real::Slots || *weights != of_tokens {
-                        let weights = format!("weights of {}, {} columns", rows(&weights.rows), weights.cols);
-                        return fault(&rows(&first.rows), &weights);
+                    let by_token = Size { rows: RealSize::Item, columns: RealSize::Fixed(graph.sizes.top_k as u64) };
+                    if first.rows != RealSize::Slots || *weights != by_token {
+                        let Size { rows, columns } = weights.clone();
+                        return uneven(rows_of_first(), RealOperand::Weights { rows, columns });
                     }
-                    Size { rows: Real::Item, cols: first.cols.clone() }
+                    Size { rows: RealSize::Item, columns: first.columns.clone() }
                 }
                 Sizes::RowsForEachToken => {
                     let tokens = step.result.rows * graph.sizes.top_k;
-                    if first.rows != Real::Slots || shapes[step.operands[0]].rows != tokens {
-                        return fault(&rows(&first.rows), &format!("{} tokens", step.result.rows));
+                    if first.rows != RealSize::Slots || shapes[step.operands[0]].rows != tokens {
+                        return uneven(rows_of_first(), RealOperand::Tokens(step.result.rows));
                     }
-                    Size { rows: Real::Item, cols: first.cols.clone() }
+                    Size { rows: RealSize::Item, columns: first.columns.clone() }
                 }
                 Sizes::NumberForEachRow => {
                     if operands[1].rows != first.rows {
-                        return fault(&rows(&first.rows), &format!("numbers for {}", rows(&operands[1].rows)));
+                        return uneven(rows_of_first(), RealOperand::NumbersOfRows(operands[1].rows.clone()));
                     }
                     first.clone()
                 }
-                // Tiles of one row have one.
+                // A tile of one row has one row at run time, too: only columns can differ.
                 Sizes::NumberForEachColumn => {
-                    if operands[1].cols != first.cols {
-                        return fault(
-                            &format!("{} columns", first.cols),
-                            &format!("numbers for {} columns", operands[1].cols),
-                        );
+                    if operands[1].columns != first.columns {
+                        let numbers = RealOperand::NumbersOfColumns(operands[1].columns.clone());
+                        return uneven(columns_of_first(), numbers);
                     }
                     first.clone()
                 }
-                Sizes::OneColumn => Size { rows: first.rows.clone(), cols: Real::Fixed(1) },
-                Sizes::HalfOfColumns => match first.cols.half() {
-                    Some(cols) => Size { rows: first.rows.clone(), cols },
-                    None => return fault(&format!("{} columns", first.cols), "pairs of columns"),
+                Sizes::OneColumn => Size { rows: first.rows.clone(), columns: RealSize::Fixed(1) },
+                Sizes::HalfOfColumns => match half(&first.columns) {
+                    Some(columns) => Size { rows: first.rows.clone(), columns },
+                    None => return uneven(columns_of_first(), RealOperand::ColumnPairs),
                 },
             },
         };
@@ -174,31 +134,32 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
     None
 }
 
+/// The size at run time of the tile that an argument gives a parameter.
 fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
     let tensor = &graph.tensors[place.tensor];
     let cut = |index: Index, most: usize, extent: u32| {
         let (most, extent) = (most as u64, u64::from(extent));
         let at = |index: u32| extent.saturating_sub(u64::from(index) * most).min(most);
         match index {
-            Index::Fixed(index) => Real::Fixed(at(index)),
+            Index::Fixed(index) => RealSize::Fixed(at(index)),
             Index::Range(range) => {
                 let (name, steps) = &nest.ranges[range as usize];
                 let sizes: Vec<u64> = (0..*steps).map(at).collect();
                 let even = sizes.iter().all(|size| *size == sizes[0]);
-                if even { Real::Fixed(sizes[0]) } else { Real::Tail { range: name.clone(), sizes } }
+                if even { RealSize::Fixed(sizes[0]) } else { RealSize::Tail { range: name.clone(), sizes } }
             }
         }
     };
     let rows = match (place.rows, tensor.rows) {
-        (Rows::BlockSlots, _) => Real::Slots,
+        (Rows::BlockSlots, _) => RealSize::Slots,
         (Rows::Expert { .. }, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
             cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)
         }
-        _ => Real::Item,
+        _ => RealSize::Item,
     };
-    let cols = match place.cols {
+    let columns = match place.cols {
         Some(index) => cut(index, param.shape.cols, tensor.columns),
-        None => Real::Fixed(u64::from(tensor.columns)),
+        None => RealSize::Fixed(u64::from(tensor.columns)),
     };
-    Size { rows, cols }
+    Size { rows, columns }
 }

@@ -63,23 +63,23 @@ fn add(
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<TensorId> {
-    let mut count = |expr: &Expr, what: &'static str| {
+    let mut count = |expr: &Expr, fault: fn(String, usize) -> RangeFault| {
         let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
-            let fault = RangeFault::Tensor { tensor: draft.name.to_owned(), value, what, most: MOST_COLUMNS };
-            errors.push(draft.span, Finding::OutOfRange(fault));
+            errors.push(draft.span, Finding::OutOfRange(fault(draft.name.to_owned(), value)));
             return None;
         }
         u32::try_from(value).ok()
     };
-    let columns = count(columns, "columns")?;
+    let bad_rows = |tensor, value| RangeFault::TensorRows { tensor, value, most: MOST_COLUMNS };
+    let columns = count(columns, |tensor, value| RangeFault::TensorColumns { tensor, value, most: MOST_COLUMNS })?;
     let row_kind = match kind {
         TensorKind::Tokens => RowKind::Token,
         TensorKind::Slots => RowKind::Slot,
         TensorKind::Symmetric | TensorKind::Ragged => RowKind::Received,
         TensorKind::Once => RowKind::Once,
-        TensorKind::Experts { rows } => RowKind::Expert { rows: count(rows, "rows for each expert")? },
-        TensorKind::Matrix { rows } => RowKind::Matrix { rows: count(rows, "rows")? },
+        TensorKind::Experts { rows } => RowKind::Expert { rows: count(rows, bad_rows)? },
+        TensorKind::Matrix { rows } => RowKind::Matrix { rows: count(rows, bad_rows)? },
     };
     if let (RowKind::Matrix { .. }, true) = (row_kind, writable) {
         let finding = Finding::Call(CallFault::WrittenMatrix { tensor: draft.name.to_owned() });

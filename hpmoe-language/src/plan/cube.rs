@@ -1,7 +1,8 @@
 //! Products: blocks of the contraction in L1, steps of it in L0, rows of the result in L0C.
 
+use super::OnChipMemory;
 use super::limits::{L0, L0_STAGE, L0C, L1, L1_LINES, L1_STAGE, LOAD_REPEATS};
-use super::{OnChipMemory, Overflow, by_size};
+use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::{Contracted, Device, ElementType};
@@ -105,15 +106,8 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     let first = terms[0];
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
     let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(16);
-    fits(task, first, OnChipMemory::L0C, L0C, 16 * n * F32, &format!("an accumulator of 16 x {n} f32"))?;
-    fits(
-        task,
-        first,
-        OnChipMemory::L0B,
-        L0_STAGE,
-        n * 16 * BF16,
-        &format!("16 columns of {n} rows, in one of two halves of L0B"),
-    )?;
+    fits(task, first, (OnChipMemory::L0C, L0C), Content::Accumulator { columns: n }, Bytes(16 * n * F32))?;
+    fits(task, first, (OnChipMemory::L0B, L0_STAGE), Content::Weights { rows: n }, Bytes(n * 16 * BF16))?;
     let rows = panel_rows(m, n);
     let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
     let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);
@@ -145,22 +139,14 @@ fn power_of_two_below(limit: u64) -> u64 {
 fn fits(
     task: &Task,
     term: Term,
-    memory: OnChipMemory,
-    capacity: Bytes,
-    needed: u64,
-    what: &str,
+    (memory, capacity): (OnChipMemory, Bytes),
+    content: Content,
+    needed: Bytes,
 ) -> Result<(), Overflow> {
-    let needed = Bytes(needed);
     if needed <= capacity {
         return Ok(());
     }
-    let (weights, columns) = (&task.params[term.w.0], extents(task, term.w).1);
-    Err(Overflow {
-        memory,
-        capacity,
-        needed,
-        piece: format!("16 rows x all {columns} columns, with 16 columns of the contraction"),
-        contributors: by_size(vec![(what.to_owned(), needed)]),
-        help: format!("declare `{}` and the result with fewer columns: at most 1024", weights.name),
-    })
+    let (weights, columns) = (task.params[term.w.0].name.clone(), extents(task, term.w).1);
+    let piece = Piece::Product { columns, weights };
+    Err(Overflow { memory, capacity, needed, piece, contents: vec![(content, needed)] })
 }

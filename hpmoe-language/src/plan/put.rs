@@ -1,7 +1,8 @@
 //! Puts: rows through two halves of UB.
 
+use super::OnChipMemory;
 use super::limits::{COPY_BLOCKS, UB_HALF, UB_ORIGINS};
-use super::{OnChipMemory, Overflow};
+use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::Device;
@@ -26,15 +27,15 @@ pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
     let shape = task.params[from].shape;
     let row = Bytes((shape.cols * shape.element.bytes()) as u64).align_up(32);
     let origins = Bytes(shape.rows as u64 * 4).align_up(32);
-    let name = &task.params[from].name;
+    let tile = task.params[from].name.clone();
+    let (columns, element) = (shape.cols, shape.element);
     if row > UB_HALF {
         return Err(Overflow {
             memory: OnChipMemory::Ub,
             capacity: UB_HALF,
             needed: row,
-            piece: format!("one row of `{name}`, in one of two halves of UB"),
-            contributors: vec![(format!("a row of {} {}", shape.cols, shape.element), row)],
-            help: "put fewer columns at a time: declare narrower tiles and put `.cols(n)` of both".to_owned(),
+            piece: Piece::PutRow { tile },
+            contents: vec![(Content::Row { columns, element }, row)],
         });
     }
     if origins > UB_ORIGINS {
@@ -42,9 +43,8 @@ pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
             memory: OnChipMemory::Ub,
             capacity: UB_ORIGINS,
             needed: origins,
-            piece: format!("the (token, k) of the {} rows of `{name}`", shape.rows),
-            contributors: vec![(format!("{} places of 4 B", shape.rows), origins)],
-            help: format!("declare tiles of at most {} rows", UB_ORIGINS.0 / 32 * 8),
+            piece: Piece::Origins { tile, rows: shape.rows, most: UB_ORIGINS.0 / 32 * 8 },
+            contents: vec![(Content::Origins { rows: shape.rows }, origins)],
         });
     }
     let rows = (UB_HALF.0 / row.0).min(shape.rows as u64).min(COPY_BLOCKS);

@@ -1,10 +1,11 @@
 use super::vector::clashing;
 use super::*;
+use crate::constant::Overrides;
+use crate::finding::Piece;
 use crate::fixture::{Layer, moe_ffn};
 use crate::front::{front, modules};
 use crate::graph::TaskGraph;
-use crate::syntax::Overrides;
-use hpmoe_kernels::op::Shape;
+use hpmoe_kernels::op::{ElementType, OperandKind, Shape};
 
 fn plan_of(graph: &TaskGraph, task: &str) -> Result<Plan, Overflow> {
     let (_, task) = graph.tasks.iter().find(|(_, each)| each.label.starts_with(task)).expect("the kernel has it");
@@ -154,11 +155,14 @@ fn columns(from: usize, to: usize) -> impl Fn(&mut Shape) {
 fn a_token_that_does_not_fit_is_told_with_its_parts() {
     let overflow = fault("combine", columns(1024, 7168));
     assert_eq!(overflow.memory, OnChipMemory::Ub);
-    assert_eq!(overflow.piece, "one row of `y`, Tile<bf16, 16, 7168>");
+    let y = Shape { kind: OperandKind::Tile, element: ElementType::bf16, rows: 16, cols: 7168 };
+    assert_eq!(overflow.piece, Piece::Row { tile: "y".into(), shape: y });
     assert_eq!(overflow.needed, Bytes(2 * 8 * 14336 + 2 * 64 + 2 * 14336 + 10 * 28672));
-    let parts: Bytes = overflow.contributors.iter().map(|(_, bytes)| *bytes).sum();
+    let parts: Bytes = overflow.contents.iter().map(|(_, bytes)| *bytes).sum();
     assert_eq!(parts, overflow.needed);
-    assert_eq!(overflow.contributors[0].0, "`slots_in`: two stages of 8 rows x 7168 bf16");
+    let element = ElementType::bf16;
+    let slots = Content::Buffer { name: "slots_in".into(), stages: 2, rows: 8, columns: 7168, element };
+    assert_eq!(overflow.contents[0].0, slots);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::limits::{BLOCK, COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
 use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
-use super::{OnChipMemory, Overflow, by_size};
+use super::{OnChipMemory, by_size};
+use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
 use crate::ids::Arena;
 use crate::units::Bytes;
@@ -150,22 +151,21 @@ fn overflow(task: &Task, program: &Program, lives: &Arena<BufferId, Life>, neede
             buffer.holds != Holds::Value || lives[*id].first <= call && call <= lives[*id].last
         })
     };
-    let bytes = |buffer: &Buffer| row_bytes(buffer) * if buffer.holds == Holds::Value { 1 } else { 2 };
+    let stages = |buffer: &Buffer| if buffer.holds == Holds::Value { 1 } else { 2 };
+    let bytes = |buffer: &Buffer| row_bytes(buffer) * u64::from(stages(buffer));
     let fullest = (0..program.calls.len())
         .max_by_key(|&call| (live(call).map(|(_, b)| bytes(b)).sum::<Bytes>(), std::cmp::Reverse(call)))
         .unwrap_or_default();
-    let label = |buffer: &Buffer| {
-        let stages = if buffer.holds == Holds::Value { "" } else { "two stages of " };
-        let rows = if buffer.rows == 1 { "1 row".to_owned() } else { format!("{} rows", buffer.rows) };
-        (format!("`{}`: {stages}{rows} x {} {}", buffer.name, buffer.cols, buffer.element), bytes(buffer))
+    let content = |buffer: &Buffer| {
+        let (name, stages, rows, columns) = (buffer.name.clone(), stages(buffer), buffer.rows, buffer.cols);
+        (Content::Buffer { name, stages, rows, columns, element: buffer.element }, bytes(buffer))
     };
     Overflow {
         memory: OnChipMemory::Ub,
         capacity: UB_TASKS,
         needed,
-        piece: format!("one row of `{}`, {}", leader.name, leader.shape),
-        contributors: by_size(live(fullest).map(|(_, buffer)| label(buffer)).collect()),
-        help: "declare tiles with fewer columns, and loop over `.cols(n)` of them in the taskflow".to_owned(),
+        piece: Piece::Row { tile: leader.name.clone(), shape: leader.shape },
+        contents: by_size(live(fullest).map(|(_, buffer)| content(buffer)).collect()),
     }
 }
 

@@ -65,7 +65,7 @@ fn numbers_are_set_and_asserted_by_their_bits() {
     assert!(text.contains(&format!("LESS . to_bits () == {}u32", (-8.0_f32).to_bits())), "{text}");
     let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 1.5.into())]);
     let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
-    assert!(text.contains("`HIDDEN` is a usize, and this build sets it to 1.5"), "{text}");
+    assert!(text.contains("`HIDDEN` is a usize, but this build sets it to 1.5"), "{text}");
 }
 
 #[test]

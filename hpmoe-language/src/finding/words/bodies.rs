@@ -1,12 +1,12 @@
 //! The words of [`BodyFault`].
 
+use super::Sentence;
 use crate::finding::BodyFault;
 use hpmoe_kernels::op::OperandKind;
 use hpmoe_kernels::ops;
 
 impl BodyFault {
-    /// The fault and the way out.
-    pub(super) fn words(&self) -> (String, String) {
+    pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
             Self::Operands { operation, given } => return operands(operation, given),
             Self::ElementType { operation } => {
@@ -14,22 +14,22 @@ impl BodyFault {
                 return (format!("`{operation}` needs an element type"), help);
             }
             Self::NoResult { operation, user } => {
-                (format!("`{operation}` has no result, and `{user}` takes one here"), "end a statement with it")
+                (format!("`{operation}` has no result, but `{user}` takes one here"), "make it a statement of its own")
             }
-            Self::Turns { task, most } => (
-                format!("`{task}` has more than {most} turns of its loops"),
-                "let the taskflow loop, or split the task",
+            Self::Iterations { task, most } => (
+                format!("the loops of `{task}` have more than {most} iterations"),
+                "move the loop into the taskflow, or split the task",
             ),
             Self::Operations { task, most } => (
                 format!("`{task}` has more than {most} operations, loops unrolled"),
-                "let the taskflow loop, or split the task",
+                "move the loop into the taskflow, or split the task",
             ),
             Self::WrittenTwice { param } => (format!("`{param}` is written twice"), "write each tile once"),
             Self::WrittenByRef { param } => {
-                (format!("`{param}` is written here and taken by `&`"), "take it by `&mut`")
+                (format!("`{param}` is written here, but taken by `&`"), "take it by `&mut`")
             }
             Self::ReadByMut { param } => {
-                (format!("`{param}` is read here and taken by `&mut`"), "take what is read by `&`: `&mut` writes")
+                (format!("`{param}` is read here, but taken by `&mut`"), "take it by `&`: `&mut` only writes")
             }
             Self::WritesNothing { task } => {
                 (format!("`{task}` writes nothing"), "take a tile by `&mut` and store to it")
@@ -39,16 +39,16 @@ impl BodyFault {
     }
 }
 
-fn operands(operation: &str, given: &[OperandKind]) -> (String, String) {
+fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
     let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();
     let takes: Vec<String> = known.iter().map(|kinds| list(kinds)).collect();
     let tile = known.iter().any(|kinds| kinds.contains(&OperandKind::Tile)) || given.contains(&OperandKind::Tile);
     let help = if tile {
-        "a tile becomes a value by `load()`, a value becomes a tile by `store(..)`"
+        "`load()` makes a value of a tile, and `store(..)` writes a value to a tile"
     } else {
-        "numbers are f32 literals and constants, values come from tiles by `load()`"
+        "numbers are f32 literals and constants; `load()` makes a value of a tile"
     };
-    (format!("`{operation}` takes {}, and here are {}", takes.join(", or "), list(given)), help.into())
+    (format!("`{operation}` takes {}, but is given {}", takes.join(", or "), list(given)), help.into())
 }
 
 fn list(kinds: &[OperandKind]) -> String {

@@ -1,18 +1,22 @@
-//! The words of [`Loops`], [`Remote`] and [`CallFault`].
+//! The words of [`LoopFault`], [`RemoteFault`], [`ArgumentFault`] and [`CallFault`].
 
-use crate::finding::{CallFault, Loops, Remote, SendKind};
-use crate::graph::RowKind;
+use super::Sentence;
+use crate::finding::{ArgumentFault, CallFault, LoopFault, RemoteFault, RowsFault, SendOfRows};
 
-impl Loops {
-    /// The fault; all have one way out.
-    pub(super) fn problem(&self) -> String {
+impl LoopFault {
+    pub(super) fn words(&self) -> Sentence {
+        let help = "put the call in loops over ranks, their experts and row tiles; over ranks, experts and sends; or over \
+                    ranks and token blocks; constant ranges go inside";
+        (self.problem(), help.into())
+    }
+
+    fn problem(&self) -> String {
         match self {
-            Self::Outside => "a task call outside of loops over ranks and rows".into(),
+            Self::Outside => "this task call is outside of loops over ranks and rows".into(),
             Self::NoItem { variables } => {
                 let loops: Vec<String> = variables.iter().map(|variable| format!("`{variable}`")).collect();
                 format!(
-                    "the loops around this call ({}) choose no expert of a rank, no row tile of it, no send and no \
-                     token block",
+                    "none of the loops around this call ({}) is over row tiles, experts of a rank, sends or token blocks",
                     loops.join(", ")
                 )
             }
@@ -24,26 +28,26 @@ impl Loops {
                 format!("the loops around this call don't say which rank's part of `{tensor}` this is")
             }
             Self::UnknownTile { tensor } => {
-                format!("this tile of `{tensor}` is not chosen by the loops around the call")
+                format!("the loops around this call don't choose this tile of `{tensor}`")
             }
         }
     }
 }
 
-impl Remote {
-    /// The fault of a tensor and the way out.
-    pub(super) fn words(&self, tensor: &str) -> (String, String) {
+impl RemoteFault {
+    pub(super) fn words(&self, tensor: &str) -> Sentence {
         match self {
-            Self::OtherEnd { what, rank } => (
-                format!("`{tensor}` of this rank doesn't have the {what}"),
-                format!(
-                    "write `{tensor}[{rank}]`: tokens and slots are at the sender, received rows and experts at the \
-                     owner"
-                ),
-            ),
+            Self::TokensAtSource { send, source } => elsewhere(tensor, &format!("tokens of `{send}`"), source),
+            Self::SlotsAtSource { send, source } => elsewhere(tensor, &format!("slots of `{send}`"), source),
+            Self::RowsAtOwner { send, expert } => {
+                elsewhere(tensor, &format!("rows of `{send}`"), &format!("{expert}.owner()"))
+            }
+            Self::MatrixAtOwner { expert } => {
+                elsewhere(tensor, &format!("matrix of `{expert}`"), &format!("{expert}.owner()"))
+            }
             Self::Read => (
-                format!("`{tensor}` lies on another rank than what this call reads first"),
-                "a call reads on one rank; let a put bring the rows there".into(),
+                format!("`{tensor}` lies on another rank than the first tile that this call reads"),
+                "a call reads on one rank: bring the rows there by a put".into(),
             ),
             Self::Write { task } => (
                 format!("`{tensor}` lies on another rank than what this call reads"),
@@ -53,18 +57,55 @@ impl Remote {
     }
 }
 
+/// The rows lie at the other end of the send.
+fn elsewhere(tensor: &str, what: &str, rank: &str) -> Sentence {
+    (
+        format!("`{tensor}` of this rank doesn't have the {what}"),
+        format!(
+            "write `{tensor}[{rank}]`: tokens and slots are at the sender, received rows and experts' matrices at the \
+             owner"
+        ),
+    )
+}
+
+impl ArgumentFault {
+    pub(super) fn words(&self, task: &str, param: &str) -> Sentence {
+        let (expected, given, help) = match self {
+            Self::ElementType { expected, given } => (
+                expected.to_string(),
+                given.to_string(),
+                "declare the tensor with that type, or cast in a vector task between them",
+            ),
+            Self::Rows { expected, given } => (
+                format!("{expected} rows"),
+                format!("{given} rows"),
+                "give the loop and the parameter the same number of rows",
+            ),
+            Self::Columns { expected, given } => (
+                format!("{expected} columns"),
+                format!("{given} columns"),
+                "cut it with `.cols(n)`, or give the parameter the tensor's width",
+            ),
+            Self::Mutability { writes } => {
+                let (expected, given) = if *writes { ("`&mut`", "`&`") } else { ("`&`", "`&mut`") };
+                (expected.into(), given.into(), "`&` reads and `&mut` writes: write it as the task declares it")
+            }
+        };
+        (format!("`{task}` takes {expected} as `{param}`, but this argument has {given}"), help.into())
+    }
+}
+
 impl CallFault {
-    /// The fault and the way out.
-    pub(super) fn words(&self) -> (String, String) {
+    pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
-            Self::Accessors { tensor, rows, send } => return accessors(tensor, *rows, send.as_ref()),
+            Self::Accessors { tensor, rows } => return rows.words(tensor),
             Self::NotInferred { task, name } => {
                 let help = format!("write it: `{task}::<…>(..)`");
                 return (format!("the arguments don't say what `{name}` of `{task}` is"), help);
             }
             Self::DeclaredAndUsed { name, task } => {
-                let help = format!("remove one of them, or use the library's by another name: `{task} as other`");
-                return (format!("`{name}` is declared in this module, and used from the library"), help);
+                let help = format!("remove one of them, or use the library's under another name: `{task} as other`");
+                return (format!("`{name}` is both declared in this module and used from the library"), help);
             }
             Self::ShadowedVariable { variable } => (
                 format!("`{variable}` is the variable of a loop around this one"),
@@ -72,11 +113,11 @@ impl CallFault {
             ),
             Self::DeclaredTwice { tensor } => (
                 format!("`{tensor}` is declared twice in this taskflow"),
-                "give each tensor a name of its own: reports speak of them by name",
+                "give each tensor a name of its own: reports refer to tensors by name",
             ),
             Self::WrittenMatrix { tensor } => (
-                format!("`{tensor}` is a matrix of the rank, which a taskflow only reads"),
-                "take it by `&`; what is written has a row for each token, or a matrix for each expert",
+                format!("`{tensor}` is a matrix of the rank, which a taskflow can only read"),
+                "take it by `&`; a tensor that is written has a row for each token, or a matrix for each expert",
             ),
             Self::AccessorOrder => (
                 "this accessor can't stand here".into(),
@@ -84,7 +125,7 @@ impl CallFault {
                  at most one `.cols(n)`",
             ),
             Self::MatrixTaskOfSend { task, send } => (
-                format!("`{task}` is a task of matrix cores, and `{send}` is a send"),
+                format!("`{task}` is a task of matrix cores, which can't work on the send `{send}`"),
                 "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
             ),
             Self::OnceArrivals { task } => (
@@ -93,8 +134,8 @@ impl CallFault {
                  route.row_tiles::<ROWS>(e)`",
             ),
             Self::NotAPut { task } => (
-                format!("`{task}` is not a put, and only puts look up rows through the route"),
-                "let a put bring the rows, and work on `.group(e, m)` or `.rows_of(&s)`",
+                format!("`{task}` is not a put, but only puts look up rows through the route"),
+                "bring the rows by a put, and work on `.group(e, m)` or `.rows_of(&s)`",
             ),
             Self::UnknownPut => (
                 "no put connects these rows".into(),
@@ -107,37 +148,48 @@ impl CallFault {
     }
 }
 
-fn accessors(tensor: &str, rows: RowKind, send: Option<&SendKind>) -> (String, String) {
-    let (has, help) = match rows {
-        RowKind::Token => {
-            ("a row for each token of the rank", "take `.gather(&s)` of a send, or `.rows(t)` of a token block")
+impl RowsFault {
+    fn words(&self, tensor: &str) -> Sentence {
+        let help = match self {
+            Self::Tokens => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
+            Self::Slots => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
+            Self::Received => {
+                "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send"
+            }
+            Self::Once => {
+                "take `.rows_of(&s)` of a send of `sends_once`, or `.gather(e, m)` of a row tile for the rows of its \
+                 tokens"
+            }
+            Self::Experts => "take `.expert(e)`, or `.expert(e).tile(n)`",
+            Self::Matrix => "take `.tile(n)` or `.cols(n)`",
+            Self::ReceivedBySendOnce(send) | Self::SlotsBySendOnce(send) => {
+                return self.of_other_send(tensor, send, "tokens once", "sends", "once");
+            }
+            Self::OnceBySend(send) => {
+                return self.of_other_send(tensor, send, "each (token, k)", "sends_once", "symmetric");
+            }
+        };
+        (format!("`{tensor}` has {}", self.rows()), help.into())
+    }
+
+    fn of_other_send(&self, tensor: &str, send: &SendOfRows, sent: &str, other: &str, constructor: &str) -> Sentence {
+        let (rows, SendOfRows { send, source, expert }) = (self.rows(), send);
+        (
+            format!("`{tensor}` has {rows}, but `{send}` sends {sent}"),
+            format!(
+                "loop over `route.{other}::<ROWS>({source}, {expert})`, or put to a tensor of `PerRank::{constructor}`"
+            ),
+        )
+    }
+
+    fn rows(&self) -> &'static str {
+        match self {
+            Self::Tokens => "a row for each token of the rank",
+            Self::Slots | Self::SlotsBySendOnce(_) => "a row for each (token, k) of the rank",
+            Self::Received | Self::ReceivedBySendOnce(_) => "a row for each token received",
+            Self::Once | Self::OnceBySend(_) => "a row for each token sent once to the rank",
+            Self::Experts => "a matrix for each expert of the rank",
+            Self::Matrix => "one matrix for all tokens of the rank",
         }
-        RowKind::Slot => (
-            "a row for each (token, k) of the rank",
-            "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
-        ),
-        RowKind::Received => (
-            "a row for each token received",
-            "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send",
-        ),
-        RowKind::Once => (
-            "a row for each token sent once to the rank",
-            "take `.rows_of(&s)` of a send of `sends_once`, or `.gather(e, m)` of a row tile for the rows of its tokens",
-        ),
-        RowKind::Expert { .. } => {
-            ("a matrix for each expert of the rank", "take `.expert(e)`, or `.expert(e).tile(n)`")
-        }
-        RowKind::Matrix { .. } => ("one matrix for all tokens of the rank", "take `.tile(n)` or `.cols(n)`"),
-    };
-    let Some(SendKind { send, once, source, expert }) = send else {
-        return (format!("`{tensor}` has {has}"), help.into());
-    };
-    let (sent, other, constructor) =
-        if *once { ("tokens once", "sends", "once") } else { ("each (token, k)", "sends_once", "symmetric") };
-    (
-        format!("`{tensor}` has {has}, and `{send}` sends {sent}"),
-        format!(
-            "loop over `route.{other}::<ROWS>({source}, {expert})`, or put to a tensor of `PerRank::{constructor}`"
-        ),
-    )
+    }
 }

@@ -1,61 +1,68 @@
 //! The words of [`ChunkFault`].
 
+use super::Sentence;
 use crate::finding::ChunkFault;
 
 impl ChunkFault {
-    /// The fault and the way out.
-    pub(super) fn words(&self) -> (String, String) {
+    pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
             Self::Once { tensor, chunk } => {
                 let help = format!(
-                    "take a tensor of `PerRank::symmetric` and `{chunk}.sends`, or do without the loop over `{chunk}`"
+                    "use a tensor of `PerRank::symmetric` with `{chunk}.sends`, or remove the loop over `{chunk}`"
                 );
                 return (
-                    format!("`{tensor}` has a row for each token sent once, and chunks send each (token, k)"),
+                    format!("`{tensor}` has a row for each token sent once, but chunks send each (token, k)"),
                     help,
                 );
             }
             Self::Experts { tensor, chunk } => {
-                let help = format!("make it before the kernel and pass it, or do without `{chunk}`");
-                return (format!("`{tensor}` has a matrix for each expert, and chunks are made of tokens"), help);
+                let help = format!("compute it before the kernel and pass it, or remove the loop over `{chunk}`");
+                return (format!("`{tensor}` has a matrix for each expert, but chunks are made of tokens"), help);
             }
             Self::SecondLoop { variable, first } => (
-                format!("`{variable}` cuts into chunks what `{first}` has cut"),
+                format!("the loop over `{variable}` cuts into chunks what the loop over `{first}` has already cut"),
                 "put all calls into one loop over chunks",
             ),
             Self::Nested { variable } => (
-                format!("the loop over chunks `{variable}` stands inside of another loop"),
-                "let it be the outermost loop of the taskflow",
+                format!("the loop over chunks `{variable}` is inside another loop"),
+                "make it the outermost loop of the taskflow",
             ),
-            Self::Outside { what, chunk } => (
-                format!("{what} stands outside of the loop over chunks `{chunk}`"),
-                "a taskflow works on chunks or on all tokens: move it into the loop",
-            ),
+            Self::TensorOutside { tensor, chunk } => (outside(&format!("`{tensor}`"), chunk), MOVE_INSIDE),
+            Self::LoopOutside { variable, chunk } => {
+                (outside(&format!("the loop over `{variable}`"), chunk), MOVE_INSIDE)
+            }
+            Self::CallOutside { task, chunk } => (outside(&format!("the call of `{task}`"), chunk), MOVE_INSIDE),
             Self::Unsent { chunk } => (
                 format!("no put of `{chunk}` has sent the rows that this call gives back"),
-                "send the tokens in the loop, or do without the loop over chunks",
+                "send the tokens in the loop, or remove the loop over chunks",
             ),
             Self::ReceivedOfAll { tensor, chunk } => (
-                format!("`{tensor}` has the rows of all chunks, and those of `{chunk}` lie elsewhere"),
-                "make a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
+                format!("`{tensor}` has the rows of all chunks, but those of `{chunk}` lie elsewhere"),
+                "create a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
             ),
             Self::SlotsOfAll { tensor, chunk } => (
-                format!("`{tensor}` has the slots of all chunks, and a peer knows only those of `{chunk}`"),
-                "put into slots made in the loop: `PerRank::slots`",
+                format!("`{tensor}` has the slots of all chunks, but a peer knows only those of `{chunk}`"),
+                "put into slots created in the loop: `PerRank::slots`",
             ),
             Self::Overwritten { tensor, chunk } => (
-                format!("every chunk `{chunk}` writes `{tensor}` again, which has no rows for its tokens"),
-                "add to it what each chunk finds: `accumulate` instead of `store`, and zeros before the launch",
+                format!("every chunk `{chunk}` overwrites `{tensor}`, which has no rows for the chunk's tokens"),
+                "add to it: `accumulate` instead of `store`, and zeros before the launch",
             ),
             Self::SumRead { tensor, chunk } => (
-                format!("`{tensor}` is the sum of what chunks add, and whole only after the last `{chunk}`"),
+                format!("`{tensor}` is a sum over all chunks, and complete only after the last `{chunk}`"),
                 "read it after the launch, or in another taskflow",
             ),
             Self::Unread { tensor } => (
-                format!("no call reads `{tensor}`, whose memory another chunk is to take"),
+                format!("no call reads `{tensor}`, so nothing tells when another chunk can take its memory"),
                 "remove it, and the calls that write it",
             ),
         };
         (problem, help.into())
     }
+}
+
+const MOVE_INSIDE: &str = "a taskflow works on chunks or on all tokens: move it into the loop";
+
+fn outside(what: &str, chunk: &str) -> String {
+    format!("{what} is outside of the loop over chunks `{chunk}`")
 }

@@ -1,71 +1,101 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
-use super::grouped;
-use crate::finding::{ConstantFault, NumberFault, RangeFault};
+use super::{Sentence, grouped};
+use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
 
 impl ConstantFault {
-    /// The fault; all have one way out.
-    pub(super) fn problem(&self) -> String {
+    pub(super) fn words(&self) -> Sentence {
+        let help =
+            "constants are computed from literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module";
+        (self.problem(), help.into())
+    }
+
+    fn problem(&self) -> String {
         match self {
             Self::Circular { name } => format!("`{name}` depends on itself"),
-            Self::SetToNumber { name, value } => format!("`{name}` is a usize, and this build sets it to {value:?}"),
+            Self::SetToNumber { name, value } => format!("`{name}` is a usize, but this build sets it to {value:?}"),
             Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),
             Self::Literal { reason } => format!("not a usize: {reason}"),
-            Self::NotWhole => "a constant here is a whole number".into(),
-            Self::NotOneExpression => "a constant here is one expression".into(),
+            Self::NotWhole => "a constant of type usize is a whole number".into(),
+            Self::NotOneExpression => "a constant is one expression".into(),
             Self::OtherModule => "a constant of another module can't be used here".into(),
-            Self::IsNumber { name } => format!("`{name}` is an f32, and this is a usize"),
-            Self::Operator => "this operator can't stand in a constant".into(),
+            Self::IsNumber { name } => format!("`{name}` is an f32, but this is a usize"),
+            Self::Operator => "the compiler doesn't compute this operator in a constant".into(),
             Self::DivisionByZero => "`div_ceil` by zero".into(),
-            Self::Method { name } => format!("`{name}` can't be computed at compile time here"),
-            Self::NotComputable => "this can't be computed at compile time here".into(),
+            Self::Method { name } => format!("the compiler doesn't compute `{name}` in a constant"),
+            Self::NotComputable => "the compiler can't compute this as a constant".into(),
         }
     }
 }
 
 impl NumberFault {
-    /// The fault; all have one way out.
-    pub(super) fn problem(&self) -> String {
+    pub(super) fn words(&self) -> Sentence {
+        let help = "numbers are f32, computed from literals, `+ - * /`, constants of this module, and sizes as `(SIZE as f32)`";
+        (self.problem(), help.into())
+    }
+
+    fn problem(&self) -> String {
         match self {
             Self::OtherModule => "a constant of another module can't be used here".into(),
             Self::IsSize { name } => {
-                format!("`{name}` is a whole number, and numbers of a task are f32: write `({name} as f32)`")
+                format!("`{name}` is a whole number, but numbers of a task are f32: write `({name} as f32)`")
             }
             Self::Literal => "a number of a task is an f32".into(),
             Self::Whole { digits } => {
-                format!("`{digits}` is a whole number, and numbers of a task are f32: write `{digits}.0`")
+                format!("`{digits}` is a whole number, but numbers of a task are f32: write `{digits}.0`")
             }
             Self::OtherType { digits, suffix } => {
-                format!("`{digits}{suffix}` is of type {suffix}, and numbers of a task are f32: write `{digits}`")
+                format!("`{digits}{suffix}` is of type {suffix}, but numbers of a task are f32: write `{digits}`")
             }
             Self::NotF32 { digits } => format!("`{digits}` is not an f32"),
             Self::NotFinite { expression } => format!("`{expression}` leaves the range of f32: numbers are finite"),
             Self::NeedsValue { operation } => {
-                format!("`{operation}` takes a value: of numbers the compiler computes `+ - * /` alone")
+                format!("`{operation}` needs a value: with numbers alone the compiler computes only `+ - * /`")
             }
-            Self::Operator => "this operator can't stand in a number".into(),
-            Self::NotComputable => "this can't be computed at compile time here".into(),
+            Self::Operator => "the compiler doesn't compute this operator in a number".into(),
+            Self::NotComputable => "the compiler can't compute this as a number".into(),
         }
     }
 }
 
 impl RangeFault {
-    /// The fault; all have one way out.
-    pub(super) fn problem(&self) -> String {
+    pub(super) fn words(&self) -> Sentence {
+        (self.problem(), "choose another size".into())
+    }
+
+    fn problem(&self) -> String {
         match self {
-            Self::Loop { value, what, most } => format!("{value} {what}: possible are 1 to {}", grouped(*most)),
-            Self::Tensor { tensor, value, what, most } => {
-                format!("`{tensor}` has {value} {what}: possible are 1 to {most}")
+            Self::Loop { value, counts, most } => {
+                format!("{value} {} are out of range: 1 to {}", counts.words(), grouped(*most))
             }
-            Self::Tile { param, rows, cols, most } => {
-                format!("`{param}` is a tile of {rows} rows and {cols} columns: possible are 1 to {most}")
+            Self::TensorColumns { tensor, value, most } => {
+                format!("`{tensor}` has {value} columns, out of range: 1 to {}", grouped(*most))
             }
-            Self::Zero { name } => format!("`{name}` is 0: a layer has at least one"),
-            Self::TopK { top_k, experts } => format!("`TOP_K` is {top_k} and there are only {experts} experts"),
-            Self::Experts { experts, most } => format!("`EXPERTS` is {experts}: possible are 1 to {most}"),
-            Self::Tokens { tokens, top_k } => format!(
-                "`TOKENS` is {tokens}: with {top_k} experts for each token, a (token, k) no longer has a 32-bit number"
+            Self::TensorRows { tensor, value, most } => {
+                format!("a matrix of `{tensor}` has {value} rows, out of range: 1 to {}", grouped(*most))
+            }
+            Self::Tile { param, rows, cols, most } => format!(
+                "`{param}` is a tile of {rows} rows and {cols} columns, out of range: 1 to {} of each",
+                grouped(*most)
             ),
+            Self::Zero { name } => format!("`{name}` is 0, but a layer has at least one"),
+            Self::TopK { top_k, experts } => format!("`TOP_K` is {top_k}, but there are only {experts} experts"),
+            Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
+            Self::Tokens { tokens, top_k } => format!(
+                "`TOKENS` is {tokens}: with {top_k} experts for each token, the number of a (token, k) exceeds 32 bits"
+            ),
+        }
+    }
+}
+
+impl LoopSize {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Chunks => "chunks",
+            Self::RowsOfSend => "rows of a send",
+            Self::RowsOfRowTile => "rows of a row tile",
+            Self::TokensOfBlock => "tokens of a block",
+            Self::Iterations => "iterations of a range",
         }
     }
 }

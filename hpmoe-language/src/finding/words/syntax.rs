@@ -1,13 +1,13 @@
-//! The words of [`Syntax`].
+//! The words of [`SyntaxFault`].
 
-use crate::finding::{NotPlain, Syntax};
+use super::Sentence;
+use crate::finding::{NotPlain, SyntaxFault};
 
-impl Syntax {
-    /// The fault and the way out.
-    pub(super) fn words(&self) -> (String, String) {
+impl SyntaxFault {
+    pub(super) fn words(&self) -> Sentence {
         match self {
             Self::FlowLet { ranks, route } => (
-                "a `let` in a taskflow makes a tensor".into(),
+                "a `let` in a taskflow creates a tensor".into(),
                 format!(
                     "write `let name = PerRank::symmetric::<bf16, COLS>({ranks}, {route});`, `PerRank::ragged`, \
                      `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`"
@@ -28,10 +28,12 @@ impl Syntax {
             Self::NoTaskflow { module } => {
                 (format!("kernel `{module}` has no taskflow"), "mark a function with `#[taskflow]`".into())
             }
-            Self::AttributeArgument { attribute, argument, known } => attribute_argument(attribute, argument, known),
+            Self::AttributeArgument { attribute, argument, known } => {
+                attribute_argument(attribute, argument.as_deref(), known)
+            }
             Self::NotPlain(reason) => {
                 let (what, help) = reason.words();
-                (format!("tasks and taskflows are plain functions, and this one {what}"), help.into())
+                (format!("tasks and taskflows are plain functions, but this one {what}"), help.into())
             }
             fixed => {
                 let (problem, help) = fixed.fixed();
@@ -40,22 +42,22 @@ impl Syntax {
         }
     }
 
-    /// The words of faults that name nothing of the user's.
+    /// The words of faults without data.
     fn fixed(&self) -> (&'static str, &'static str) {
         match self {
             Self::MacroCall => (
-                "a kernel module holds no macro calls: what they make is not seen by the compiler",
+                "a kernel module has no macro calls: the compiler can't see what they expand to",
                 "write the items out",
             ),
             Self::Cfg => (
-                "`#[cfg]` inside a kernel: the build script can't tell what rustc will see",
+                "`#[cfg]` inside a kernel: the build script can't tell what rustc will keep",
                 "put `#[cfg]` on the whole module, or use a constant",
             ),
             Self::LibraryGlob => (
                 "a kernel names the tasks that it uses from the library",
                 "write `use hpmoe_runtime::tasks::{dispatch, project};`",
             ),
-            Self::SecondMarker => ("a function has one marker", "mark a function for each kind of core"),
+            Self::SecondMarker => ("a function has one marker", "write a function for each kind of core"),
             Self::TaskGeneric => {
                 ("a task is generic over constants only", "write `<const N: usize>`, or one task for each type")
             }
@@ -67,17 +69,15 @@ impl Syntax {
             Self::TaskLoop => ("a loop in a task runs over a constant range", "write `for i in 0..COUNT { … }`"),
             Self::TaskRange => ("a range in a task is `from..to`", "write both ends"),
             Self::TaskItem => {
-                ("a task body holds `let`, tile operations and loops over constants", "move this out of the task")
+                ("a task body has only `let`, tile operations and loops over constants", "move this out of the task")
             }
             Self::TaskOperator => ("values have no such operator", "use the operations of the prelude"),
             Self::TaskExpression => (
                 "a task body is a straight line of tile operations",
-                "replace conditions and function calls by tile operations",
+                "replace conditions and function calls with tile operations",
             ),
             Self::FlowGeneric => ("a taskflow has no generic parameters", "use constants of the module"),
-            Self::FlowSecondRoute => {
-                ("a taskflow is about one group and one route", "take one `Ranks` and one `&Route`")
-            }
+            Self::FlowSecondRoute => ("a taskflow has one group and one route", "take one `Ranks` and one `&Route`"),
             Self::FlowParameter => (
                 "a taskflow takes `Ranks`, `&Route` and tensors",
                 "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
@@ -90,11 +90,11 @@ impl Syntax {
             ),
             Self::FlowLoopPattern => ("a loop in a taskflow has one variable", "name it"),
             Self::FlowIf => (
-                "a taskflow has no `if`: its order is fixed when it is built",
-                "let the route decide how many rows there are, and constants decide the rest",
+                "a taskflow has no `if`: its order is fixed when the kernel is built",
+                "let the route decide how many rows there are, and constants the rest",
             ),
             Self::FlowStatement => {
-                ("a taskflow holds `let` tensors, loops and task calls", "move this out of the taskflow")
+                ("a taskflow has only `let` tensors, loops and task calls", "move this out of the taskflow")
             }
             Self::FlowCall => ("a taskflow calls tasks of its module", "call a task by its name"),
             _ => (
@@ -105,8 +105,7 @@ impl Syntax {
     }
 }
 
-fn attribute_argument(attribute: &str, argument: &Option<String>, known: &[&str]) -> (String, String) {
-    let argument = argument.as_deref();
+fn attribute_argument(attribute: &str, argument: Option<&str>, known: &[&str]) -> Sentence {
     let problem = match argument {
         Some(argument) if !known.is_empty() => format!("`#[{attribute}]` has no argument `{argument}`"),
         _ => format!("`#[{attribute}]` takes no arguments"),
@@ -115,7 +114,7 @@ fn attribute_argument(attribute: &str, argument: &Option<String>, known: &[&str]
     let help = match nearest {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None if known.is_empty() => format!("write `#[{attribute}]`"),
-        None => format!("possible are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        None => format!("it takes {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
     };
     (problem, help)
 }

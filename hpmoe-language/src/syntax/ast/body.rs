@@ -6,52 +6,32 @@ use syn::Expr;
 
 /// A statement of a task body.
 #[derive(Clone, Debug)]
-pub enum BodyStmt {
+pub(crate) enum BodyStmt {
     /// `let name = value;`
-    Let {
-        /// The name.
-        name: String,
-        /// The value.
-        value: BodyExpr,
-    },
+    Let { name: String, value: BodyExpr },
     /// `value;`
     Do(BodyExpr),
     /// `for variable in from..to { … }`, unrolled by the compiler.
-    For {
-        /// The loop variable.
-        variable: String,
-        /// First value.
-        from: Box<Expr>,
-        /// One behind the last value.
-        to: Box<Expr>,
-        /// The statements.
-        body: Vec<BodyStmt>,
-    },
+    For { variable: String, from: Box<Expr>, to: Box<Expr>, body: Vec<BodyStmt> },
 }
 
 /// An expression of a task body.
 #[derive(Clone, Debug)]
-pub enum BodyExpr {
+pub(crate) enum BodyExpr {
     /// A parameter or a `let`.
-    Name {
-        /// The name.
-        name: String,
-        /// Where it stands.
-        span: Span,
-    },
-    /// A number that is no name: a literal, or a size as f32.
+    Name { name: String, span: Span },
+    /// A number without a name: a literal, or a size as f32.
     Number(Box<Expr>),
     /// A tile operation, or arithmetic on numbers.
     Operation {
         /// Method name or operator sign.
         name: String,
-        /// Receiver first.
+        /// The receiver first.
         operands: Vec<BodyExpr>,
         /// The type argument of `cast::<bf16>()`.
         element: Option<ElementType>,
         /// The const argument of `fold_rows::<BLOCK>()`.
         size: Option<Box<Expr>>,
-        /// Where the name stands.
         span: Span,
     },
 }

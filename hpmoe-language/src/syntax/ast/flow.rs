@@ -4,119 +4,74 @@ use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
 
-/// What a tensor of a taskflow is.
+/// How a tensor of a taskflow is written: the constructor of a `let` or the type of a parameter.
 #[derive(Clone, Debug)]
-pub enum TensorKind {
+pub(crate) enum TensorKind {
     /// `PerRank::tokens`, or `Tensor<T, C>`: a row per token.
     Tokens,
     /// `Experts<T, N, K>`: N rows for each expert.
-    Experts {
-        /// N.
-        rows: Box<Expr>,
-    },
+    Experts { rows: Box<Expr> },
     /// `Matrix<T, N, K>`: N rows.
-    Matrix {
-        /// N.
-        rows: Box<Expr>,
-    },
-    /// `PerRank::symmetric`: a row per token received, in reach of peers.
+    Matrix { rows: Box<Expr> },
+    /// `PerRank::symmetric`: a row per token received, in the symmetric heap.
     Symmetric,
     /// `PerRank::ragged`, or `Received<T, C>`: a row per token received.
     Ragged,
-    /// `PerRank::once`, or `Once<T, C>`: a row per token received, however many experts of the rank it goes to; in reach of peers.
+    /// `PerRank::once`, or `Once<T, C>`: a row per token received, however many experts of the rank it goes to; in the symmetric
+    /// heap.
     Once,
-    /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in reach of peers.
+    /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in the symmetric heap.
     Slots,
 }
 
-/// A tensor parameter.
+/// A tensor parameter of a taskflow.
 #[derive(Clone, Debug)]
-pub struct FlowParam {
-    /// Name.
-    pub name: String,
-    /// `&mut`.
-    pub write: bool,
-    /// Kind.
-    pub kind: TensorKind,
-    /// Element type.
-    pub element: ElementType,
-    /// Columns.
-    pub columns: Expr,
-    /// Where it stands.
-    pub span: Span,
+pub(crate) struct FlowParam {
+    pub(crate) name: String,
+    /// Taken by `&mut`.
+    pub(crate) write: bool,
+    pub(crate) kind: TensorKind,
+    pub(crate) element: ElementType,
+    pub(crate) columns: Expr,
+    pub(crate) span: Span,
 }
 
-/// A `let` tensor.
+/// A tensor that a taskflow creates.
 #[derive(Clone, Debug)]
-pub struct Let {
-    /// Name.
-    pub name: String,
-    /// Kind.
-    pub kind: TensorKind,
-    /// Element type.
-    pub element: ElementType,
-    /// Columns.
-    pub columns: Expr,
-    /// Where the name stands.
-    pub span: Span,
+pub(crate) struct Let {
+    pub(crate) name: String,
+    pub(crate) kind: TensorKind,
+    pub(crate) element: ElementType,
+    pub(crate) columns: Expr,
+    pub(crate) span: Span,
 }
 
-/// What a loop runs over.
+/// What a loop runs over. `N` is what stands for a number in its head: an expression as written, then its value.
 #[derive(Clone, Debug)]
-pub enum Over {
+pub(crate) enum Over<N = Expr> {
     /// `ep`.
     Ranks,
     /// `route.chunks::<COUNT>()`: the variable is the route of the loops inside.
-    Chunks {
-        /// How many.
-        count: Expr,
-    },
+    Chunks { count: N },
     /// `route.experts()`.
     Experts,
     /// `route.experts_of(rank)`.
     ExpertsOf(String),
-    /// `route.sends::<HEIGHT>(rank, expert)`.
-    Sends {
-        /// Most rows.
-        height: Expr,
-        /// Sender.
-        rank: String,
-        /// Expert.
-        expert: String,
-    },
+    /// `route.sends::<HEIGHT>(rank, expert)`: what that rank sends.
+    Sends { height: N, rank: String, expert: String },
     /// `route.sends_once::<HEIGHT>(rank, expert)`.
-    SendsOnce {
-        /// Most rows.
-        height: Expr,
-        /// Sender.
-        rank: String,
-        /// Expert.
-        expert: String,
-    },
+    SendsOnce { height: N, rank: String, expert: String },
     /// `route.row_tiles::<HEIGHT>(expert)`.
-    RowTiles {
-        /// Most rows.
-        height: Expr,
-        /// Expert.
-        expert: String,
-    },
+    RowTiles { height: N, expert: String },
     /// `route.token_blocks::<HEIGHT>(rank)`.
-    TokenBlocks {
-        /// Most tokens.
-        height: Expr,
-        /// Rank.
-        rank: String,
-    },
-    /// `0..rows`.
-    Range {
-        /// One behind the last.
-        extent: Expr,
-    },
+    TokenBlocks { height: N, rank: String },
+    /// `0..extent`.
+    Range { extent: N },
 }
 
 /// Which rank's part of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Rank {
+pub(crate) enum Rank {
     /// `[rank]`.
     Variable(String),
     /// `[expert.owner()]`.
@@ -125,7 +80,7 @@ pub enum Rank {
 
 /// One step from a tensor to a tile.
 #[derive(Clone, Debug)]
-pub enum Accessor {
+pub(crate) enum Accessor {
     /// `.gather(&send)`.
     Gather(String),
     /// `.gather(expert, row_tile)`.
@@ -150,63 +105,41 @@ pub enum Accessor {
 
 /// `&tensor[rank].accessor()…`.
 #[derive(Clone, Debug)]
-pub struct Argument {
-    /// `&mut`.
-    pub write: bool,
-    /// Tensor name.
-    pub tensor: String,
-    /// Whose part.
-    pub rank: Rank,
-    /// What follows.
-    pub accessors: Vec<(Accessor, Span)>,
-    /// Where that name stands.
-    pub span: Span,
+pub(crate) struct Argument {
+    /// Taken by `&mut`.
+    pub(crate) write: bool,
+    pub(crate) tensor: String,
+    pub(crate) rank: Rank,
+    pub(crate) accessors: Vec<(Accessor, Span)>,
+    pub(crate) span: Span,
 }
 
 /// A statement of a taskflow.
 #[derive(Clone, Debug)]
-pub enum Stmt {
-    /// A tensor.
+pub(crate) enum Stmt {
     Let(Let),
-    /// A loop.
     For {
-        /// Loop variable.
         variable: String,
-        /// Where it stands.
         span: Span,
-        /// What it runs over.
         over: Over,
-        /// Statements.
         body: Vec<Stmt>,
     },
-    /// A task call.
     Call {
-        /// Task name.
         task: String,
         /// Const arguments, where written.
         generics: Vec<Expr>,
-        /// Tiles.
         arguments: Vec<Argument>,
         /// The call as written, on one line.
         source: String,
-        /// Where it stands.
         span: Span,
     },
 }
 
 /// A taskflow function.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    /// Name.
-    pub name: String,
-    /// Name of the `Ranks` parameter.
-    pub ranks: String,
-    /// Name of the `&Route` parameter.
-    pub route: String,
-    /// Tensor parameters.
-    pub params: Vec<FlowParam>,
-    /// Statements.
-    pub body: Vec<Stmt>,
-    /// The name.
-    pub span: Span,
+pub(crate) struct Flow {
+    pub(crate) name: String,
+    pub(crate) params: Vec<FlowParam>,
+    pub(crate) body: Vec<Stmt>,
+    pub(crate) span: Span,
 }

@@ -7,14 +7,12 @@ use proc_macro2::Span;
 /// A kernel module as written.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its name.
+    /// The name of the module, which is the kernel's name.
     pub name: String,
-    /// Where the name stands.
-    pub span: Span,
-    /// Constants with their values.
+    /// The module's name in the source.
+    pub(crate) span: Span,
+    /// The module's `usize` and `f32` constants with their values, as written or as the build sets them.
     pub constants: Constants,
-    /// Marked task functions.
-    pub tasks: Vec<TaskFn>,
-    /// Taskflows.
-    pub flows: Vec<Flow>,
+    pub(crate) tasks: Vec<TaskFn>,
+    pub(crate) flows: Vec<Flow>,
 }

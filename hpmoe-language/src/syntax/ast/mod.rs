@@ -1,11 +1,11 @@
-//! The tree: a kernel module as written, before anything is known about it. No reader is in this folder.
+//! The tree: a kernel module as written, before anything is known about it. The readers are in `parse`.
 
 mod body;
 mod flow;
 mod kernel;
 mod task;
 
-pub use body::{BodyExpr, BodyStmt};
-pub use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
+pub(crate) use body::{BodyExpr, BodyStmt};
+pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
 pub use kernel::Kernel;
-pub use task::{TaskFn, TileParam};
+pub(crate) use task::{TaskFn, TileParam};

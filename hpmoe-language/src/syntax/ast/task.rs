@@ -7,34 +7,26 @@ use syn::Expr;
 
 /// A tile parameter: `name: &Tile<element, rows, cols>` or `&mut`.
 #[derive(Clone, Debug)]
-pub struct TileParam {
-    /// Name.
-    pub name: String,
-    /// `&mut`.
-    pub write: bool,
-    /// Element type.
-    pub element: ElementType,
-    /// Most rows: a constant expression or a const parameter.
-    pub rows: Expr,
-    /// Most columns.
-    pub cols: Expr,
-    /// Where it stands.
-    pub span: Span,
+pub(crate) struct TileParam {
+    pub(crate) name: String,
+    /// Taken by `&mut`.
+    pub(crate) write: bool,
+    pub(crate) element: ElementType,
+    /// Most rows: a constant expression or a const parameter; `cols` likewise.
+    pub(crate) rows: Expr,
+    pub(crate) cols: Expr,
+    pub(crate) span: Span,
 }
 
-/// A marked task function.
+/// A function that a marker makes a task.
 #[derive(Clone, Debug)]
-pub struct TaskFn {
-    /// Name.
-    pub name: String,
+pub(crate) struct TaskFn {
+    pub(crate) name: String,
     /// Which cores run it.
-    pub kind: TaskKind,
-    /// Const parameters.
-    pub generics: Vec<String>,
-    /// Tile parameters.
-    pub params: Vec<TileParam>,
-    /// Statements.
-    pub body: Vec<BodyStmt>,
-    /// The name.
-    pub span: Span,
+    pub(crate) kind: TaskKind,
+    /// Names of the const parameters.
+    pub(crate) generics: Vec<String>,
+    pub(crate) params: Vec<TileParam>,
+    pub(crate) body: Vec<BodyStmt>,
+    pub(crate) span: Span,
 }

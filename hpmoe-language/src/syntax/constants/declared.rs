@@ -1,7 +1,7 @@
 //! Declarations of constants: every one of a module evaluated, or set by a build.
 
-use super::Constant;
-use super::table::{Constants, Fault, Overrides, is_computed, is_f32};
+use super::table::{Constants, Fault, is_computed, is_f32};
+use crate::constant::{Constant, Overrides};
 use crate::finding::{ConstantFault, Errors, Finding};
 use crate::names::{ByName, nearest};
 use syn::{Item, ItemMod};
@@ -145,14 +145,14 @@ mod tests {
         let (_, faults) = declared("const A: f32 = 1; const B: usize = C; const C: f32 = 2.0;");
         assert_eq!(
             faults,
-            ["`1` is a whole number, and numbers of a task are f32: write `1.0`", "`C` is an f32, and this is a usize"]
+            ["`1` is a whole number, but numbers of a task are f32: write `1.0`", "`C` is an f32, but this is a usize"]
         );
     }
 
     #[test]
     fn a_constant_that_others_need_is_one_fault() {
         let (_, faults) = declared("const A: usize = B + 1; const B: usize = 1 << 3; const C: usize = A;");
-        assert_eq!(faults, ["this operator can't stand in a constant"]);
+        assert_eq!(faults, ["the compiler doesn't compute this operator in a constant"]);
         let (_, faults) = declared("const A: usize = B; const B: usize = A;");
         assert_eq!(faults, ["`A` depends on itself"]);
     }

@@ -4,10 +4,8 @@ mod declared;
 mod numbers;
 mod sizes;
 mod table;
-mod value;
 
 pub use declared::{declared_constants, refuse_unknown_overrides};
 pub(crate) use numbers::arithmetic;
+pub use table::Constants;
 pub(crate) use table::is_computed;
-pub use table::{Constants, Overrides};
-pub use value::Constant;

@@ -1,8 +1,8 @@
 //! Numbers: expressions of type f32 that the compiler computes, each step rounded as Rust rounds it.
 
-use super::Constant;
 use super::table::{Constants, Fault, is_f32};
-use crate::finding::{Finding, NumberFault};
+use crate::constant::Constant;
+use crate::finding::{Finding, NameKind, NumberFault};
 use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, UnOp};
@@ -25,7 +25,7 @@ impl Constants {
                     None if locals.contains(&name) => Err(fault(NumberFault::IsSize { name })),
                     None => {
                         let nearest = nearest(&name, self.values.names());
-                        Err(Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest })))
+                        Err(Box::new((expr.span(), Finding::Unknown { kind: NameKind::Constant, name, nearest })))
                     }
                 };
             }

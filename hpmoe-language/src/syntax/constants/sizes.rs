@@ -1,15 +1,15 @@
 //! Sizes: expressions of type usize that the compiler computes.
 
-use super::Constant;
 use super::table::{Constants, Fault};
-use crate::finding::{ConstantFault, Errors, Finding};
+use crate::constant::Constant;
+use crate::finding::{ConstantFault, Errors, Finding, NameKind};
 use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
 
 impl Constants {
     /// Computes a size; `locals` are const arguments in scope.
-    pub fn evaluate(&self, expr: &Expr, locals: &ByName<usize>, errors: &mut Errors) -> Option<usize> {
+    pub(crate) fn evaluate(&self, expr: &Expr, locals: &ByName<usize>, errors: &mut Errors) -> Option<usize> {
         match self.value(expr, locals) {
             Ok(value) => Some(value),
             Err(fault) => {
@@ -49,7 +49,7 @@ impl Constants {
                 }
                 self.get(&name).ok_or_else(|| {
                     let nearest = nearest(&name, self.values.names());
-                    Box::new((expr.span(), Finding::Unknown { what: "constant", name, nearest }))
+                    Box::new((expr.span(), Finding::Unknown { kind: NameKind::Constant, name, nearest }))
                 })
             }
             Expr::Binary(binary) => {

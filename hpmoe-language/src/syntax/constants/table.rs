@@ -1,18 +1,15 @@
 //! The constants of a module, by name.
 
-use super::Constant;
+use crate::constant::Constant;
 use crate::finding::Finding;
 use crate::names::ByName;
 use proc_macro2::Span;
 use syn::Type;
 
-/// Values given for a build instead of those in the source, by name.
-pub type Overrides = ByName<Constant>;
-
 /// Why an expression has no value, and where.
 pub(crate) type Fault = Box<(Span, Finding)>;
 
-/// The evaluated constants of one module, in order of declaration.
+/// The computed constants of one kernel module, in order of declaration.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     pub(super) values: ByName<(Constant, Span)>,
@@ -24,15 +21,15 @@ impl Constants {
         self.values.get(name).map(|(_, span)| *span)
     }
 
-    /// The value of a size.
+    /// The value of a `usize` constant; `None` for other types and for names that the module doesn't declare.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<usize> {
         self.constant(name)?.size()
     }
 
-    /// The value of a constant.
+    /// The value of a constant of either type.
     #[must_use]
-    pub fn constant(&self, name: &str) -> Option<Constant> {
+    pub(crate) fn constant(&self, name: &str) -> Option<Constant> {
         self.values.get(name).map(|(value, _)| *value)
     }
 

@@ -1,13 +1,13 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
 use super::forms::{Fault, fault, ident};
-use crate::finding::Syntax;
+use crate::finding::SyntaxFault;
 use crate::syntax::ast::{Accessor, Argument, Rank};
 use syn::Expr;
 use syn::spanned::Spanned as _;
 
 pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
-    let bad = || fault(expr, Syntax::FlowArgument);
+    let bad = || fault(expr, SyntaxFault::FlowArgument);
     let Expr::Reference(reference) = expr else { return Err(bad()) };
     let mut accessors = Vec::new();
     let mut inner = &*reference.expr;

@@ -1,6 +1,6 @@
 //! Reads the attributes of the language, bare markers included: one table, one way in, faults of one kind.
 
-use crate::finding::{Errors, Finding, Syntax};
+use crate::finding::{Errors, Finding, SyntaxFault};
 use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Span, TokenStream};
 use syn::parse::Parser as _;
@@ -46,7 +46,7 @@ impl Marker {
                 Meta::NameValue(_) => refuse_argument(&name, None, attribute.span(), errors),
             }
             if first.is_some() {
-                errors.push(attribute.span(), Finding::Syntax(Syntax::SecondMarker));
+                errors.push(attribute.span(), Finding::Syntax(SyntaxFault::SecondMarker));
             }
             first.get_or_insert(marker);
         }
@@ -72,7 +72,7 @@ pub(crate) fn refuse_arguments(attribute: &str, arguments: TokenStream, at: Span
 
 fn refuse_argument(attribute: &str, argument: Option<String>, at: Span, errors: &mut Errors) {
     let attribute = attribute.to_owned();
-    errors.push(at, Finding::Syntax(Syntax::AttributeArgument { attribute, argument, known: ARGUMENTS }));
+    errors.push(at, Finding::Syntax(SyntaxFault::AttributeArgument { attribute, argument, known: ARGUMENTS }));
 }
 
 #[cfg(test)]

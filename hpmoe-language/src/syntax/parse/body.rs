@@ -1,7 +1,7 @@
 //! Reads task bodies.
 
 use super::forms::{constant_argument, is_empty};
-use crate::finding::{Errors, Finding, Syntax};
+use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
@@ -22,17 +22,17 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
     match statement {
         Stmt::Local(local) => {
             let (Pat::Ident(name), Some(LocalInit { expr, diverge: None, .. })) = (&local.pat, &local.init) else {
-                return refuse(local.span(), Syntax::TaskLet, errors);
+                return refuse(local.span(), SyntaxFault::TaskLet, errors);
             };
             Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
         }
         Stmt::Expr(Expr::ForLoop(each), _) => {
             let (Pat::Ident(variable), Expr::Range(range)) = (&*each.pat, &*each.expr) else {
-                return refuse(each.span(), Syntax::TaskLoop, errors);
+                return refuse(each.span(), SyntaxFault::TaskLoop, errors);
             };
             let (Some(from), Some(to), syn::RangeLimits::HalfOpen(_)) = (&range.start, &range.end, &range.limits)
             else {
-                return refuse(range.span(), Syntax::TaskRange, errors);
+                return refuse(range.span(), SyntaxFault::TaskRange, errors);
             };
             Some(BodyStmt::For {
                 variable: variable.ident.to_string(),
@@ -42,7 +42,7 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             })
         }
         Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
-        Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), Syntax::TaskItem, errors),
+        Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), SyntaxFault::TaskItem, errors),
     }
 }
 
@@ -72,7 +72,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 BinOp::Mul(_) => "*",
                 BinOp::Div(_) => "/",
                 _ => {
-                    return refuse(binary.op.span(), Syntax::TaskOperator, errors);
+                    return refuse(binary.op.span(), SyntaxFault::TaskOperator, errors);
                 }
             };
             let operands = vec![expression(&binary.left, errors)?, expression(&binary.right, errors)?];
@@ -103,11 +103,11 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
             let (name, span) = (call.method.to_string(), call.method.span());
             Some(BodyExpr::Operation { name, operands, element, size, span })
         }
-        _ => refuse(expr.span(), Syntax::TaskExpression, errors),
+        _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
     }
 }
 
-fn refuse<T>(span: Span, fault: Syntax, errors: &mut Errors) -> Option<T> {
+fn refuse<T>(span: Span, fault: SyntaxFault, errors: &mut Errors) -> Option<T> {
     errors.push(span, Finding::Syntax(fault));
     None
 }

@@ -2,7 +2,7 @@
 
 use super::forms::{plain_function, tensor_type};
 use super::statements::Reader;
-use crate::finding::{Errors, Finding, Syntax};
+use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
@@ -12,7 +12,7 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
     let before = errors.len();
     plain_function(&function.sig, errors);
     if !function.sig.generics.params.is_empty() {
-        errors.push(function.sig.generics.span(), Finding::Syntax(Syntax::FlowGeneric));
+        errors.push(function.sig.generics.span(), Finding::Syntax(SyntaxFault::FlowGeneric));
     }
     let (mut ranks, mut route, mut params) = (None, None, Vec::new());
     for input in &function.sig.inputs {
@@ -21,23 +21,21 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
             Some(Input::Route(name)) if route.is_none() => route = Some(name),
             Some(Input::Tensor(param)) => params.push(*param),
             Some(Input::Ranks(_) | Input::Route(_)) => {
-                errors.push(input.span(), Finding::Syntax(Syntax::FlowSecondRoute));
+                errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowSecondRoute));
                 // Which of them the body means is anybody's guess.
                 return None;
             }
-            None => errors.push(input.span(), Finding::Syntax(Syntax::FlowParameter)),
+            None => errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter)),
         }
     }
     let (Some(ranks), Some(route)) = (ranks, route) else {
-        errors.push(function.sig.ident.span(), Finding::Syntax(Syntax::FlowWithoutRoute));
+        errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
         return None;
     };
     let reader = Reader { ranks: &ranks, route: &route, chunk: false };
     let body = reader.statements(&function.block.stmts, errors);
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
-        ranks: ranks.clone(),
-        route: route.clone(),
         params,
         body,
         span: function.sig.ident.span(),

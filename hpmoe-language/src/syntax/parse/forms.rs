@@ -1,6 +1,6 @@
 //! Small forms that several readers know: names, const arguments, tensor types, signatures.
 
-use crate::finding::{Errors, Finding, NotPlain, Syntax};
+use crate::finding::{Errors, Finding, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use quote::ToTokens as _;
@@ -10,7 +10,7 @@ use syn::{Expr, GenericArgument, PathArguments, ReturnType, Safety, Signature, T
 /// What is wrong, and where.
 pub(super) type Fault = Box<(Span, Finding)>;
 
-pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: Syntax) -> Fault {
+pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> Fault {
     Box::new((at.span(), Finding::Syntax(fault)))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
 
 /// Refuses what makes another thing of a call than running the body: `async`, `unsafe`, an ABI, a result.
 pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
-    let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(Syntax::NotPlain(reason)));
+    let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(SyntaxFault::NotPlain(reason)));
     if let Some(word) = &signature.asyncness {
         refuse(word.span(), NotPlain::Async);
     }

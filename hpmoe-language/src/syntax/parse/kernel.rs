@@ -2,16 +2,17 @@
 
 use super::attributes::Marker;
 use super::{flow, library, task};
-use crate::finding::{Errors, Finding, Syntax};
+use crate::constant::Overrides;
+use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::Kernel;
-use crate::syntax::constants::{Constants, Overrides, is_computed};
+use crate::syntax::constants::{Constants, is_computed};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Item, ItemMod};
 
 /// Reads a kernel module.
-pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
+pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
     let mut kernel = Kernel {
         name: module.ident.to_string(),
         span: module.ident.span(),
@@ -20,7 +21,7 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
         flows: Vec::new(),
     };
     let Some((_, items)) = &module.content else {
-        errors.push(module.span(), Finding::Syntax(Syntax::ModuleElsewhere { module: module.ident.to_string() }));
+        errors.push(module.span(), Finding::Syntax(SyntaxFault::ModuleElsewhere { module: module.ident.to_string() }));
         return kernel;
     };
     let constants: Vec<_> = items
@@ -52,12 +53,12 @@ pub fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Ke
                 None => {}
             },
             item if library::is_use(item) => library::refuse(item, items, errors),
-            Item::Macro(call) => errors.push(call.span(), Finding::Syntax(Syntax::MacroCall)),
+            Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
             _ => {}
         }
     }
     if kernel.flows.is_empty() && errors.is_empty() {
-        errors.push(module.ident.span(), Finding::Syntax(Syntax::NoTaskflow { module: module.ident.to_string() }));
+        errors.push(module.ident.span(), Finding::Syntax(SyntaxFault::NoTaskflow { module: module.ident.to_string() }));
     }
     kernel
 }
@@ -71,7 +72,7 @@ fn refuse_cfg(tokens: TokenStream, errors: &mut Errors) {
                 let first = group.stream().into_iter().next();
                 let conditional = matches!(&first, Some(TokenTree::Ident(name)) if name == "cfg" || name == "cfg_attr");
                 if hash && conditional && group.delimiter() == Delimiter::Bracket {
-                    errors.push(group.span(), Finding::Syntax(Syntax::Cfg));
+                    errors.push(group.span(), Finding::Syntax(SyntaxFault::Cfg));
                 }
                 refuse_cfg(group.stream(), errors);
                 hash = false;

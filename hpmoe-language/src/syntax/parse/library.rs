@@ -1,15 +1,15 @@
 //! Tasks of the library: `use hpmoe_runtime::tasks::{…}` puts them into the kernel module.
 
-use crate::finding::{CallFault, Errors, Finding, Syntax};
+use crate::finding::{CallFault, Errors, Finding, NameKind, SyntaxFault};
 use crate::names::nearest;
 use hpmoe_kernels::tasks::SOURCES;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, ItemUse, UseTree};
 
-/// The module with the library's tasks in place of its `use` of them. A `use` of what is not there
-/// stays, and [`parse`](super::parse) says so.
+/// The module with the library's tasks in place of its `use` of them. A `use` of a task that the library doesn't have stays,
+/// and [`parse`](super::parse) refuses it.
 #[must_use]
-pub fn with_tasks(module: &ItemMod) -> ItemMod {
+pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let declared: Vec<String> = items.iter().filter_map(declared).collect();
@@ -34,16 +34,15 @@ pub(crate) fn is_use(item: &Item) -> bool {
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     for Used { task, name } in used(item).into_iter().flatten() {
         let Some(task) = task else {
-            errors.push(name.span(), Finding::Syntax(Syntax::LibraryGlob));
+            errors.push(name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
             continue;
         };
         if source(&task).is_none() {
             let nearest = nearest(&task.to_string(), SOURCES.iter().map(|(name, _)| *name));
-            errors.push(task.span(), Finding::Unknown { what: "task of the library", name: task.to_string(), nearest });
+            errors.push(task.span(), Finding::Unknown { kind: NameKind::LibraryTask, name: task.to_string(), nearest });
         } else if items.iter().filter_map(declared).any(|other| name == other) {
             let fault = CallFault::DeclaredAndUsed { name: name.to_string(), task: task.to_string() };
-            let finding = Finding::Call(fault);
-            errors.push(name.span(), finding);
+            errors.push(name.span(), Finding::Call(fault));
         }
     }
 }

@@ -11,6 +11,6 @@ mod statements;
 mod task;
 
 pub(crate) use attributes::{Marker, refuse_arguments};
-pub use kernel::parse;
+pub(crate) use kernel::parse;
 pub(crate) use library::is_use as is_library_use;
-pub use library::with_tasks;
+pub(crate) use library::with_tasks;

@@ -2,7 +2,7 @@
 
 use super::arguments::argument;
 use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line};
-use crate::finding::{Errors, Syntax};
+use crate::finding::{Errors, SyntaxFault};
 use crate::syntax::ast::{Let, Over, Stmt, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
@@ -32,7 +32,7 @@ impl Reader<'_> {
             syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
                 fault(
                     local,
-                    Syntax::FlowLet {
+                    SyntaxFault::FlowLet {
                         ranks: self.ranks.to_owned(),
                         route: format!("{}{}", if self.chunk { "&" } else { "" }, self.route),
                     },
@@ -40,10 +40,13 @@ impl Reader<'_> {
             }),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
-                    return Err(fault(&each.pat, Syntax::FlowLoopPattern));
+                    return Err(fault(&each.pat, SyntaxFault::FlowLoopPattern));
                 };
                 let over = self.over(&each.expr).ok_or_else(|| {
-                    fault(&each.expr, Syntax::FlowLoop { ranks: self.ranks.to_owned(), route: self.route.to_owned() })
+                    fault(
+                        &each.expr,
+                        SyntaxFault::FlowLoop { ranks: self.ranks.to_owned(), route: self.route.to_owned() },
+                    )
                 })?;
                 let variable = &variable.ident;
                 let name = variable.to_string();
@@ -56,8 +59,8 @@ impl Reader<'_> {
                 Ok(Stmt::For { span: variable.span(), over, body, variable: name })
             }
             syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
-            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(branch, Syntax::FlowIf)),
-            other => Err(fault(other, Syntax::FlowStatement)),
+            syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(branch, SyntaxFault::FlowIf)),
+            other => Err(fault(other, SyntaxFault::FlowStatement)),
         }
     }
 
@@ -131,7 +134,7 @@ impl Reader<'_> {
     }
 
     fn call(call: &syn::ExprCall) -> Result<Stmt, Fault> {
-        let not_a_task = || fault(&call.func, Syntax::FlowCall);
+        let not_a_task = || fault(&call.func, SyntaxFault::FlowCall);
         let Expr::Path(path) = &*call.func else { return Err(not_a_task()) };
         let [segment] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return Err(not_a_task()) };
         let generics = match &segment.arguments {

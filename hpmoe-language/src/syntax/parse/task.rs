@@ -2,7 +2,7 @@
 
 use super::body;
 use super::forms::{plain_function, tensor_type};
-use crate::finding::{Errors, Finding, Syntax};
+use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
 use syn::spanned::Spanned as _;
@@ -16,7 +16,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
     for parameter in &function.sig.generics.params {
         match parameter {
             GenericParam::Const(constant) => generics.push(constant.ident.to_string()),
-            other => errors.push(other.span(), Finding::Syntax(Syntax::TaskGeneric)),
+            other => errors.push(other.span(), Finding::Syntax(SyntaxFault::TaskGeneric)),
         }
     }
     let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
@@ -34,7 +34,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
 fn tile_param(input: &FnArg, errors: &mut Errors) -> Option<TileParam> {
     let param = read_tile_param(input);
     if param.is_none() {
-        errors.push(input.span(), Finding::Syntax(Syntax::TaskParameter));
+        errors.push(input.span(), Finding::Syntax(SyntaxFault::TaskParameter));
     }
     param
 }

@@ -1,18 +1,22 @@
-//! The value of a constant.
+//! Values of a kernel's constants, as source and builds give them.
 
+use crate::names::ByName;
 use std::fmt;
 
-/// A size or a number.
+/// Values that a build sets instead of those in the source, by the constant's name.
+pub type Overrides = ByName<Constant>;
+
+/// The value of a constant of a kernel module.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Constant {
-    /// Of type `usize`.
+    /// A constant of type `usize`.
     Size(usize),
-    /// Of type `f32`, finite.
+    /// A constant of type `f32`; always finite.
     Number(f32),
 }
 
 impl Constant {
-    /// The value of a size.
+    /// The value of a constant of type `usize`; `None` for an `f32`.
     #[must_use]
     pub const fn size(self) -> Option<usize> {
         match self {
@@ -21,7 +25,7 @@ impl Constant {
         }
     }
 
-    /// Reads a setting: digits, with underscores where one likes, are a size, everything else is a number.
+    /// Reads a setting: digits with optional underscores are a size, anything else that parses as a finite `f32` is a number.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let plain = text.replace('_', "");
@@ -30,7 +34,7 @@ impl Constant {
     }
 }
 
-/// As it can be written in Rust, and read again.
+/// Text that is valid Rust and that [`Constant::read`] reads back.
 impl fmt::Display for Constant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,32 @@
+//! Faults of a loop over chunks.
+
+/// What a loop over chunks can't have. `chunk` is its variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ChunkFault {
+    /// A second loop over chunks.
+    SecondLoop { variable: String, first: String },
+    /// A loop over chunks inside another loop.
+    Nested { variable: String },
+    /// A tensor declared next to the loop.
+    TensorOutside { tensor: String, chunk: String },
+    /// Another loop next to it.
+    LoopOutside { variable: String, chunk: String },
+    /// A task call next to it.
+    CallOutside { task: String, chunk: String },
+    /// A tensor of once-sent rows.
+    Once { tensor: String, chunk: String },
+    /// Experts' matrices made in the loop.
+    Experts { tensor: String, chunk: String },
+    /// Rows given back that no put of the chunk has sent.
+    Unsent { chunk: String },
+    /// A parameter with the received rows of all chunks.
+    ReceivedOfAll { tensor: String, chunk: String },
+    /// A parameter with the slots of all chunks, at a peer.
+    SlotsOfAll { tensor: String, chunk: String },
+    /// Experts' matrices that each chunk overwrites.
+    Overwritten { tensor: String, chunk: String },
+    /// A sum over all chunks that one of them reads.
+    SumRead { tensor: String, chunk: String },
+    /// A tensor of the loop that no call reads.
+    Unread { tensor: String },
+}

@@ -1,0 +1,43 @@
+//! A finding at its place, and the words that a user reads of it.
+
+use super::Finding;
+use proc_macro2::Span;
+
+/// A place in the source. Places are equal if they cover the same text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site(pub(crate) Span);
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.start(), self.0.end()) == (other.0.start(), other.0.end())
+    }
+}
+
+impl From<Span> for Site {
+    fn from(span: Span) -> Self {
+        Self(span)
+    }
+}
+
+/// One fault of a kernel module at its place in the source.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    pub(crate) finding: Finding,
+    /// The source text that is wrong.
+    pub at: Span,
+    /// The task or taskflow that contains it, if it is inside one: the macro replaces the body of that function.
+    pub function: Option<String>,
+}
+
+/// The words of a [`Diagnostic`].
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// `HP` and two digits.
+    pub code: &'static str,
+    /// The fault in one sentence without a full stop; later lines list what takes up memory.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+    /// Other places that belong to the fault, each with a sentence.
+    pub also: Vec<(Span, String)>,
+}

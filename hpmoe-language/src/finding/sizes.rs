@@ -1,0 +1,39 @@
+//! Sizes at run time, where a tensor ends inside a tile, and operations that don't fit them.
+
+/// A number of rows or columns at run time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum RealSize {
+    /// As many as the row tile, the piece or the block has rows.
+    Item,
+    /// The `TOP_K` slots of each token of the block.
+    Slots,
+    /// The same number in every iteration.
+    Fixed(u64),
+    /// What is left of the tensor, in each iteration of a range.
+    Tail { range: String, sizes: Vec<u64> },
+}
+
+/// What an operation takes or meets, at its size at run time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum RealOperand {
+    Rows(RealSize),
+    Columns(RealSize),
+    /// A value of so many rows and columns.
+    Value {
+        rows: RealSize,
+        columns: RealSize,
+    },
+    /// The weights of a sum over k.
+    Weights {
+        rows: RealSize,
+        columns: RealSize,
+    },
+    /// Rows of a block of tokens.
+    Tokens(usize),
+    /// A number for each row.
+    NumbersOfRows(RealSize),
+    /// A number for each column.
+    NumbersOfColumns(RealSize),
+    /// Columns taken two by two.
+    ColumnPairs,
+}

@@ -1,0 +1,71 @@
+//! The words of findings about reads and writes of tensors, and the other places that they point at.
+
+use super::Sentence;
+use crate::finding::{Finding, Site};
+
+pub(super) fn words(finding: &Finding) -> Sentence {
+    match finding {
+        Finding::NeverWritten { tensor, .. } => (
+            format!("`{tensor}` is read, but no call writes it"),
+            "write it by a task before this call, or take it as a parameter of the taskflow".into(),
+        ),
+        Finding::ReadTooEarly { tensor, .. } => {
+            (format!("`{tensor}` is read before it is written"), "move this call after the call that writes it".into())
+        }
+        Finding::PartlyWritten { tensor, from, columns, .. } => (
+            format!("columns {from} to {columns} of `{tensor}` are read, but no call writes them"),
+            "let the range around the writing call run to `COLUMNS.div_ceil(TILE)`".into(),
+        ),
+        Finding::StillWritten { tensor, variable, .. } => (
+            format!(
+                "`{tensor}` is read in the loop over `{variable}`, whose later iterations still write what is read"
+            ),
+            format!("end the loop over `{variable}` after the call that writes, and start another one for this call"),
+        ),
+        Finding::InPlace { tensor } => {
+            (format!("`{tensor}` is read by the call that writes it"), "write the result to another tensor".into())
+        }
+        Finding::OutputUnwritten { tensor } => (
+            format!("`{tensor}` is an output of the taskflow, but no call writes it"),
+            "write it, or take it by `&`".into(),
+        ),
+        Finding::ReadOnly { tensor, .. } => {
+            (format!("`{tensor}` is written here, but the taskflow takes it by `&`"), "take it by `&mut`".into())
+        }
+        Finding::TwoWriters { tensor, .. } => (
+            format!("`{tensor}` has two writers with no order between them"),
+            "give each writer columns or a tensor of its own".into(),
+        ),
+        Finding::WrittenByEach { tensor, variable } => (
+            format!("every `{variable}` writes the same elements of `{tensor}`, in no order"),
+            format!("let `{variable}` choose the tile that is written, or move the call out of that loop"),
+        ),
+        Finding::WrittenByItems { tensor } => (
+            format!("every row tile or send of an expert writes the expert's one matrix in `{tensor}`, in no order"),
+            "take all rows of the expert at once: `.expert(e)` in a loop over `route.experts_of(r)` alone".into(),
+        ),
+        Finding::WriteAfterRead { tensor, .. } => (
+            format!("`{tensor}` is written here, after an earlier call has read it"),
+            "a tensor is written once per launch, before it is read: write to another tensor".into(),
+        ),
+        other => unreachable!("{other:?} is not about an access"),
+    }
+}
+
+/// Other places that belong to a finding, each with a sentence.
+pub(super) fn also(finding: &Finding) -> Vec<(Site, String)> {
+    match finding {
+        Finding::NeverWritten { tensor, declared } => vec![(*declared, format!("`{tensor}` is declared here"))],
+        Finding::ReadTooEarly { tensor, writer } => {
+            vec![(*writer, format!("`{tensor}` is written here, later"))]
+        }
+        Finding::PartlyWritten { tensor, writer, .. } | Finding::StillWritten { tensor, writer, .. } => {
+            vec![(*writer, format!("`{tensor}` is written here"))]
+        }
+        Finding::Uneven { operation, at, .. } => vec![(*at, format!("this `{operation}`"))],
+        Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
+        Finding::TwoWriters { tensor, first } => vec![(*first, format!("`{tensor}` is also written here"))],
+        Finding::WriteAfterRead { tensor, reader } => vec![(*reader, format!("`{tensor}` is read here"))],
+        _ => Vec::new(),
+    }
+}

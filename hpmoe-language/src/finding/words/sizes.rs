@@ -1,0 +1,68 @@
+//! The words of sizes at run time.
+
+use super::Sentence;
+use crate::finding::{Dimension, RealOperand, RealSize};
+
+pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &RealOperand) -> Sentence {
+    (
+        format!("`{task}` doesn't fit these tiles: its `{operation}` takes {} with {}", left.words(), right.words()),
+        "choose tiles that end at the same place: the same index, in tensors with the same number of columns".into(),
+    )
+}
+
+pub(super) fn empty_tile(
+    tensor: &str,
+    index: u32,
+    (size, extent): (u32, u32),
+    along: Dimension,
+    fixed: bool,
+) -> Sentence {
+    let what = match along {
+        Dimension::Rows => "rows",
+        Dimension::Columns => "columns",
+    };
+    let (choose, tiles) = (if fixed { "choose an index below" } else { "end the range at" }, extent.div_ceil(size));
+    (
+        format!("tile {index} of {size} {what} starts after the {extent} {what} of `{tensor}`"),
+        format!("{choose} {tiles} (`{extent}.div_ceil({size})`)"),
+    )
+}
+
+impl RealOperand {
+    fn words(&self) -> String {
+        match self {
+            Self::Rows(rows) => rows.of_rows(),
+            Self::Columns(columns) => format!("{} columns", columns.words()),
+            Self::Value { rows, columns } => format!("{}, {} columns", rows.of_rows(), columns.words()),
+            Self::Weights { rows, columns } => {
+                format!("weights of {}, {} columns", rows.of_rows(), columns.words())
+            }
+            Self::Tokens(tokens) => format!("{tokens} tokens"),
+            Self::NumbersOfRows(rows) => format!("numbers for {}", rows.of_rows()),
+            Self::NumbersOfColumns(columns) => format!("numbers for {} columns", columns.words()),
+            Self::ColumnPairs => "pairs of columns".into(),
+        }
+    }
+}
+
+impl RealSize {
+    fn words(&self) -> String {
+        match self {
+            Self::Item => "as many as there are".into(),
+            Self::Slots => "as many as there are slots".into(),
+            Self::Fixed(size) => size.to_string(),
+            Self::Tail { range, sizes } => {
+                let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
+                format!("{first} (and {last} at the end of `{range}`)")
+            }
+        }
+    }
+
+    fn of_rows(&self) -> String {
+        match self {
+            Self::Item => "the item's rows".into(),
+            Self::Slots => "the slots of the item's tokens".into(),
+            other => format!("{} rows", other.words()),
+        }
+    }
+}
