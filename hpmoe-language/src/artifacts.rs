@@ -1,10 +1,10 @@
-//! What the build script leaves for the macro: names of files, libraries and symbols, and resolved constants.
+//! What the build script writes for the macro: names of files, libraries and symbols, and resolved constants.
 
 use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
 use crate::names::ByName;
 
-/// Folder below `OUT_DIR`.
+/// The folder below `OUT_DIR` that holds everything that the build script writes.
 pub const FOLDER: &str = "hpmoe";
 
 /// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
@@ -13,14 +13,14 @@ pub const ABI: u32 = 1;
 /// Names of everything that belongs to one taskflow of one package.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Artifact {
-    /// Symbol of the compiled kernel and name of its library.
+    /// The symbol of the compiled kernel, which is also the name of its library.
     pub symbol: String,
-    /// File stem below [`FOLDER`]: `{stem}.rs`, `{stem}.cpp` and so on.
+    /// The stem of its files below [`FOLDER`]: `{stem}.rs`, `{stem}.cpp` and so on.
     pub stem: String,
 }
 
 impl Artifact {
-    /// Names for a taskflow; the parts may hold characters that no symbol has (`my-crate`, `r#try`, `größe`).
+    /// Creates the names of a taskflow; the parts may have characters that no symbol has (`my-crate`, `r#try`, `größe`).
     #[must_use]
     pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
         let plain = |name: &str| -> String {
@@ -35,40 +35,40 @@ impl Artifact {
         }
     }
 
-    /// A file of this taskflow: its name below [`FOLDER`].
+    /// The name of a file of this taskflow, below [`FOLDER`].
     #[must_use]
     pub fn file(&self, ending: &str) -> String {
         format!("{}.{ending}", self.stem)
     }
 
-    /// The same, below `OUT_DIR`, with a leading slash.
+    /// The path of that file below `OUT_DIR`, with a leading slash.
     #[must_use]
     pub fn below_out_dir(&self, ending: &str) -> String {
         format!("/{FOLDER}/{}", self.file(ending))
     }
 }
 
-/// The file that says that a module has been built, and with which constants.
+/// The name of the file that tells the macro that a module has been built, and with which constants.
 #[must_use]
 pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
     format!("{kernel}_{}.constants", module.hex())
 }
 
-/// How a module was built.
+/// The settings with which a module was built.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
-    /// The source file, as named to the build script.
+    /// The source file, as the build script names it.
     pub source: String,
-    /// Fingerprint of the target that its schedules are made for, in digits.
+    /// The fingerprint of the target that its schedules are made for, in hexadecimal digits.
     pub target: String,
-    /// Constants that were set for the build.
+    /// The constants that the build sets.
     pub overrides: Overrides,
-    /// Choices of schedules that are not the default, as text, by taskflow.
+    /// The choices that differ from the default, as text, by taskflow.
     pub choices: ByName<String>,
 }
 
 impl Resolved {
-    /// Text of the file: source, target, then a line `NAME=value` for each constant that was set, then a line
+    /// The text of the file: source, target, a line `NAME=value` for each constant that the build sets, and a line
     /// `@taskflow key=value …` for each taskflow with choices.
     #[must_use]
     pub fn write(&self) -> String {
@@ -77,7 +77,7 @@ impl Resolved {
         format!("{}\n{}\n{lines}{choices}", self.source, self.target)
     }
 
-    /// Reads that text back; `None` when it is none of ours.
+    /// Reads the text of such a file; `None` if it has another form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
@@ -106,13 +106,13 @@ impl Resolved {
 ///
 /// # Errors
 ///
-/// A sentence naming the part that is none.
+/// A sentence that names the first part that is not a setting.
 pub fn parse_settings(text: &str) -> Result<Overrides, String> {
     let mut overrides = Overrides::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = part
             .split_once('=')
-            .ok_or_else(|| format!("`{part}` is no setting: write NAME=value, separated by commas"))?;
+            .ok_or_else(|| format!("`{part}` is not a setting: write NAME=value, separated by commas"))?;
         let number = Constant::read(value.trim())
             .ok_or_else(|| format!("`{name}` is set to `{value}`, which is neither a whole number nor a finite f32"))?;
         overrides.insert(name.trim().to_owned(), number);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(settings.get("HIDDEN"), Some(&96.into()));
         assert_eq!(settings.get("TOKENS"), Some(&4096.into()));
         assert_eq!(settings.get("LIMIT"), Some(&(-7.5).into()));
-        assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is no setting"));
+        assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is not a setting"));
         assert!(parse_settings("HIDDEN=inf").unwrap_err().contains("`inf`"));
     }
 

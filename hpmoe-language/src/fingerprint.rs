@@ -1,9 +1,9 @@
-//! Fingerprints of tokens, so that a kernel compiled from other tokens is never linked.
+//! Fingerprints: a kernel that was compiled from other tokens, constants or choices is never linked.
 
 use crate::graph::TaskGraph;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a, 64 bits: stable across platforms and compiler versions, unlike the standard hasher.
+/// A 64-bit FNV-1a hash: stable across platforms and compiler versions, unlike the standard hasher.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint(u64);
 
@@ -14,7 +14,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Adds text, and its end.
+    /// Adds text and a mark for its end.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         for byte in text.bytes().chain([0xff]) {
@@ -23,8 +23,8 @@ impl Fingerprint {
         self
     }
 
-    /// Adds tokens. White space, comments, documentation and the spacing of punctuation don't count: rustc and a source
-    /// file give them differently.
+    /// Adds tokens. White space, comments, documentation and the spacing of punctuation don't count, because rustc and a source
+    /// file represent them differently.
     #[must_use]
     pub fn tokens(mut self, tokens: TokenStream) -> Self {
         let mut tokens = tokens.into_iter().peekable();
@@ -48,7 +48,7 @@ impl Fingerprint {
         self
     }
 
-    /// Sixteen hexadecimal digits.
+    /// The fingerprint as sixteen hexadecimal digits.
     #[must_use]
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)
@@ -61,8 +61,8 @@ fn is_documentation(token: &TokenTree) -> bool {
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// The fingerprint of a module's tokens: the same from a source file and from a macro's input. The attributes of the
-/// module itself don't count: rustc has taken `#[cfg]` and its like away before a macro sees the rest.
+/// The fingerprint of a module's tokens, the same from a source file and from a macro's input. The attributes of the module
+/// itself don't count, because rustc removes `#[cfg]` and its like before a macro sees the rest.
 #[must_use]
 pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
     let bare = syn::ItemMod { attrs: Vec::new(), ..module.clone() };

@@ -1,4 +1,4 @@
-//! Checked graphs of the example kernel and of variants of it, for tests.
+//! Checked graphs of the example kernel and of its variants, for tests.
 
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
 use crate::constant::Overrides;
@@ -12,33 +12,33 @@ const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
 const BACKWARD: &str = include_str!("../../examples/moe_backward.rs");
 const SUMS: &str = include_str!("../../ui-tests/kernels/sums.rs");
 
-/// Constants of the forward layer.
+/// The constants of the example kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
-    /// The constant `HIDDEN`.
+    /// `HIDDEN`: columns of a token.
     pub hidden: usize,
-    /// The constant `INTER`.
+    /// `INTER`: columns of an expert's activation.
     pub inter: usize,
-    /// The constant `EXPERTS`.
+    /// `EXPERTS`: experts of the whole group.
     pub experts: usize,
-    /// The constant `TOP_K`.
+    /// `TOP_K`: experts per token.
     pub top_k: usize,
-    /// The constant `TOKENS`.
+    /// `TOKENS`: the most tokens of a rank.
     pub tokens: usize,
-    /// The constant `TILE_M`.
+    /// `TILE_M`: rows of a row tile.
     pub tile_m: usize,
-    /// The constant `TILE_N`.
+    /// `TILE_N`: columns of a column tile.
     pub tile_n: usize,
-    /// The constant `PUT`.
+    /// `PUT`: rows of a put.
     pub put: usize,
-    /// The constant `BLOCK`.
+    /// `BLOCK`: tokens of a block.
     pub block: usize,
-    /// The constant `COLUMNS`.
+    /// `COLUMNS`: columns of a tile of the sum over k.
     pub columns: usize,
 }
 
 impl Layer {
-    /// As the example has them.
+    /// The constants as the example declares them.
     pub const SMALL: Self = Self {
         hidden: 128,
         inter: 64,
@@ -51,7 +51,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// DeepSeek-V3 on eight ranks.
+    /// A layer of the size of DeepSeek-V3's, on eight ranks.
     pub const DEEPSEEK: Self = Self {
         hidden: 7168,
         inter: 2048,
@@ -64,7 +64,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// Few enough tiles to run thousands of times.
+    /// A layer with few enough tiles to run thousands of times.
     pub const TINY: Self = Self {
         hidden: 64,
         inter: 32,
@@ -105,7 +105,7 @@ pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")
 }
 
-/// The same with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
+/// The forward layer with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
 /// again by a phase that a path orders already.
 pub fn gated(layer: &Layer) -> CheckedGraph {
     let call = "project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));";
@@ -117,7 +117,7 @@ pub fn gated(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The same with the activation once more, on the same tiles: by the task that made it, or by another.
+/// The forward layer with the activation applied twice to the same tiles: by the same task, or by another.
 pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
     let call = "swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));";
     let task = if another { "again" } else { "swiglu" };
@@ -133,7 +133,7 @@ pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The same with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
+/// The forward layer with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
 pub fn prepared(layer: &Layer) -> CheckedGraph {
     read(&prepared_source(), layer)
 }
@@ -158,7 +158,7 @@ fn prepared_source() -> String {
         .replace("dispatch(&x[", "dispatch(&z[")
 }
 
-/// The same in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
+/// The forward layer in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
 pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
         "let recv =",
@@ -168,7 +168,7 @@ pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     read(&in_chunks(&source, chunks), layer)
 }
 
-/// Gradients of weights to which each of so many chunks adds.
+/// A kernel for gradients of weights, to which each of so many chunks adds.
 pub fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = SUMS.replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
     let without = ["TILE_M", "TILE_N", "COLUMNS"];
@@ -185,7 +185,7 @@ fn in_chunks(source: &str, chunks: usize) -> String {
     format!("{before}{head}for c in route.chunks::<{chunks}>() {{\n{body}\n}}{tail}")
 }
 
-/// The same with tokens that are sent once to each rank, and copied there for each expert.
+/// The forward layer with tokens that are sent once to each rank, and copied there for each expert.
 pub fn once(layer: &Layer) -> CheckedGraph {
     let copies = "for r in ep {
             for e in route.experts_of(r) {
@@ -212,7 +212,7 @@ pub fn only(layer: &Layer, core: TaskKind) -> CheckedGraph {
     CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
 }
 
-/// The layer with one dependency more, which no order can keep: a phase before one that it depends on.
+/// The forward layer with an additional dependency that no order satisfies: a phase that must precede one that it depends on.
 pub fn circular(layer: &Layer) -> CheckedGraph {
     let checked = moe_ffn(layer);
     let mut counters = checked.counters().clone();

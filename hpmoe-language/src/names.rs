@@ -1,14 +1,14 @@
-//! What is found by its name, and names that a user may have meant.
+//! A map by name, and suggestions for misspelled names.
 
-/// Values by name, in order of insertion: a handful of constants, const arguments or settings.
+/// A map from names to values, in order of insertion, for a handful of constants, const arguments or settings.
 ///
-/// A search from end to end is fast enough for so few, and quick to compile: instances of a general map were a seventh of
-/// what the macros' build translates to machine code.
+/// A linear search is fast enough for so few entries, and quick to compile: instances of a general map were a seventh of the code
+/// that a build of the macros generates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByName<T>(Vec<(String, T)>);
 
 impl<T> ByName<T> {
-    /// A map without an entry.
+    /// Creates a map without entries.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -20,13 +20,13 @@ impl<T> ByName<T> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Whether a value has this name.
+    /// Whether the map has a value with this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Sets the value with this name, at the place of an earlier one or else at the end.
+    /// Sets the value with this name: replaces an earlier one in its position, or adds the value at the end.
     pub fn insert(&mut self, name: String, value: T) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, earlier)) => *earlier = value,
@@ -34,12 +34,12 @@ impl<T> ByName<T> {
         }
     }
 
-    /// Names and values, in order of insertion.
+    /// All names with their values, in order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names, in order of insertion.
+    /// All names, in order of insertion.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
@@ -52,7 +52,7 @@ impl<T> Default for ByName<T> {
 }
 
 impl<T> FromIterator<(String, T)> for ByName<T> {
-    /// Of several values with one name, the last one stays.
+    /// Collects entries; of several values with one name, the last one is kept.
     fn from_iter<I: IntoIterator<Item = (String, T)>>(entries: I) -> Self {
         let mut map = Self::new();
         for (name, value) in entries {

@@ -1,4 +1,4 @@
-//! The attributes of hpmoe: a thin face over `hpmoe-language`.
+//! The attribute macros of hpmoe: a thin layer over `hpmoe-language`.
 
 use hpmoe_language::expand::{self, Environment};
 use proc_macro::TokenStream;

@@ -9,7 +9,7 @@ use hpmoe_kernels::op::TaskKind;
 /// Finds all dependencies and the counters they could use. May add row-tile spaces that only counters need.
 pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>, Vec<Dependency>) {
     let mut counters = Arena::new();
-    let mut found = Vec::new();
+    let mut dependencies = Vec::new();
     for tensor in graph.tensors.ids() {
         let writers = uses(graph, tensor, true);
         for reader in uses(graph, tensor, false) {
@@ -19,7 +19,7 @@ pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>,
             let counter = counters.position(|known| *known == counter).unwrap_or_else(|| counters.push(counter));
             let need = need(graph, &earlier, grid);
             for writer in earlier {
-                found.push(Dependency {
+                dependencies.push(Dependency {
                     before: writer.phase,
                     after: reader.phase,
                     tensor,
@@ -36,7 +36,7 @@ pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>,
             }
         }
     }
-    (counters, found)
+    (counters, dependencies)
 }
 
 /// One access of a tensor.
@@ -49,13 +49,13 @@ struct Use {
 }
 
 fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
-    let of_access = |(phase, _, access): (PhaseId, &Phase, &Access)| Use {
+    let as_use = |(phase, _, access): (PhaseId, &Phase, &Access)| Use {
         phase,
         rows: access.region.rows,
         columns: access.region.columns,
         remote: access.remote,
     };
-    let mut uses: Vec<Use> = accesses(graph, tensor, write).map(of_access).collect();
+    let mut uses: Vec<Use> = accesses(graph, tensor, write).map(as_use).collect();
     let origins = graph.phases.iter().filter_map(|(id, phase)| phase.origins.map(|origins| (id, origins)));
     uses.extend(
         origins.filter(|(_, origins)| origins.tensor == tensor && origins.write == write).map(|(phase, origins)| Use {
@@ -65,7 +65,7 @@ fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
             remote: origins.write,
         }),
     );
-    uses.sort_by_key(|found| found.phase);
+    uses.sort_by_key(|one_use| one_use.phase);
     uses
 }
 
@@ -73,17 +73,18 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
     graph.spaces[graph.phases[used.phase].space]
 }
 
-/// What one counter stands for: the reader's own tile where the writers' tiles nest with it, else something coarser.
+/// The part of the tensor that one counter stands for: the reader's tile if the writers' tiles nest with it, else a coarser one.
 fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
     writers.first()?;
-    let of_experts = |used: &Use| matches!(used.rows, Rows::Group | Rows::Expert { .. });
-    let of_received = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece) || of_experts(used);
-    if of_received(&reader) && writers.iter().all(of_received) && writers.iter().chain([&reader]).any(of_experts) {
+    let by_expert = |used: &Use| matches!(used.rows, Rows::Group | Rows::Expert { .. });
+    let by_tile_or_expert = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece) || by_expert(used);
+    let all_by_tile_or_expert = by_tile_or_expert(&reader) && writers.iter().all(by_tile_or_expert);
+    if all_by_tile_or_expert && writers.iter().chain([&reader]).any(by_expert) {
         return Some(Grid::Experts);
     }
     if reader.rows == Rows::Once {
         let kind = SpaceKind::OnceTiles;
-        // A reader looks at all tiles that its rows lie in, whichever height they have.
+        // A reader waits for all tiles that contain its rows, whatever their height.
         let own = space(graph, reader).height;
         let height = writers.iter().map(|writer| space(graph, *writer).height).max()?;
         return Some(Grid::RowTiles { space: tiles(graph, kind, own.common(height).unwrap_or(height)), columns: 1 });
@@ -154,10 +155,10 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     }
 }
 
-/// What a phase adds to the counter of a rank when it is through with its part of a tensor, and what all its tiles add.
+/// What each tile of a phase adds to the counter of a rank when it no longer needs its part of a tensor, and what all add.
 pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
-    let of_phase = |used: &Use| used.phase == phase && !used.remote;
-    let used = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true)).find(of_phase);
+    let is_local = |used: &Use| used.phase == phase && !used.remote;
+    let used = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true)).find(is_local);
     let used = used.expect("the phase touches the tensor");
     (amount(graph, used), need(graph, &[used], Grid::Rank))
 }

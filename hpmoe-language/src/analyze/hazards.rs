@@ -27,7 +27,7 @@ pub(super) fn accesses(
     })
 }
 
-/// Puts check the origins that they carry themselves: each piece writes its own rows.
+/// Whether a tensor holds origins, which need no check: each piece writes those of its own rows.
 fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
     graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.tensor == tensor))
 }

@@ -1,4 +1,4 @@
-//! From a task graph to a checked one: hazards, readiness, on-chip plans.
+//! The third stage, from a task graph to a checked one: hazards, readiness, on-chip plans.
 
 mod dependencies;
 mod hazards;
@@ -14,7 +14,8 @@ use crate::graph::TaskGraph;
 use crate::ids::{Arena, CounterId, TaskId};
 use crate::plan::{Plan, plan};
 
-/// A task graph whose every access is ordered. Only `analyze` makes one.
+/// A task graph that has passed all checks: every element is written before it is read, every dependency has a counter or a
+/// path, and every task fits its core. Only the front end makes one.
 #[derive(Clone, Debug)]
 pub struct CheckedGraph {
     graph: TaskGraph,
@@ -25,43 +26,43 @@ pub struct CheckedGraph {
 }
 
 impl CheckedGraph {
-    /// For tests of later passes that need a graph no source makes.
+    /// Creates a graph that no source produces, for tests of later passes.
     #[cfg(any(test, feature = "fixture"))]
     pub fn for_tests(graph: TaskGraph, counters: Arena<CounterId, Counter>, dependencies: Vec<Dependency>) -> Self {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
         Self { graph, counters, dependencies, reuse: None, plans }
     }
-    /// For tests that break them.
+    /// The dependencies, for tests that break them.
     #[cfg(any(test, feature = "fixture"))]
     pub fn dependencies_mut(&mut self) -> &mut Vec<Dependency> {
         &mut self.dependencies
     }
-    /// For tests that break it.
+    /// The reuse of memory, for tests that break it.
     #[cfg(any(test, feature = "fixture"))]
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {
         &mut self.reuse
     }
-    /// The graph.
+    /// The task graph that was checked, with the spaces that only counters need.
     #[must_use]
     pub fn graph(&self) -> &TaskGraph {
         &self.graph
     }
-    /// Counter arrays that dependencies name; the schedule may use fewer.
+    /// The arrays of counters that dependencies name; the schedule may use fewer.
     #[must_use]
     pub fn counters(&self) -> &Arena<CounterId, Counter> {
         &self.counters
     }
-    /// Every dependency between phases.
+    /// All dependencies between phases, whatever enforces them.
     #[must_use]
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
-    /// How chunks take memory in turn, where they do.
+    /// How chunks use memory in turn; `None` if there are no more chunks than buffers.
     #[must_use]
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()
     }
-    /// How each task uses the memories of its core.
+    /// The on-chip plan of each task: how it uses the memories of its core.
     #[must_use]
     pub fn plans(&self) -> &Arena<TaskId, Plan> {
         &self.plans
@@ -72,7 +73,7 @@ impl CheckedGraph {
 pub(crate) fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);
-    reuse::read(&graph, errors);
+    reuse::check_read(&graph, errors);
     errors.within(None);
     let plans = plans(&graph, errors);
     if !errors.is_empty() {

@@ -1,4 +1,4 @@
-//! Dependencies that other dependencies imply: a chain of phases, each waiting for the one before, for the same rows.
+//! Dependencies implied by others: a chain of phases, each waiting for the previous one, for the same rows.
 
 use super::readiness::{Cover, Dependency, Grid};
 use crate::analyze::{Counter, Index};
@@ -7,7 +7,7 @@ use crate::ids::{Arena, CounterId, PhaseId};
 
 /// Marks the dependencies that a path covers.
 pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependencies: &mut [Dependency]) {
-    let edges: Vec<Edge> = dependencies.iter().map(|dependency| Edge::of(graph, counters, dependency)).collect();
+    let edges: Vec<Edge> = dependencies.iter().map(|dependency| Edge::new(graph, counters, dependency)).collect();
     for index in 0..dependencies.len() {
         let Some(height) = edges[index].height else { continue };
         if let Some(path) = find(&edges, dependencies, index, height) {
@@ -20,17 +20,17 @@ pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dep
 struct Edge {
     before: PhaseId,
     after: PhaseId,
-    /// The most rows that one counter stands for, where these are received rows.
+    /// The most rows that one counter stands for; `None` if it doesn't stand for received rows.
     height: Option<Height>,
     /// Whether the counter stands for all columns that `before` writes.
     all_columns: bool,
 }
 
 impl Edge {
-    fn of(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependency: &Dependency) -> Self {
+    fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependency: &Dependency) -> Self {
         let (height, columns) = match counters[dependency.wait.counter].grid {
             Grid::RowTiles { space, columns } => (Some(graph.spaces[space].height), columns),
-            // Which tiles of which experts are waited for is up to the routing.
+            // The tiles and experts that are waited for depend on the routing.
             _ if dependency.wait.index == Index::OnceTiles => (None, 1),
             Grid::Experts => (Some(Height::WholeExpert), 1),
             Grid::Blocks { .. } | Grid::Rank => (None, 1),

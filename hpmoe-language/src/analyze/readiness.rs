@@ -1,41 +1,41 @@
-//! Readiness: which counters exist, what a producer adds and what a consumer waits for.
+//! Readiness: what each counter stands for, what a producer adds to it and what a consumer waits for.
 
 use crate::graph::{Height, Sizes, Space, SpaceKind};
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
 
-/// What one counter of an array stands for.
+/// The part of a tensor that each counter of an array stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Grid {
-    /// A row tile of received rows, or one column tile of it: `columns` counters per row tile.
+    /// A row tile of received or once-sent rows, or one column tile of it.
     RowTiles {
-        /// The row tiles: a space of kind `RowTiles`.
+        /// The row tiles: a space of kind `RowTiles` or `OnceTiles`.
         space: SpaceId,
-        /// Counters per row tile.
+        /// The number of counters per row tile: 1, or one for each column tile.
         columns: u32,
     },
-    /// All rows of one local expert.
+    /// All rows of one expert chunk.
     Experts,
     /// A block of consecutive tokens.
     Blocks {
-        /// Tokens of a block.
+        /// The tokens of a block.
         height: u32,
     },
-    /// Everything that the tensor holds on a rank, of one chunk.
+    /// All rows of one chunk on a rank.
     Rank,
 }
 
-/// An array of counters on every rank.
+/// An array of counters on every rank. A counter stands for data: it tells when its part of a tensor is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Counter {
-    /// The data it speaks of.
+    /// The tensor that the counters stand for.
     pub tensor: TensorId,
-    /// What one counter stands for.
+    /// The part of the tensor that each counter stands for.
     pub grid: Grid,
-    /// It tells that a phase is through with the data, not that they are there.
+    /// Whether the counters tell that a phase no longer needs the data, rather than that the data are complete.
     pub through: bool,
 }
 
-/// Which counter of an array, from the coordinates of a tile of the phase that signals or waits.
+/// The counters of an array that a tile signals or waits for, from the coordinates of the tile.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Index {
     /// The row tile of the grid's height that holds the item's rows. A row tile or an arriving piece: on this rank; a
@@ -45,120 +45,120 @@ pub enum Index {
     Tile,
     /// The item's expert; for a piece that is sent, at the peer.
     Expert,
-    /// Each row tile, among those of rows sent once, that has a token of the item's rows; these may be of any expert of this
-    /// rank up to the item's own.
+    /// Each row tile of once-sent rows that has a token of the item's rows; such tiles can be of any local expert up to the
+    /// item's own.
     OnceTiles,
-    /// The item itself, a block.
+    /// The block that is the item.
     Block,
-    /// Every block that the piece's tokens belong to, each with its own rows of the piece. Arrivals: at the peer;
-    /// sends: on this rank.
+    /// Every block with tokens of the piece, each with its rows of the piece. At the peer for arrivals, on this rank for
+    /// sends.
     PieceBlocks,
-    /// The chunk's.
+    /// The one counter of the item's chunk.
     Rank,
 }
 
-/// What a producer adds when a tile is done.
+/// What a producer adds to a counter when a tile is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Amount {
-    /// Its rows (vector cores); with [`Index::PieceBlocks`]: the rows that belong to the block.
+    /// The rows of the tile (vector cores); with [`Index::PieceBlocks`], those that belong to the block.
     Rows,
-    /// One (matrix cores, and tiles of an expert's matrix).
+    /// 1 for each tile (matrix cores, and tiles of an expert's matrix).
     One,
 }
 
-/// What a counter holds when the data it speaks of is complete: with `rows` the rows that the counter stands for,
-/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉`.
+/// The formula of a threshold, the value of a counter when its data are complete:
+/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉`, where `rows` are those that the counter stands for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Need {
-    /// Added for an expert's matrix, whatever its rows: one for each tile of it.
+    /// Added for an expert's matrix, with rows or without: 1 for each tile of the matrix.
     pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
-    /// Added by matrix cores: `(height, count)`, for each started tile of that height `count` of them.
+    /// Added by matrix cores: `count` for each started tile of `height` rows, as `(height, count)`.
     pub pieces: Vec<(Height, u32)>,
 }
 
 impl Need {
-    /// The threshold for that many rows.
+    /// The threshold of a counter that stands for so many rows of one expert.
     #[must_use]
     pub fn at(&self, rows: u64) -> u64 {
         let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * height.tiles(rows));
         u64::from(self.fixed) + u64::from(self.per_row) * rows + pieces.sum::<u64>()
     }
 
-    /// The threshold for the rows of several experts, each cut into pieces by itself.
+    /// The threshold of a counter that stands for the rows of several experts, each cut into tiles separately.
     #[must_use]
     pub fn over(&self, experts: impl Iterator<Item = u64>) -> u64 {
-        let cut = Self { fixed: 0, ..self.clone() };
-        u64::from(self.fixed) + experts.map(|rows| cut.at(rows)).sum::<u64>()
+        let by_rows = Self { fixed: 0, ..self.clone() };
+        u64::from(self.fixed) + experts.map(|rows| by_rows.at(rows)).sum::<u64>()
     }
 }
 
-/// A signal: made by a tile of a phase after its data are visible.
+/// An addition to a counter by a tile of a phase, after its data are visible to the reader.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Signal {
-    /// The array.
+    /// The array of counters.
     pub counter: CounterId,
-    /// Which of its counters.
+    /// The counters of the array that are added to.
     pub index: Index,
-    /// How much.
+    /// What is added to each.
     pub amount: Amount,
-    /// At the item's peer rather than on this rank.
+    /// Whether the counter is the item's peer's, rather than this rank's.
     pub remote: bool,
 }
 
-/// A wait: made by a tile of a phase before it reads. Waits are always local.
+/// A wait of a tile of a phase before it reads, for counters of its own rank.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Wait {
-    /// The array.
+    /// The array of counters.
     pub counter: CounterId,
-    /// Which of its counters.
+    /// The counters of the array that are waited for.
     pub index: Index,
-    /// How much is enough.
+    /// The formula of the threshold that each of them must reach.
     pub need: Need,
 }
 
-/// Why one phase comes after another.
+/// Why one phase must come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Hazard {
-    /// It reads what the other wrote.
+    /// The later phase reads what the earlier one wrote.
     ReadAfterWrite,
-    /// It overwrites what the other read.
+    /// The later phase overwrites what the earlier one read.
     WriteAfterRead,
-    /// It overwrites what the other wrote.
+    /// The later phase overwrites what the earlier one wrote.
     WriteAfterWrite,
 }
 
-/// Whether a dependency needs a counter of its own.
+/// What enforces a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cover {
-    /// Yes, as far as the graph tells; the schedule may still find it implied by the order of a queue.
+    /// A counter of its own, unless the schedule finds the dependency implied by the order of a queue.
     Counter,
-    /// No: these phases, one waiting for the other, lead from `before` to `after` for the same rows.
+    /// A path: phases from `before` to `after`, each waiting for the previous one, for the same rows.
     Path(Vec<PhaseId>),
 }
 
-/// One dependency between two phases.
+/// A dependency between two phases that touch the same elements of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependency {
-    /// The earlier phase.
+    /// The phase that comes first.
     pub before: PhaseId,
-    /// The later one.
+    /// The phase that depends on it.
     pub after: PhaseId,
-    /// What they share.
+    /// The tensor that both touch.
     pub tensor: TensorId,
-    /// How.
+    /// Why `after` must come after `before`.
     pub hazard: Hazard,
-    /// What covers it.
+    /// What enforces the order.
     pub cover: Cover,
-    /// What `before` would signal.
+    /// What `before` signals if a counter enforces it.
     pub signal: Signal,
-    /// What `after` would wait for. Where several phases produce what one counter stands for, `need` counts all.
+    /// What `after` waits for if a counter enforces it. `need` counts all phases that produce what the counter stands for.
     pub wait: Wait,
 }
 
 impl Grid {
-    /// Most counters of such an array on a rank with so many expert chunks that may receive `capacity` rows of each chunk.
+    /// The most counters of such an array on a rank with so many expert chunks and a capacity of `capacity` rows per chunk.
     #[must_use]
     pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, expert_chunks: u64, capacity: u64) -> u64 {
         match self {

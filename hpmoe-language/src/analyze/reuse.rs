@@ -1,46 +1,48 @@
-//! Memory that chunks take in turn: who is through with the rows of a chunk last, and who writes those of another one first.
+//! Memory that chunks use in turn: the last phases to touch the rows of a chunk, and the first to write those of a later one.
 
+use super::Cover;
+use super::dependencies::through;
 use super::readiness::{Counter, Dependency, Grid, Hazard, Index, Signal, Wait};
-use super::{Cover, dependencies};
 use crate::finding::{ChunkFault, Errors, Finding};
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::{Phase, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, TensorId};
 
 /// How the memory of one chunk becomes that of the chunk after the next.
 ///
-/// The phase `frees` waits until no phase of its rank touches rows of the chunk, and tells all ranks. Phases that write such rows wait
-/// for the word of the rank where they write, unless what they wait for comes from one that did.
+/// The phase `frees` waits until no phase of its rank touches rows of the chunk any longer, and writes the freed word at all ranks.
+/// A phase that writes rows of a chunk waits for the freed word of the rank it writes to, unless a phase that it waits for has done
+/// so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reuse {
-    /// The phase that tells.
+    /// The phase that the compiler adds at the end of the chunk.
     pub frees: PhaseId,
-    /// By phase: whose word it waits for.
+    /// The rank whose freed word each phase waits for, if it waits for one.
     pub waits: Arena<PhaseId, Option<Whose>>,
 }
 
-/// A rank, seen from a tile.
+/// The rank whose freed word a tile waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Whose {
-    /// The rank that runs it.
+    /// The rank that runs the tile.
     Own,
     /// The item's peer.
     Peer,
 }
 
-/// Finds it for a graph whose chunks take memory in turn, and adds what its phase depends on.
+/// Finds how chunks of a graph reuse memory, and adds the dependencies of the phase that frees it; `None` if they don't.
 pub(super) fn reuse(
     graph: &TaskGraph,
     counters: &mut Arena<CounterId, Counter>,
-    found: &mut Vec<Dependency>,
+    dependencies: &mut Vec<Dependency>,
 ) -> Option<Reuse> {
     let frees = graph.phases.ids().find(|&phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::Chunks)?;
-    let waits = waits(graph, found);
-    let last = graph.phases.ids().filter(|&phase| phase != frees).filter(|&phase| is_last(found, phase));
+    let waits = waits(graph, dependencies);
+    let last = graph.phases.ids().filter(|&phase| phase != frees).filter(|&phase| is_last(dependencies, phase));
     for before in last.collect::<Vec<_>>() {
         let Some(tensor) = touched(graph, before) else { continue };
         let counter = counters.push(Counter { tensor, grid: Grid::Rank, through: true });
-        let (amount, need) = dependencies::through(graph, before, tensor);
-        found.push(Dependency {
+        let (amount, need) = through(graph, before, tensor);
+        dependencies.push(Dependency {
             before,
             after: frees,
             tensor,
@@ -53,24 +55,24 @@ pub(super) fn reuse(
     Some(Reuse { frees, waits })
 }
 
-/// Every tensor of a chunk is read, so that each phase that writes one has a reader that comes after it.
-pub(super) fn read(graph: &TaskGraph, errors: &mut Errors) {
+/// Checks that every tensor of a chunk is read, so that each phase that writes one has a reader after it.
+pub(super) fn check_read(graph: &TaskGraph, errors: &mut Errors) {
     if !graph.sizes.reuses() {
         return;
     }
-    let read = |id: TensorId| graph.phases.iter().any(|(_, p)| p.accesses.iter().any(|a| a.tensor == id && !a.write));
+    let reads = |phase: &Phase, id: TensorId| phase.accesses.iter().any(|access| access.tensor == id && !access.write);
+    let is_origins = |phase: &Phase, id: TensorId| phase.origins.is_some_and(|origins| origins.tensor == id);
     for (id, tensor) in graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument()) {
-        let origins = graph.phases.iter().any(|(_, p)| p.origins.is_some_and(|origins| origins.tensor == id));
-        if !origins && !read(id) {
+        if !graph.phases.iter().any(|(_, phase)| is_origins(phase, id) || reads(phase, id)) {
             errors.push(tensor.span, Finding::Chunk(ChunkFault::Unread { tensor: tensor.name.clone() }));
         }
     }
 }
 
-/// Whether no phase of the same rank waits for what this one does, be it by way of the ranks that its rows went to: all that work on
-/// a row follow one another, and rows that come back were sent.
+/// Whether no phase of the same rank waits for this one, directly or through the ranks that its rows went to: the phases that work
+/// on a row follow one another, and rows that come back were sent.
 fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
-    // A phase, and whether its rank is the other one.
+    // A phase, and whether it runs on another rank.
     let mut open = vec![(phase, false)];
     let mut seen = Vec::new();
     while let Some((phase, away)) = open.pop() {
@@ -96,24 +98,24 @@ fn touched(graph: &TaskGraph, phase: PhaseId) -> Option<TensorId> {
     here.chain(origins).find(|&tensor| !graph.tensors[tensor].storage.is_argument())
 }
 
-/// Which ranks have told, when a tile of a phase begins, that they read no more what lay in the memory of its chunk.
+/// The ranks that have freed the memory of a chunk by the time a tile of a phase starts.
 #[derive(Clone, Copy, Default)]
-struct Told {
-    /// The rank that runs it.
+struct Freed {
+    /// The rank that runs the tile.
     own: bool,
-    /// The ranks whose tokens its rows are.
+    /// The ranks whose tokens are in its rows.
     sources: bool,
 }
 
-/// Whose word each phase waits for. Tiles that wait for others have at least one row of theirs to wait for, and all that work on a row
-/// follow one another.
+/// The rank whose freed word each phase waits for. A tile that waits for other phases waits for at least one of their rows, and the
+/// phases that work on a row follow one another.
 fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Option<Whose>> {
-    let mut told: Arena<PhaseId, Told> = Arena::new();
+    let mut freed: Arena<PhaseId, Freed> = Arena::new();
     let mut waits: Arena<PhaseId, Option<Whose>> = Arena::new();
     for (id, phase) in graph.phases.iter() {
-        let mut known = Told::default();
+        let mut known = Freed::default();
         for before in dependencies.iter().filter(|d| d.after == id && d.before < id) {
-            let Told { own, sources } = told[before.before];
+            let Freed { own, sources } = freed[before.before];
             let sends = graph.spaces[graph.phases[before.before].space].kind == SpaceKind::Sends;
             known.own |= if before.signal.remote { waits[before.before] == Some(Whose::Peer) } else { own };
             known.sources |= if before.signal.remote { sends && own } else { sources };
@@ -129,7 +131,7 @@ fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Optio
             _ => None,
         };
         known.own |= wait == Some(Whose::Own);
-        told.push(known);
+        freed.push(known);
         waits.push(wait);
     }
     waits

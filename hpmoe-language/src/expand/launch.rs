@@ -1,11 +1,11 @@
-//! The module beside a taskflow: its texts, its tables, and `launch`.
+//! The module that the macro adds for a taskflow: its texts, its tables, and `launch`.
 
 use crate::artifacts::{Artifact, FOLDER};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
-/// For a kernel that was built.
+/// The module for a kernel that was built.
 pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
     let tables = format!("/{FOLDER}/{}.rs", artifact.stem);
     let (parameters, route) = parameters(function);
@@ -39,7 +39,7 @@ fn kernel(symbol: &str) -> TokenStream {
     }
 }
 
-/// For a kernel with faults, so that its users compile.
+/// The module for a kernel with faults, so that code that uses the kernel compiles.
 pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
     let (parameters, _) = parameters(function);
     let items = quote! {
@@ -72,17 +72,17 @@ fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], bo
     let group = group();
     quote! {
         #[doc = #doc]
-        #[allow(dead_code, reason = "texts and tables are there for whoever wants them")]
+        #[allow(dead_code, reason = "a user need not use all texts and tables")]
         #visibility mod #name {
-            #[allow(unused_imports, reason = "which names the parameters need is theirs to say")]
+            #[allow(unused_imports, reason = "the parameters need some of these names")]
             use super::*;
             #items
             /// Runs the megakernel on every rank of the group.
             ///
             /// # Errors
             ///
-            /// Arguments that don't fit, before anything runs; a kernel that breaks a rule of the device or makes no
-            /// progress, with a report of every core.
+            /// If the arguments don't fit, before anything runs. If the kernel breaks a rule of the device or makes no progress:
+            /// then with a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
                 #group: &::hpmoe_runtime::Group,
@@ -110,11 +110,11 @@ fn parameters(function: &ItemFn) -> (Vec<TokenStream>, TokenStream) {
     (kept, route)
 }
 
-/// What the module beside the taskflow declares.
+/// The names that the added module declares.
 const DECLARED: [&str; 8] =
     ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES"];
 
-/// A type as it is outside of that module, where a constant may have one of those names.
+/// A type as it reads outside of that module, where a constant may have one of those names.
 fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
     let named = |token: TokenTree| match token {
         TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {

@@ -1,4 +1,4 @@
-//! What `#[megakernel]` puts in place of the module.
+//! The expansion of `#[megakernel]`: the module with the launch of each taskflow, or with its faults.
 
 mod launch;
 mod module;
@@ -13,16 +13,16 @@ use quote::{ToTokens as _, quote_spanned};
 use std::path::PathBuf;
 use syn::ItemMod;
 
-/// What the macro knows of the crate that it runs in.
+/// What the macro knows about the crate that it runs in.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Name of the package.
+    /// The name of the package.
     pub package: String,
-    /// Where its build script writes, if it has one.
+    /// The folder that its build script writes to, if it has one.
     pub out_dir: Option<PathBuf>,
 }
 
-/// Reads a file for the expansion; the compiler itself does no I/O.
+/// A function that reads a file for the expansion; this package itself does no I/O.
 pub type Read<'a> = &'a dyn Fn(&std::path::Path) -> Option<String>;
 
 /// Expands `#[megakernel(arguments)]` on a module.
@@ -79,7 +79,7 @@ pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
     tokens
 }
 
-/// What the build script has left for a module.
+/// What the build script has written for a module.
 struct Built {
     resolved: Resolved,
 }
@@ -110,7 +110,7 @@ impl Built {
         }
     }
 
-    /// The stem of the taskflow's files, or the fault that the build script found.
+    /// The names of a taskflow's files, or the fault that the build script found.
     fn notice(
         &self,
         front: &Front,

@@ -76,14 +76,14 @@ fn runs(front: &Front, name: &str) -> bool {
         .any(|graph| graph.taskflow == name || graph.tasks.iter().any(|(_, task)| task.name == name))
 }
 
-/// The module of a program with faults: the rest of the user's crate still compiles, and the faulty functions, and the
-/// taskflows that call them, have no body of which rustc would say the same again.
+/// The module of a program with faults: the rest of the user's crate still compiles. The faulty functions and the taskflows that
+/// call them have no body, so that rustc doesn't report the same faults.
 pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
     let (mut marked, mut taskflows) = (Vec::new(), Vec::new());
     if let Some((_, items)) = &module.content {
         for item in items {
             if let Item::Fn(function) = item
-                && function.attrs.iter().any(|attribute| Marker::of(attribute) == Some(Marker::Flow))
+                && function.attrs.iter().any(|attribute| Marker::from_attribute(attribute) == Some(Marker::Flow))
             {
                 marked.push(launch::stand_in(function));
                 taskflows.push(function.sig.ident.clone());
@@ -121,7 +121,7 @@ fn stripped(module: &ItemMod) -> ItemMod {
         for item in items {
             if let Item::Fn(function) = item {
                 let marked = function.attrs.len();
-                function.attrs.retain(|attribute| Marker::of(attribute).is_none());
+                function.attrs.retain(|attribute| Marker::from_attribute(attribute).is_none());
                 if function.attrs.len() < marked {
                     function.attrs.push(syn::parse_quote!(
                         #[allow(clippy::too_many_arguments, reason = "it names every tensor, or tile, that it touches")]

@@ -1,4 +1,4 @@
-//! Arguments of a call: from accessors to a region of a tensor, with its shape.
+//! Arguments of a call: from accessors to the region of a tensor.
 
 use super::loops::{Nest, Side};
 use crate::finding::{CallFault, Errors, Finding, LoopFault, NameKind, RemoteFault, RowsFault, SendOfRows};
@@ -8,27 +8,27 @@ use crate::names::{ByName, nearest};
 use crate::syntax::{Accessor, Argument, Kernel};
 use syn::Expr;
 
-/// An argument whose accessors are understood; tile sizes still come from the parameter.
+/// An argument whose accessors are resolved; the sizes of its tile still come from the parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) tensor: TensorId,
     pub(super) side: Side,
-    /// Which rows the accessors name; of a matrix, all of them: `tile` and the parameter cut it.
+    /// The rows that the accessors name; of a matrix all rows, which `tile` and the parameter cut.
     pub(super) rows: Rows,
-    /// Index of `.tile(..)`, for experts.
+    /// The index of `.tile(..)`, for matrices.
     pub(super) tile: Option<Index>,
-    /// Index of `.cols(..)`.
+    /// The index of `.cols(..)`.
     pub(super) cols: Option<Index>,
 }
 
-/// A range variable or a fixed number.
+/// The index of a tile: a constant range, by its position, or a fixed number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Index {
     Range(u32),
     Fixed(u32),
 }
 
-/// Understands one argument.
+/// Resolves the tensor and the accessors of one argument.
 pub(super) fn place(
     kernel: &Kernel,
     graph: &TaskGraph,
@@ -204,7 +204,7 @@ fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Opti
 }
 
 impl Place {
-    /// Most rows and columns, where the accessors or the tensor fix them; `None` where the parameter decides.
+    /// The most rows and columns, if the accessors or the tensor fix them; `None` if the parameter decides.
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let height = nest.space.height.number() as usize;
         let rows = match self.rows {
@@ -216,7 +216,7 @@ impl Place {
         (rows, self.cols.is_none().then_some(columns))
     }
 
-    /// The region, once the tile's size is known.
+    /// The region of a tile of `rows` rows and `cols` columns.
     pub(super) fn region(&self, rows: u32, cols: u32) -> Region {
         let split = |index: Index| match index {
             Index::Range(range) => (Some(range), 0),

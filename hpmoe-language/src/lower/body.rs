@@ -1,4 +1,4 @@
-//! Bodies of tasks: typed, operation by operation.
+//! Bodies of tasks: each operation is found in the table and its shape computed.
 
 use super::tasks::{line, writes};
 use crate::constant::Constant;
@@ -12,9 +12,9 @@ use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
-/// Most steps of one body, loops unrolled: a body is read by people and held in an instruction cache.
+/// The most steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
 const MOST_STEPS: usize = 256;
-/// Most iterations of the loops of one body, including those without operations.
+/// The most iterations of the loops of one body, including those without operations.
 const MOST_ITERATIONS: usize = 16 * MOST_STEPS;
 
 /// The steps of a function's body, loops unrolled.
@@ -44,18 +44,18 @@ pub(super) fn steps(
     Some(builder.steps)
 }
 
-/// What an expression of a body is.
+/// The result of an expression of a body.
 #[derive(Clone, Copy)]
 enum Operand {
     /// A tile or a value.
     Value(ValueId),
     /// A number that the compiler knows.
     Number(f32),
-    /// A const argument.
+    /// A const argument of an operation.
     Size(usize),
 }
 
-/// Types a body.
+/// Lowers the statements of a body to steps.
 struct Builder<'a> {
     kernel: &'a Kernel,
     function: &'a TaskFn,
@@ -111,7 +111,7 @@ impl Builder<'_> {
     fn value(&mut self, expr: &BodyExpr) -> Option<Operand> {
         match expr {
             BodyExpr::Name { name, span } => match (self.names.get(name), self.kernel.constants.constant(name)) {
-                (Some(found), _) => Some(*found),
+                (Some(operand), _) => Some(*operand),
                 (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
                 (None, constant) => {
                     let finding = if constant.is_some() || self.locals.contains(name) {
@@ -161,7 +161,7 @@ impl Builder<'_> {
         let known: Vec<&'static Operation> = ops::named(name).collect();
         let Some(first) = known.first() else {
             let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
-            // One sign is as near to another as any.
+            // Signs are equally similar to each other.
             let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
             let nearest = nearest(name, names);
             self.errors.push(span, Finding::Unknown { kind: NameKind::Operation, name: name.to_owned(), nearest });
@@ -174,12 +174,12 @@ impl Builder<'_> {
             );
             return None;
         }
-        let found = known.iter().find(|operation| operation.operands == places);
-        if found.is_none() {
+        let operation = known.iter().find(|operation| operation.operands == places);
+        if operation.is_none() {
             let fault = BodyFault::Operands { operation: name.to_owned(), given: places.to_vec() };
             self.errors.push(span, Finding::Body(fault));
         }
-        found.copied()
+        operation.copied()
     }
 
     fn step(&mut self, name: &str, operands: &[Operand], element: Option<ElementType>, span: Span) -> Option<ValueId> {
@@ -235,7 +235,7 @@ impl Builder<'_> {
         Some(ValueId::new(self.shapes.len() - 1))
     }
 
-    /// A tile that is written twice keeps one of two values, and copies to it have no order.
+    /// Refuses a second write to a tile: the copies to it would have no order.
     fn check_once(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
         if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
             return Some(());

@@ -38,7 +38,7 @@ pub(super) fn statements(
     .block(&flow.body);
 }
 
-/// What is known while the statements of a taskflow are lowered.
+/// The state of lowering the statements of a taskflow.
 pub(super) struct Lowering<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) flow: &'a Flow,
@@ -46,15 +46,15 @@ pub(super) struct Lowering<'a> {
     pub(super) graph: &'a mut TaskGraph,
     pub(super) errors: &'a mut Errors,
     pub(super) scope: Vec<Variable>,
-    /// The same loops, told apart from others of the same variable.
+    /// The same loops by number, which tells them apart from others with the same variable.
     pub(super) loops: Vec<Loop>,
-    /// Loops so far.
+    /// The number of loops so far.
     pub(super) count: u32,
-    /// What the calls so far write.
+    /// The arguments that the calls so far write.
     pub(super) written: Vec<Written>,
-    /// Whether some put gives rows back to the slots they come from.
+    /// Whether any put gives rows back to their slots.
     pub(super) gives_back: bool,
-    /// Instances that have been found faulty, so that each fault is said once.
+    /// Faulty instances, so that each fault is reported once.
     pub(super) failed: Vec<(String, ByName<usize>)>,
 }
 
@@ -164,7 +164,7 @@ impl Lowering<'_> {
         self.phase(task, call, &nest, &places, side)
     }
 
-    /// The rank that reads runs the task; only a put may write elsewhere.
+    /// The side that runs the task: that of the arguments it reads. Only a put may write on the other side.
     fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[Place]) -> Option<Side> {
         let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
         let all = || call.arguments.iter().zip(places);
@@ -207,8 +207,8 @@ impl Lowering<'_> {
             self.check_put(call, &accesses)?;
         }
         let put = self.graph.tasks[task].kind == TaskKind::Put;
-        // Where rows are given back, the first put of each (token, k) tells the receiver whose they are. Where none does before
-        // that, the launch brings a table.
+        // If rows are given back, the first put of each (token, k) tells the receiver where they came from. If no put has done so by
+        // then, the launch passes a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
         let sends = put && kind == SpaceKind::Sends && !written && self.gives_back;
         let returns = put && kind == SpaceKind::Arrivals && written;

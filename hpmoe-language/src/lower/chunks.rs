@@ -1,4 +1,4 @@
-//! The loop over chunks: what may stand inside and outside, and what ends it.
+//! The loop over chunks: what may be inside and outside of it, and the phase that ends it.
 
 use super::arguments::Place;
 use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
@@ -12,35 +12,35 @@ use syn::spanned::Spanned as _;
 /// The chunk loop of a taskflow.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
-    /// Its variable, a route.
+    /// The loop variable, a route.
     variable: String,
     span: Span,
-    /// How many.
+    /// The number of chunks.
     pub(super) count: usize,
 }
 
-/// Finds the loop and checks that the taskflow has it around everything. `None` inside where it has none, outside where it is
-/// faulty.
+/// Finds the loop and checks that it is around all statements of the taskflow. The outer `None` means that it is faulty, the inner
+/// one that there is no such loop.
 pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<Option<Chunks>> {
     let before = errors.len();
-    let mut found: Option<Chunks> = None;
+    let mut chunk_loop: Option<Chunks> = None;
     for statement in &flow.body {
         let Stmt::For { variable, span, over: Over::Chunks { count }, body } = statement else { continue };
-        if let Some(first) = &found {
+        if let Some(first) = &chunk_loop {
             let fault = ChunkFault::SecondLoop { variable: variable.clone(), first: first.variable.clone() };
             errors.push(*span, Finding::Chunk(fault));
             continue;
         }
-        inner(body, errors);
+        refuse_nested(body, errors);
         let value = kernel.constants.evaluate(count, &ByName::new(), errors)?;
         if !(1..=MOST_CHUNKS).contains(&value) {
             let fault = RangeFault::Loop { value, counts: LoopSize::Chunks, most: MOST_CHUNKS };
             errors.push(count.span(), Finding::OutOfRange(fault));
         }
-        found = Some(Chunks { variable: variable.clone(), span: *span, count: value });
+        chunk_loop = Some(Chunks { variable: variable.clone(), span: *span, count: value });
     }
-    let Some(chunks) = found else {
-        inner(&flow.body, errors);
+    let Some(chunks) = chunk_loop else {
+        refuse_nested(&flow.body, errors);
         return (errors.len() == before).then_some(None);
     };
     for statement in &flow.body {
@@ -56,22 +56,22 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
     (errors.len() == before).then_some(Some(chunks))
 }
 
-/// Counters and descriptors are per chunk.
+/// The most chunks: each has counters and descriptors of its own.
 const MOST_CHUNKS: usize = 256;
 
-/// Loops over chunks that stand inside of others.
-fn inner(statements: &[Stmt], errors: &mut Errors) {
+/// Refuses loops over chunks inside of other loops.
+fn refuse_nested(statements: &[Stmt], errors: &mut Errors) {
     for statement in statements {
         let Stmt::For { variable, span, over, body } = statement else { continue };
         if let Over::Chunks { .. } = over {
             let fault = ChunkFault::Nested { variable: variable.clone() };
             errors.push(*span, Finding::Chunk(fault));
         }
-        inner(body, errors);
+        refuse_nested(body, errors);
     }
 }
 
-/// Of a `let` inside of the loop: rows are a chunk's, and matrices don't belong to it.
+/// Checks a `let` inside of the loop: its rows must belong to a chunk, which those of matrices and once-sent rows don't.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
     if tensor.rows == RowKind::Once {
         let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());
@@ -83,27 +83,27 @@ pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
     }
 }
 
-/// Of rows that are given back though no put of the chunk has sent them.
+/// Refuses to give back rows that no put of the chunk has sent.
 pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
     errors.push(span, Finding::Chunk(ChunkFault::Unsent { chunk: chunks.variable.clone() }));
 }
 
-/// What a call does with an argument.
+/// The use of an argument by a call.
 pub(super) struct Use<'a> {
     pub(super) argument: &'a Argument,
     pub(super) place: &'a Place,
-    /// It lies on another rank than the one that runs the call.
+    /// Whether it lies on another rank than the one that runs the call.
     pub(super) remote: bool,
-    /// What is written is added to what is there.
+    /// Whether the call adds to it rather than overwriting it.
     pub(super) adds: bool,
 }
 
-/// Of an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop. To the matrices of experts,
-/// which have none, it can only add.
+/// Checks an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop. It can only add to
+/// experts' matrices.
 pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, errors: &mut Errors) -> Option<()> {
     let Use { argument, place, remote, adds } = *used;
     let tensor = &graph.tensors[place.tensor];
-    // What is made in the loop has been refused there.
+    // A tensor of the loop has been refused at its `let`.
     if tensor.rows == RowKind::Once && tensor.storage.is_argument() {
         local(chunks, tensor, errors);
         return None;
@@ -124,7 +124,7 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     None
 }
 
-/// The phase that tells peers, at the end of a chunk, that the memory of its rows is free.
+/// Adds the phase that tells all ranks, at the end of a chunk, that the memory of its rows is free.
 pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
     let line = super::tasks::line(chunks.span);
     let task = graph.tasks.push(Task {

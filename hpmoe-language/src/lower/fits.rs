@@ -1,4 +1,4 @@
-//! Whether the arguments of a call fit: shapes and types, the order of iterations, and what a put may write.
+//! Checks the arguments of a call: shapes and types, the order of iterations, and what a put may write.
 
 use super::arguments::{Index, Place};
 use super::calls::{Call, Lowering};
@@ -10,7 +10,7 @@ use crate::graph::{Access, Columns, RowKind, Rows};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::TaskKind;
 
-/// A copy to a matrix core steps from row to row by a 16-bit number of elements.
+/// The most elements from row to row of a copy to a matrix core, which counts them with 16 bits.
 const MOST_STEP: u32 = 65_535;
 
 impl Lowering<'_> {
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// Every iteration reads what it, or an earlier one, has written.
+    /// Checks that every iteration reads only what it or an earlier one has written.
     pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) {
         let params = &self.graph.tasks[task].params;
         for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
@@ -102,7 +102,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The puts there are: gathered tokens to received rows, received rows to slots; whole rows.
+    /// Checks that a put is one of those there are: gathered tokens or slots to received rows, once-sent rows to received rows,
+    /// received rows to slots; always whole rows.
     pub(super) fn check_put(&mut self, call: &Call<'_>, accesses: &[Access]) -> Option<()> {
         let rows: Vec<(Rows, bool)> = accesses.iter().map(|access| (access.region.rows, access.remote)).collect();
         let whole = accesses.iter().all(|access| access.region.columns == Columns::All);

@@ -1,4 +1,4 @@
-//! Instances of tasks: the const arguments of a call, written or found from its tiles, and the task that they make.
+//! Instances of tasks: the const arguments of a call, written or inferred from its tiles, and the task with these arguments.
 
 use super::arguments::Place;
 use super::calls::{Call, Lowering};
@@ -49,8 +49,8 @@ impl Lowering<'_> {
         Some(function.generics.iter().filter_map(|name| Some((name.clone(), *values.get(name)?))).collect())
     }
 
-    /// The task with these const arguments. What a put does on the device depends on the way it goes, so that one that
-    /// goes both ways is two tasks.
+    /// The task with these const arguments. The device code of a put depends on its direction, so that a put in both directions is
+    /// two tasks.
     pub(super) fn instance(&mut self, function: &TaskFn, generics: &ByName<usize>, returns: bool) -> Option<TaskId> {
         let wanted: Vec<(String, usize)> = generics.clone().into_iter().collect();
         let same = |task: &Task| task.name == function.name && task.arguments == wanted;
@@ -60,8 +60,8 @@ impl Lowering<'_> {
             function.kind == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
         };
         let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
-        if let Some(found) = known.iter().copied().find(|id| !other_way(*id)) {
-            return Some(found);
+        if let Some(instance) = known.iter().copied().find(|id| !other_way(*id)) {
+            return Some(instance);
         }
         let key = (function.name.clone(), generics.clone());
         if self.failed.contains(&key) {

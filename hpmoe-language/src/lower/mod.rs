@@ -1,4 +1,4 @@
-//! From syntax to the task graph: constants resolved, names replaced by ids, loops by iteration spaces.
+//! The second stage, from syntax to the task graph: constants resolved, names replaced by ids, loops by iteration spaces.
 
 mod arguments;
 mod body;
@@ -17,7 +17,7 @@ use crate::graph::{Sizes, TaskGraph};
 use crate::ids::Arena;
 use crate::syntax::{Flow, Kernel};
 
-/// Most experts of a group.
+/// The most experts of a group: descriptors number them with 16 bits.
 const MOST_EXPERTS: usize = 65_535;
 
 /// Lowers one taskflow of a kernel; `None` if it has faults.

@@ -1,8 +1,8 @@
-//! The order of iterations: what a call reads was written by the same or an earlier iteration of every loop that it shares
-//! with the writer.
+//! The order of iterations: a call must read what the same or an earlier iteration of every loop that it shares with the writer
+//! has written.
 //!
-//! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the
-//! next call began; the two are the same where a shared loop's variable chooses the same part of the tensor for both.
+//! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the next
+//! call began. The two agree if the variable of each shared loop chooses the same part of the tensor for both calls.
 
 use super::arguments::{Index, Place};
 use super::loops::Nest;
@@ -13,22 +13,22 @@ use proc_macro2::Span;
 /// A loop statement of the taskflow, around a call.
 #[derive(Clone, Debug)]
 pub(super) struct Loop {
-    /// Its number in the taskflow.
+    /// The number of the loop in the taskflow.
     pub(super) id: u32,
-    /// Its variable.
+    /// The name of the loop variable.
     pub(super) name: String,
 }
 
-/// One argument of an earlier call.
+/// An argument that an earlier call writes.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     tensor: TensorId,
-    /// The loops around the call, and what each chooses of the tensor.
+    /// The loops around the call, and the part of the tensor that each chooses.
     loops: Vec<(u32, Part)>,
     span: Span,
 }
 
-/// What a loop variable chooses of a tensor.
+/// The part of a tensor that a loop variable chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     /// The rank that holds it.
@@ -41,19 +41,19 @@ enum Part {
     Expert,
     /// A row tile, a piece or a block.
     Item,
-    /// Columns, so many at a time, in so many steps.
+    /// Column tiles of `width` columns, in `steps` steps.
     Columns { width: u64, steps: u32 },
-    /// Nothing.
+    /// No part: the loop repeats the call for the same elements.
     Nothing,
 }
 
-/// Notes what a call writes.
+/// Records an argument that a call writes.
 pub(super) fn written(loops: &[Loop], nest: &Nest, place: &Place, width: usize, span: Span) -> Written {
     let loops = loops.iter().map(|around| (around.id, part(&around.name, nest, place, width))).collect();
     Written { tensor: place.tensor, loops, span }
 }
 
-/// The loop, if any, whose later iterations still write what this call reads, and the writer.
+/// The loop whose later iterations still write what this call reads, if there is one, and the place of the writer.
 pub(super) fn still_written<'a>(
     earlier: &[Written],
     loops: &'a [Loop],
@@ -72,7 +72,7 @@ pub(super) fn still_written<'a>(
 /// Whether every iteration finds what it reads written.
 fn follows(wrote: Part, read: Part, last_column: u64) -> bool {
     match (wrote, read) {
-        // One step is no loop; a writer that the range doesn't move is a fault of its own.
+        // A loop of one step has no later iteration; a writer that the range doesn't move has a fault of its own.
         (Part::Columns { steps: 1, .. } | Part::Nothing, _) => true,
         (Part::Columns { width, .. }, Part::Columns { width: read, .. }) => read <= width,
         (Part::Columns { width, .. }, _) => last_column <= width,

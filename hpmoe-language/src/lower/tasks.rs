@@ -1,4 +1,4 @@
-//! Instances of task functions: const arguments filled in.
+//! Instances of task functions: parameters and body with const arguments filled in.
 
 use super::body;
 use super::tensors::MOST_COLUMNS;
@@ -12,7 +12,7 @@ use hpmoe_kernels::op::{Device, OperandKind, Operation, Shape};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// Makes the instance with these const arguments.
+/// Creates the instance of a function with these const arguments; `None` if it has faults.
 pub(super) fn instance(
     kernel: &Kernel,
     function: &TaskFn,
@@ -50,7 +50,7 @@ pub(super) fn instance(
     })
 }
 
-/// Line of a span, where the compiler tells.
+/// The line of a span, from 1; 0 if rustc doesn't tell.
 pub(super) fn line(span: Span) -> usize {
     span.start().line
 }
@@ -61,7 +61,7 @@ fn parameter(
     arguments: &ByName<usize>,
     errors: &mut Errors,
 ) -> Option<Param> {
-    // The name is the prelude's, unless the kernel has one of its own.
+    // `RAGGED` is the prelude's, unless the kernel declares its own.
     let ragged = matches!(&param.rows, Expr::Path(path) if path.path.is_ident("RAGGED"))
         && kernel.constants.get("RAGGED").is_none();
     let rows = if ragged { RAGGED } else { kernel.constants.evaluate(&param.rows, arguments, errors)? };
@@ -80,13 +80,13 @@ fn parameter(
     })
 }
 
-/// Whether all that a task writes to a parameter is added to what is there.
+/// Whether a task only adds to a parameter.
 pub(super) fn adds(task: &Task, param: usize) -> bool {
     let mut steps = task.body.steps.iter().filter(|step| writes(step.operation));
     steps.all(|step| step.operands[0].0 as usize != param || matches!(step.operation.device, Device::Accumulate))
 }
 
-/// Whether the operation writes its receiver, a tile.
+/// Whether an operation writes its receiver, which is then a tile.
 pub(super) fn writes(operation: &Operation) -> bool {
     matches!(operation.device, Device::Store | Device::Accumulate | Device::Put)
 }

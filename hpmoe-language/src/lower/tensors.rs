@@ -9,10 +9,10 @@ use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
 
-/// Most columns of a tensor: row pitches are 32-bit numbers of bytes.
+/// The most columns of a tensor, and the most rows of a matrix: row pitches are 32-bit numbers of bytes.
 pub(super) const MOST_COLUMNS: usize = 1 << 24;
 
-/// Adds the parameters.
+/// Adds the parameters of a taskflow to its graph.
 pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
     for param in &flow.params {
         let draft = Draft { name: &param.name, element: param.element, storage: Storage::Argument, span: param.span };
@@ -20,7 +20,7 @@ pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, er
     }
 }
 
-/// Adds a `let` tensor; `None` where it is faulty.
+/// Adds a `let` tensor; `None` if it has faults.
 pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let storage = match declared.kind {
         TensorKind::Ragged | TensorKind::Tokens | TensorKind::Experts { .. } => Storage::Workspace,
@@ -30,7 +30,7 @@ pub(super) fn local(kernel: &Kernel, declared: &Let, graph: &mut TaskGraph, erro
     add(kernel, draft, &declared.kind, &declared.columns, true, graph, errors)
 }
 
-/// The tensor that holds the (token, k) of received rows; made by the first put that needs it.
+/// The tensor that holds the (token, k) of received rows; the first put that needs it adds it.
 pub(super) fn origins(graph: &mut TaskGraph, span: Span) -> TensorId {
     const NAME: &str = "(token, k)";
     graph.tensors.position(|tensor| tensor.name == NAME).unwrap_or_else(|| {

@@ -7,38 +7,38 @@ use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::{Contracted, Device, ElementType};
 
-/// How a task on matrix cores uses its memories.
+/// How a task on matrix cores uses L1, L0A, L0B and L0C.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CubePlan {
-    /// The sums of products that it stores, in order.
+    /// The sums of products that it writes, in the order of the body.
     pub products: Vec<Product>,
 }
 
 /// One product of two tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// Parameter that holds the rows of the result, and which way of it is contracted.
+    /// Number of the parameter with a row or column for each row of the result, and its contracted dimension.
     pub x: (usize, Contracted),
-    /// Parameter that holds its columns, and which way of it is contracted.
+    /// Number of the parameter with a row or column for each column of the result, and its contracted dimension.
     pub w: (usize, Contracted),
 }
 
 /// A sum of products, written to a tile or added to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Product {
-    /// The products, in the order in which they are summed up.
+    /// The products, in the order of the sum.
     pub terms: Vec<Term>,
-    /// Parameter that is written.
+    /// Number of the parameter that is written.
     pub y: usize,
-    /// Whether the sum is added to what `y` holds.
+    /// Whether the sum is added to the contents of `y` rather than replacing them.
     pub onto: bool,
     /// Rows that are accumulated in L0C at a time; a multiple of 16.
     pub rows: u32,
-    /// Most columns, rounded up to 16.
+    /// The most columns of the result, rounded up to a multiple of 16.
     pub cols: u32,
-    /// Contraction of one L1 stage; a multiple of 16.
+    /// Length of the contraction in one L1 stage; a multiple of 16.
     pub k_block: u32,
-    /// Contraction of one L0 stage; a multiple of 16.
+    /// Length of the contraction in one L0 stage; a multiple of 16.
     pub k_step: u32,
 }
 
@@ -49,7 +49,7 @@ const GOOD_BLOCK: u64 = 256;
 
 impl CubePlan {
     pub(super) fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
-        let most = |of: fn(&Product) -> Bytes| self.products.iter().map(of).max().unwrap_or_default();
+        let most = |bytes: fn(&Product) -> Bytes| self.products.iter().map(bytes).max().unwrap_or_default();
         vec![
             (OnChipMemory::L1, most(|p| p.l1_stage() * 2) + L1_LINES, L1),
             (OnChipMemory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * BF16 * 2)), L0),
@@ -78,7 +78,7 @@ pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
     Ok(CubePlan { products: products.collect::<Result<_, _>>()? })
 }
 
-/// The products that a value is the sum of.
+/// The products whose sum is a value.
 fn terms(task: &Task, value: usize) -> Vec<Term> {
     let product = &task.body.steps[value - task.params.len()];
     let Device::Matmul { x, w, adds } = product.operation.device else {
@@ -91,7 +91,7 @@ fn terms(task: &Task, value: usize) -> Vec<Term> {
     sum
 }
 
-/// What a tile has along the sums, and across them.
+/// The sizes of a tile along the contraction and across it.
 fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
     let shape = task.params[param].shape;
     let (rows, cols) = (shape.rows as u64, shape.cols as u64);
@@ -123,7 +123,7 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     Ok(Product { terms, y, onto, rows, cols, k_block, k_step })
 }
 
-/// How many of `m` rows of `n` columns are summed up at a time; both are multiples of 16.
+/// The number of rows, of `m` rows of `n` columns, that are accumulated in L0C at a time; all are multiples of 16.
 pub fn panel_rows(m: u64, n: u64) -> u64 {
     m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16))
 }

@@ -9,7 +9,7 @@ use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, Vector
 /// Flattens a body.
 pub(super) fn flatten(task: &Task) -> Program {
     let single = single_rows(task);
-    // A task that is all about single rows has pieces of one row.
+    // A task with single rows alone has pieces of one row.
     let all = task.params.iter().enumerate();
     let most = || all.clone().filter(|(number, _)| !single[*number]);
     let rows = most().map(|(_, param)| param.shape.rows).min().unwrap_or(1);
@@ -29,7 +29,8 @@ pub(super) fn flatten(task: &Task) -> Program {
     }
     builder.finish()
 }
-/// What is known of a value before it has a buffer.
+
+/// Width and rows of a value that has no buffer yet.
 #[derive(Clone, Copy)]
 struct Made {
     width: Width,
@@ -133,7 +134,7 @@ impl Builder<'_> {
         to
     }
 
-    /// There is no way from bytes to f32 but by half, which has as many bits as bf16.
+    /// The hardware converts bytes to f32 only by way of half, which has as many bits as bf16.
     fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
         let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
         let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
@@ -173,18 +174,20 @@ impl Builder<'_> {
         from: &[BufferId],
         scratch: &[BufferId],
     ) {
-        let of = |slot: Slot| match slot {
+        let buffer = |slot: Slot| match slot {
             Slot::Out => out,
             Slot::In(operand) => from[operand],
             Slot::Scratch(number) => scratch[number],
         };
         match *call {
-            VectorCall::Binary(name, to, a, b) => self.call(step, Instruction::Binary(name), of(to), &[of(a), of(b)]),
-            VectorCall::Scalar(name, to, a, scalar) => {
-                self.call(step, Instruction::Scalar(name, scalar.of(numbers)), of(to), &[of(a)]);
+            VectorCall::Binary(name, to, a, b) => {
+                self.call(step, Instruction::Binary(name), buffer(to), &[buffer(a), buffer(b)])
             }
-            VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), of(to), &[of(a)]),
-            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), of(to), &[]),
+            VectorCall::Scalar(name, to, a, scalar) => {
+                self.call(step, Instruction::Scalar(name, scalar.of(numbers)), buffer(to), &[buffer(a)]);
+            }
+            VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), buffer(to), &[buffer(a)]),
+            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), buffer(to), &[]),
         }
     }
 
@@ -227,14 +230,14 @@ impl Builder<'_> {
         (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
     }
 
-    /// Two values have as many columns.
+    /// Records that two values have the same number of columns.
     fn join(&mut self, a: Width, b: Width) {
         let (Width::Of { param: a, parts: of_a }, Width::Of { param: b, parts: of_b }) = (a, b) else { return };
         if of_a != of_b {
             return;
         }
         let (from, to) = (self.same[a], self.same[b]);
-        // The leader, where it is one of them: its columns are in every loop anyway.
+        // Prefer the leader: its columns are in every loop anyway.
         let (from, to) = if from == self.program.leader { (to, from) } else { (from, to) };
         self.same.iter_mut().filter(|same| **same == from).for_each(|same| *same = to);
     }

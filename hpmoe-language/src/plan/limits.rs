@@ -1,4 +1,4 @@
-//! Sizes of on-chip memories and what the device library keeps of them: the numbers of `include/hpmoe/memory.h`.
+//! Sizes of on-chip memories, less what the device library reserves: the numbers of `include/hpmoe/memory.h`.
 
 use crate::units::Bytes;
 
@@ -8,17 +8,17 @@ pub(super) const UB_TASKS: Bytes = Bytes(184 * 1024 - 256 - 4 * 32);
 pub(super) const UB_HALF: Bytes = Bytes::kib(88);
 /// The rows' (token, k) during a put.
 pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
-/// L1 of a mixed kernel.
+/// L1 that a mixed kernel may use.
 pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
 /// The library's constant lines in L1.
 pub(super) const L1_LINES: Bytes = Bytes(2 * 32);
 /// One of two stages of both operands.
 pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / 2 / 512 * 512);
-/// L0A, and L0B.
+/// L0A, and likewise L0B.
 pub(super) const L0: Bytes = Bytes::kib(64);
 /// One of two stages of an operand.
 pub(super) const L0_STAGE: Bytes = Bytes::kib(32);
-/// The accumulator.
+/// The accumulator, L0C.
 pub(super) const L0C: Bytes = Bytes::kib(128);
 /// Most blocks of one `DataCopyPad`, most fractals of one `LoadData`.
 pub(super) const COPY_BLOCKS: u64 = 4095;

@@ -1,6 +1,6 @@
-//! On-chip plans: how a task is cut into pieces that fit the memories of its core, and where everything lies.
+//! On-chip plans: how a task is cut into pieces that fit the memories of its core, and where each buffer lies.
 //!
-//! A plan depends on the task's body alone, so that it can be part of the checks of a kernel.
+//! A plan depends only on the task's body, so that it can be part of the checks of a kernel.
 
 mod cube;
 mod flatten;
@@ -23,21 +23,21 @@ use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::TaskKind;
 
-/// How one task uses its core.
+/// How one task uses the on-chip memories of its core.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Plan {
-    /// A task on vector cores.
+    /// The plan of a task on vector cores.
     Vector(VectorPlan),
-    /// A task on matrix cores.
+    /// The plan of a task on matrix cores.
     Cube(CubePlan),
-    /// A put.
+    /// The plan of a put.
     Put(PutPlan),
-    /// No task of the user's, but a word for peers: it uses no memory.
+    /// The compiler's own task that writes a freed word at peers: it uses no memory.
     Word,
 }
 
 impl Plan {
-    /// Bytes used in each memory of the core, and bytes that there are.
+    /// The high-water mark of each memory that the task uses, and the capacity of that memory.
     #[must_use]
     pub fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
         match self {
@@ -53,8 +53,8 @@ impl Plan {
 ///
 /// # Errors
 ///
-/// Where the smallest legal piece does not fit: one row of the result on a vector core, sixteen rows on a matrix core, one
-/// row of a put.
+/// If the smallest legal piece does not fit: one row of the result on a vector core, sixteen rows on a matrix core, one row
+/// of a put.
 pub(crate) fn plan(task: &Task) -> Result<Plan, Overflow> {
     match task.kind {
         TaskKind::Vector if task.params.is_empty() => Ok(Plan::Word),

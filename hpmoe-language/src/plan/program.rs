@@ -5,7 +5,7 @@ use crate::graph::Task;
 use crate::ids::{Arena, Id};
 use hpmoe_kernels::op::{ElementType, Waits};
 
-/// A buffer of a program.
+/// A buffer of a vector task, by its number in the [`Program`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BufferId(pub u32);
 
@@ -18,7 +18,7 @@ impl Id for BufferId {
     }
 }
 
-/// What a buffer holds.
+/// The contents of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
     /// Rows of the parameter with that number on their way in, in two stages.
@@ -29,47 +29,47 @@ pub enum Holds {
     Value,
 }
 
-/// How many columns there are at run time.
+/// The number of columns of a buffer at run time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
-    /// One.
+    /// One column.
     One,
     /// As many as a parameter has, divided by a number that they are a multiple of.
     Of {
-        /// Number of the parameter.
+        /// Number of the parameter whose columns decide.
         param: usize,
-        /// The divisor.
+        /// The divisor: 1, or a power of two for halves of columns.
         parts: u32,
     },
 }
 
-/// A place in UB.
+/// A buffer in UB, for one piece of a vector task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffer {
-    /// Its name in the generated code.
+    /// The name in the generated code, unique in the program.
     pub name: String,
-    /// What it holds.
+    /// The contents: a stage of a tile, or a value.
     pub holds: Holds,
-    /// Element type.
+    /// The type of each element.
     pub element: ElementType,
-    /// Rows of it for one row of a piece.
+    /// The rows of the buffer for one row of a piece: 1, or `TOP_K` for slots.
     pub rows: u32,
-    /// It is one row, whatever rows a piece has.
+    /// Whether the buffer has one row, however many a piece has.
     pub single: bool,
-    /// Most columns.
+    /// The most columns.
     pub cols: u32,
-    /// Columns at run time.
+    /// The columns at run time.
     pub width: Width,
 }
 
-/// What a call does.
+/// The instruction of a vector call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Instruction {
-    /// To f32, exactly.
+    /// Converts to f32, exactly.
     Widen,
-    /// From f32, to nearest, ties to even.
+    /// Converts from f32, to nearest, ties to even.
     Narrow,
-    /// Bits as they are.
+    /// Copies f32 without a conversion.
     Copy,
     /// `Name(dst, a, b, count)`.
     Binary(&'static str),
@@ -81,45 +81,45 @@ pub enum Instruction {
     Fill(f32),
     /// A routine of the device library; its scratch follows its operands.
     Routine {
-        /// Its name.
+        /// Name of the routine in the device library.
         name: &'static str,
-        /// Where it waits for the vector unit.
+        /// Where the routine waits for the vector unit.
         waits: Waits,
-        /// It takes the rows of its first operand for each row that it makes.
+        /// Whether it takes several rows of its first operand for each row of its result.
         terms: bool,
     },
 }
 
-/// One call.
+/// One vector call of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// What it does.
+    /// The instruction that it executes.
     pub instruction: Instruction,
     /// The buffer that it writes.
     pub to: BufferId,
-    /// The buffers that it reads.
+    /// The buffers that it reads, in the order of the operands.
     pub from: Vec<BufferId>,
-    /// Buffers that a routine overwrites besides.
+    /// Other buffers that a routine overwrites.
     pub scratch: Vec<BufferId>,
-    /// Number of the step that it belongs to.
+    /// Number of the step of the body that it belongs to.
     pub step: usize,
 }
 
-/// A vector task's body.
+/// The body of a vector task as vector calls.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
-    /// Buffers in order of first use.
+    /// The buffers, in order of first use.
     pub buffers: Arena<BufferId, Buffer>,
-    /// Calls in order.
+    /// The calls, in the order of execution.
     pub calls: Vec<Call>,
-    /// Rows of the task's smallest parameter: a piece is so many of them or fewer.
+    /// The rows of the task's smallest parameter: the most rows of a piece.
     pub rows: u32,
-    /// A parameter with as many rows, written where there is one that is.
+    /// Number of a parameter with as many rows, preferably one that is written: its rows are counted in a piece.
     pub leader: usize,
 }
 
 impl Program {
-    /// Flattens a body.
+    /// Flattens the body of a vector task.
     #[must_use]
     pub fn new(task: &Task) -> Self {
         flatten(task)

@@ -7,16 +7,16 @@ use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::Device;
 
-/// How a put uses UB.
+/// How a put uses the two halves of UB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PutPlan {
-    /// Parameter that is written.
+    /// Number of the parameter that is written.
     pub to: usize,
-    /// Parameter that is read.
+    /// Number of the parameter that is read.
     pub from: usize,
-    /// Rows in one half.
+    /// The rows that one half holds.
     pub rows: u32,
-    /// High-water mark of UB.
+    /// High-water mark of UB in bytes.
     pub used: Bytes,
 }
 

@@ -1,11 +1,11 @@
-//! Which values of a body are one row, whatever rows a piece has.
+//! The values of a body that have one row, however many a piece has.
 
 use crate::graph::Task;
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, Sizes};
 
-/// For each parameter, then for each step: whether its value is one row for all rows. It is where an operation takes it
-/// as such, and so is what it is computed from and what is computed from it with nothing else.
+/// Whether the value of each parameter, then of each step, is one row for all rows of a piece. It is if an operation takes it as such;
+/// so are the values that it is computed from, and those computed from it alone.
 pub(super) fn single_rows(task: &Task) -> Vec<bool> {
     let first_step = task.params.len();
     // A value with as many rows; equal for all values that have rows in common.

@@ -8,21 +8,21 @@ use crate::graph::Task;
 use crate::ids::Arena;
 use crate::units::Bytes;
 
-/// How a vector task uses UB.
+/// How a vector task uses UB: piece by piece of its rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorPlan {
-    /// Its calls.
+    /// Its body as vector calls on buffers.
     pub program: Program,
-    /// Rows of a piece, counted in rows of the leader.
+    /// The rows of a piece, counted in rows of the leader.
     pub rows: u32,
-    /// Where each buffer starts; the second stage of a tile follows the first.
+    /// The offset of each buffer in UB; the second stage of a tile follows the first.
     pub offsets: Arena<BufferId, Bytes>,
-    /// High-water mark of UB.
+    /// High-water mark of UB in bytes.
     pub used: Bytes,
 }
 
 impl VectorPlan {
-    /// Bytes of a buffer for a whole piece, in one stage.
+    /// The size of one stage of a buffer, for a whole piece.
     #[must_use]
     pub fn bytes(&self, buffer: BufferId) -> Bytes {
         let buffer = &self.program.buffers[buffer];
@@ -30,7 +30,7 @@ impl VectorPlan {
     }
 }
 
-/// What grows with the rows of a piece is placed for one row, and offsets multiplied; single rows lie before it.
+/// Buffers that grow with the rows of a piece are placed for one row, and their offsets multiplied; single rows come first.
 pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
     let program = Program::new(task);
     let lives = lives(&program);
@@ -85,8 +85,8 @@ fn lives(program: &Program) -> Arena<BufferId, Life> {
     program.buffers.ids().map(life).collect()
 }
 
-/// Places single rows, or all others for one row of a piece, and tells where they end: stages first, then every value at
-/// the lowest place that is free while it lives.
+/// Places single rows, or all other buffers for one row of a piece, and returns their end: stages first, then every value at the
+/// lowest offset that is free while it lives.
 fn place(
     program: &Program,
     lives: &Arena<BufferId, Life>,

@@ -1,4 +1,4 @@
-//! Declarations of constants: every one of a module evaluated, or set by a build.
+//! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::table::{Constants, Fault, is_computed, is_f32};
 use crate::constant::{Constant, Overrides};
@@ -7,12 +7,12 @@ use crate::names::{ByName, nearest};
 use syn::{Item, ItemMod};
 
 impl Constants {
-    /// Evaluates all of a module, which may stand in any order.
-    pub(crate) fn of(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
+    /// Computes all constants of a module, whatever their order.
+    pub(crate) fn compute(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
         let mut constants = Self::default();
         let mut open: Vec<&syn::ItemConst> = items.iter().copied().filter(|item| item.ident != "_").collect();
         let names: Vec<String> = open.iter().map(|item| item.ident.to_string()).collect();
-        // As often as one more can be computed of those that are known.
+        // Repeats while another constant can be computed from the known ones.
         while !open.is_empty() {
             let before = open.len();
             open.retain(|item| {
@@ -28,7 +28,7 @@ impl Constants {
         constants.values = in_order.collect();
         let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
-        // What only waits for another faulty one has no fault of its own.
+        // A constant that only depends on a faulty one has no fault of its own.
         let waits = |finding: &Finding| matches!(finding, Finding::Unknown { name, .. } if names.contains(name));
         let own: Vec<_> = faults.iter().filter(|fault| !waits(&fault.1)).collect();
         for fault in &own {
@@ -41,7 +41,7 @@ impl Constants {
         constants
     }
 
-    /// The value of a constant: as it is set, or as it is written.
+    /// The value of a constant: as the build sets it, else as it is written.
     fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, Fault> {
         let number = is_f32(&item.ty);
         match overrides.get(&item.ident.to_string()) {
@@ -57,7 +57,7 @@ impl Constants {
     }
 }
 
-/// Names of the constants that a module declares and a build may set.
+/// The names of the constants that a module declares and a build may set: those of type `usize` or `f32`.
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
@@ -69,11 +69,11 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
         .collect()
 }
 
-/// Says which overridden names no kernel declares.
+/// Refuses overrides of constants that no kernel declares.
 ///
 /// # Errors
 ///
-/// A sentence naming the first such name and the nearest declared one.
+/// A sentence with the first such name and the most similar declared one.
 pub fn refuse_unknown_overrides<'a>(
     overrides: &Overrides,
     declared: impl Iterator<Item = &'a str> + Clone,
@@ -97,7 +97,7 @@ mod tests {
     fn value(text: &str) -> Result<usize, usize> {
         let mut errors = Errors::default();
         let hidden = syn::parse_str("const HIDDEN: usize = 7168;").unwrap();
-        let constants = Constants::of(&[&hidden], &Overrides::new(), &mut errors);
+        let constants = Constants::compute(&[&hidden], &Overrides::new(), &mut errors);
         constants.evaluate(&syn::parse_str(text).unwrap(), &ByName::new(), &mut errors).ok_or(errors.len())
     }
 
@@ -119,7 +119,7 @@ mod tests {
             })
             .collect();
         let mut errors = Errors::default();
-        let constants = Constants::of(&items, &Overrides::new(), &mut errors);
+        let constants = Constants::compute(&items, &Overrides::new(), &mut errors);
         let faults = errors.checkpoint().err().unwrap_or_default();
         let values = constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         (values, faults.iter().map(|fault| fault.words().message).collect())

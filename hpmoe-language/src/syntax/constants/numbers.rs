@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, UnOp};
 
 impl Constants {
-    /// Computes an expression of type f32; `locals` are sizes in scope besides the constants.
+    /// Computes an expression of type f32; `locals` are sizes in scope in addition to the constants.
     pub(crate) fn number(&self, expr: &Expr, locals: &ByName<usize>) -> Result<f32, Fault> {
         let fault = |fault: NumberFault| Box::new((expr.span(), Finding::Number(fault)));
         let value = match expr {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_f32_is_named_with_the_way_out() {
+    fn what_is_not_an_f32_is_named_with_the_way_out() {
         let digits = |digits: &str| digits.to_owned();
         for (text, fault) in [
             ("1", NumberFault::Whole { digits: digits("1") }),

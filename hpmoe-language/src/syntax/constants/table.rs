@@ -16,7 +16,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Where a constant is declared.
+    /// The place of a constant's declaration.
     pub(crate) fn span(&self, name: &str) -> Option<Span> {
         self.values.get(name).map(|(_, span)| *span)
     }
@@ -33,7 +33,7 @@ impl Constants {
         self.values.get(name).map(|(value, _)| *value)
     }
 
-    /// Names and values, in order of declaration.
+    /// The names and values of all constants, in order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
         self.values.iter().map(|(name, (value, _))| (name, *value))
     }

@@ -1,4 +1,4 @@
-//! Reads the attributes of the language, bare markers included: one table, one way in, faults of one kind.
+//! Reads the attributes of the language, including bare markers: one table, one reader, faults of one kind.
 
 use crate::finding::{Errors, Finding, SyntaxFault};
 use hpmoe_kernels::op::TaskKind;
@@ -8,12 +8,10 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Meta, Token};
 
-/// What an attribute makes of a function.
+/// The role that an attribute gives a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Marker {
-    /// A task of that kind.
     Task(TaskKind),
-    /// A taskflow.
     Flow,
 }
 
@@ -29,16 +27,18 @@ const MARKERS: [(&str, Marker); 4] = [
 const ARGUMENTS: &[&str] = &[];
 
 impl Marker {
-    /// What an attribute marks, where it is one of ours.
-    pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
+    /// The marker that an attribute is, if it is one of the language.
+    pub(crate) fn from_attribute(attribute: &Attribute) -> Option<Self> {
         let name = &attribute.path().segments.last()?.ident;
         MARKERS.iter().find(|(marker, _)| name == marker).map(|(_, marker)| *marker)
     }
 
-    /// What the attributes of a function make of it; refuses arguments and second markers.
+    /// The marker among a function's attributes; refuses arguments and second markers.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
         let mut first = None;
-        for (attribute, marker) in attributes.iter().filter_map(|it| Some((it, Self::of(it)?))) {
+        for (attribute, marker) in
+            attributes.iter().filter_map(|attribute| Some((attribute, Self::from_attribute(attribute)?)))
+        {
             let name = attribute.path().segments.last()?.ident.to_string();
             match &attribute.meta {
                 Meta::Path(_) => {}
@@ -54,7 +54,7 @@ impl Marker {
     }
 }
 
-/// Refuses the arguments that an attribute doesn't take; `at` is the place of those that have no name.
+/// Refuses the arguments that an attribute doesn't take; `at` is the place of arguments without a name.
 pub(crate) fn refuse_arguments(attribute: &str, arguments: TokenStream, at: Span, errors: &mut Errors) {
     if arguments.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Reads taskflows: the signature here, statements in `statements`.
+//! Reads taskflows: signatures here, statements in `statements`.
 
 use super::forms::{plain_function, tensor_type};
 use super::statements::Reader;
@@ -7,7 +7,7 @@ use crate::syntax::ast::{Flow, FlowParam, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
 
-/// Reads a function; `None` when its signature can't be understood.
+/// Reads a taskflow; `None` if it has faults.
 pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
     let before = errors.len();
     plain_function(&function.sig, errors);
@@ -22,7 +22,7 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
             Some(Input::Tensor(param)) => params.push(*param),
             Some(Input::Ranks(_) | Input::Route(_)) => {
                 errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowSecondRoute));
-                // Which of them the body means is anybody's guess.
+                // The body could mean either.
                 return None;
             }
             None => errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter)),
@@ -69,16 +69,16 @@ fn flow_param(input: &FnArg) -> Option<Input> {
         ("Once", TensorKind::Once),
         ("Slots", TensorKind::Slots),
     ];
-    let of_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
-    let (kind, element, columns) = match of_rows {
+    let kind_by_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
+    let (kind, element, columns) = match kind_by_rows {
         Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),
         None => {
             let experts = tensor_type(inner, "Experts", 2);
-            let of_experts = experts.is_some();
+            let is_experts = experts.is_some();
             let (element, dimensions) = experts.or_else(|| tensor_type(inner, "Matrix", 2))?;
             let [rows, columns] = <[Expr; 2]>::try_from(dimensions).ok()?;
             let rows = Box::new(rows);
-            let kind = if of_experts { TensorKind::Experts { rows } } else { TensorKind::Matrix { rows } };
+            let kind = if is_experts { TensorKind::Experts { rows } } else { TensorKind::Matrix { rows } };
             (kind, element, columns)
         }
     };

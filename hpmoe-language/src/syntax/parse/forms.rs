@@ -1,4 +1,4 @@
-//! Small forms that several readers know: names, const arguments, tensor types, signatures.
+//! Small forms that several readers share: names, const arguments, tensor types, signatures.
 
 use crate::finding::{Errors, Finding, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
@@ -7,7 +7,7 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, PathArguments, ReturnType, Safety, Signature, Type};
 
-/// What is wrong, and where.
+/// A fault and its place.
 pub(super) type Fault = Box<(Span, Finding)>;
 
 pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> Fault {
@@ -24,7 +24,7 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Refuses what makes another thing of a call than running the body: `async`, `unsafe`, an ABI, a result.
+/// Refuses functions whose call does more than run the body: `async`, `unsafe`, an ABI, a result.
 pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
     let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(SyntaxFault::NotPlain(reason)));
     if let Some(word) = &signature.asyncness {
@@ -55,7 +55,7 @@ pub(super) fn tensor_type(ty: &Type, name: &str, count: usize) -> Option<(Elemen
     generic_tensor(arguments, count)
 }
 
-/// Reads `<element, A, B…>` with `count` constants; lifetimes are passed over.
+/// Reads `<element, A, B…>` with `count` constants; lifetimes are ignored.
 pub(super) fn generic_tensor(
     arguments: &syn::AngleBracketedGenericArguments,
     count: usize,
@@ -79,7 +79,7 @@ pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
     }
 }
 
-/// The call on one line, spaced as a person writes it.
+/// The text of a call on one line, with the usual spaces.
 pub(super) fn one_line(call: &syn::ExprCall) -> String {
     let mut text = call.to_token_stream().to_string();
     for (from, to) in [
@@ -103,7 +103,7 @@ pub(super) fn one_line(call: &syn::ExprCall) -> String {
     text
 }
 
-/// A semicolon by itself.
+/// Whether a statement is a lone semicolon.
 pub(super) fn is_empty(statement: &syn::Stmt) -> bool {
     matches!(statement, syn::Stmt::Expr(Expr::Verbatim(tokens), _) if tokens.is_empty())
 }

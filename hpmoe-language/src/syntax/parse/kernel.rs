@@ -34,7 +34,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
     for constant in &constants {
         refuse_cfg(constant.to_token_stream(), errors);
     }
-    kernel.constants = Constants::of(&constants, overrides, errors);
+    kernel.constants = Constants::compute(&constants, overrides, errors);
     for item in items {
         match item {
             Item::Fn(function) => match Marker::read(&function.attrs, errors) {
@@ -63,7 +63,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
     kernel
 }
 
-/// Anywhere in an item: an attribute on a statement or a parameter changes as much as one on the item.
+/// Refuses `#[cfg]` anywhere in an item, also on its statements and parameters.
 fn refuse_cfg(tokens: TokenStream, errors: &mut Errors) {
     let mut hash = false;
     for token in tokens {

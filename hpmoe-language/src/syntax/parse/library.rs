@@ -1,4 +1,4 @@
-//! Tasks of the library: `use hpmoe_runtime::tasks::{…}` puts them into the kernel module.
+//! Tasks of the library: replaces `use hpmoe_runtime::tasks::{…}` of a kernel module with the tasks.
 
 use crate::finding::{CallFault, Errors, Finding, NameKind, SyntaxFault};
 use crate::names::nearest;
@@ -30,7 +30,7 @@ pub(crate) fn is_use(item: &Item) -> bool {
     used(item).is_some()
 }
 
-/// Says what of a `use` could not be used.
+/// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     for Used { task, name } in used(item).into_iter().flatten() {
         let Some(task) = task else {
@@ -47,14 +47,14 @@ pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     }
 }
 
-/// A task of the library under the name that the module gives it; none for `*`.
+/// A task of the library under the name that the module gives it; `task` is `None` for `*`.
 struct Used {
     task: Option<Ident>,
     name: Ident,
 }
 
 impl Used {
-    /// The task, where there is one and nothing else has its name.
+    /// The task's function, if the library has it and the module doesn't declare its name.
     fn function(&self, declared: &[String]) -> Option<Item> {
         let text = self.task.as_ref().and_then(source).filter(|_| !declared.iter().any(|other| self.name == other))?;
         Some(Item::Fn(function(text, &self.name)))
@@ -67,20 +67,20 @@ fn used(item: &Item) -> Option<Vec<Used>> {
     if first.ident != "hpmoe_runtime" || second.ident != "tasks" {
         return None;
     }
-    let mut found = Vec::new();
-    names(&second.tree, second.ident.span(), &mut found);
-    Some(found)
+    let mut tasks = Vec::new();
+    collect(&second.tree, second.ident.span(), &mut tasks);
+    Some(tasks)
 }
 
-fn names(tree: &UseTree, span: Span, found: &mut Vec<Used>) {
+fn collect(tree: &UseTree, span: Span, tasks: &mut Vec<Used>) {
     match tree {
-        UseTree::Name(name) => found.push(Used { task: Some(name.ident.clone()), name: name.ident.clone() }),
+        UseTree::Name(name) => tasks.push(Used { task: Some(name.ident.clone()), name: name.ident.clone() }),
         UseTree::Rename(rename) => {
-            found.push(Used { task: Some(rename.ident.clone()), name: rename.rename.clone() });
+            tasks.push(Used { task: Some(rename.ident.clone()), name: rename.rename.clone() });
         }
-        UseTree::Group(group) => group.items.iter().for_each(|tree| names(tree, span, found)),
-        UseTree::Path(path) => found.push(Used { task: Some(path.ident.clone()), name: path.ident.clone() }),
-        UseTree::Glob(_) => found.push(Used { task: None, name: Ident::new("tasks", span) }),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, span, tasks)),
+        UseTree::Path(path) => tasks.push(Used { task: Some(path.ident.clone()), name: path.ident.clone() }),
+        UseTree::Glob(_) => tasks.push(Used { task: None, name: Ident::new("tasks", span) }),
     }
 }
 
@@ -95,7 +95,7 @@ fn source(name: &Ident) -> Option<&'static str> {
     SOURCES.iter().find(|(known, _)| name == known).map(|(_, text)| *text)
 }
 
-/// The function, every token of it where the module names it: that is where its faults are shown.
+/// The function with the span of its name in the module on every token, so that its faults are shown there.
 fn function(text: &str, name: &Ident) -> ItemFn {
     let tokens: TokenStream = text.parse().expect("the library is Rust");
     let mut function: ItemFn = syn::parse2(at(tokens, name.span())).expect("a file of the library holds one function");

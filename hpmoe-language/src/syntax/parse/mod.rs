@@ -1,4 +1,4 @@
-//! The readers: from tokens to the tree of [`ast`](super::ast). None knows another tree.
+//! The readers: from tokens to the tree of [`ast`](super::ast).
 
 mod arguments;
 mod attributes;

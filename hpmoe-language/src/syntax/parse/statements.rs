@@ -7,11 +7,11 @@ use crate::syntax::ast::{Let, Over, Stmt, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
-/// Reads statements; knows what the ranks and the route are called.
+/// A reader of statements that knows the names of the ranks and of the route.
 pub(super) struct Reader<'a> {
     pub(super) ranks: &'a str,
     pub(super) route: &'a str,
-    /// Whether that route is a chunk's, which a loop owns.
+    /// Whether the route is the variable of a loop over chunks: constructors then take it by reference.
     pub(super) chunk: bool,
 }
 
