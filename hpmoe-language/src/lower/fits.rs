@@ -102,8 +102,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Checks that a put is one of those there are: gathered tokens or slots to received rows, once-sent rows to received rows,
-    /// received rows to slots; always whole rows.
+    /// Checks that a put moves whole rows in one of the directions that the device library has: gathered tokens or slots to received
+    /// rows, once-sent rows to received rows, received rows to slots.
     pub(super) fn check_put(&mut self, call: &Call<'_>, accesses: &[Access]) -> Option<()> {
         let rows: Vec<(Rows, bool)> = accesses.iter().map(|access| (access.region.rows, access.remote)).collect();
         let whole = accesses.iter().all(|access| access.region.columns == Columns::All);

@@ -1,8 +1,8 @@
 //! Tokens that are sent once to each rank, however many of its experts they go to.
 //!
-//! A token counts for the first of the rank's experts that it goes to. Those rows are to the experts what all rows are where
-//! each (token, k) is sent by itself: they lie by expert, then by source rank, then in the sender's order. So what the first
-//! expert needs comes first, and what a later one needs came before or with it.
+//! A token counts for the lowest-numbered of the rank's experts that it goes to. Once-sent rows are ordered as received rows are:
+//! by that expert, then by source rank, then in the sender's order. The rows that an expert needs therefore come with its own rows
+//! or before them.
 
 use super::order::{SourceOrder, token};
 use super::placed::Placed;
@@ -11,8 +11,8 @@ use crate::{Expert, Rank};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Which token of each rank is sent for which expert, and where it lies there: laid out when it is first asked for, since few
-/// kernels do. It follows from the rest of the route, so that routes don't differ by it.
+/// The tokens that each rank sends once, by expert, and their places at the receiver. They are computed on first use, because few
+/// kernels need them, and follow from the rest of the route, so that comparing routes ignores them.
 #[derive(Clone, Default)]
 pub(super) struct OncePlaced(OnceLock<Placed>);
 
