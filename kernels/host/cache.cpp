@@ -30,7 +30,7 @@ void writeLine(uint64_t to, const uint8_t *from, uint32_t bytes) {
 } // namespace
 
 void Cache::clear() {
-    for (Line &line : lines_) line.tag = 0, line.dirty = false;
+    dropAll();
     forgot_ = false;
     cleaned_.clear();
     owed_.clear();
@@ -43,11 +43,11 @@ bool Cache::current(uint64_t address) const {
 
 Cache::Line &Cache::find(uint64_t address, uint64_t end) {
     uint64_t tag = address & ~uint64_t(kLine - 1);
-    uint32_t slot = static_cast<uint32_t>(tag / kLine % kLines);
+    uint32_t slot = slotOf(tag);
     Line &line = lines_[slot];
-    if (line.tag == tag) return line;
+    if (tags_[slot] == tag) return line;
     evict(slot);
-    line.tag = tag;
+    tags_[slot] = tag;
     line.bytes = end - tag < kLine ? static_cast<uint32_t>(end - tag) : kLine;
     readLine(line.data, tag, line.bytes);
     return line;
@@ -62,26 +62,25 @@ uint64_t Cache::load(uint64_t address, uint32_t bytes, uint64_t end) {
 void Cache::store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, Where where) {
     Line &line = find(address, end);
     std::memcpy(line.data + address % kLine, &value, bytes);
-    line.dirty = true;
     line.where = where;
+    uint32_t slot = slotOf(address);
+    dirty_[slot / 64] |= uint64_t(1) << slot % 64;
 }
 
 void Cache::evict(uint32_t slot) {
-    Line &line = lines_[slot];
-    if (line.tag && line.dirty) owed_.push_back(Owed{line.tag, line.where});
-    drop(line);
+    if (isDirty(slot)) owed_.push_back(Owed{tags_[slot], lines_[slot].where});
+    drop(slot);
 }
 
-void Cache::drop(Line &line) {
-    if (line.tag && line.dirty) writeLine(line.tag, line.data, line.bytes);
-    line.tag = 0;
-    line.dirty = false;
+void Cache::drop(uint32_t slot) {
+    if (isDirty(slot)) writeLine(tags_[slot], lines_[slot].data, lines_[slot].bytes);
+    tags_[slot] = 0;
+    dirty_[slot / 64] &= ~(uint64_t(1) << slot % 64);
 }
 
 void Cache::clean(uint64_t address) {
     uint64_t tag = address & ~uint64_t(kLine - 1);
-    uint32_t slot = static_cast<uint32_t>(tag / kLine % kLines);
-    if (lines_[slot].tag == tag) drop(lines_[slot]);
+    if (tags_[slotOf(tag)] == tag) drop(slotOf(tag));
     auto same = [tag](const Owed &owed) { return owed.tag == tag; };
     owed_.erase(std::remove_if(owed_.begin(), owed_.end(), same), owed_.end());
     if (!current(tag)) cleaned_.push_back(tag);
@@ -96,12 +95,19 @@ void Cache::cleanAll() {
 void Cache::salvage() { cleanLines(); }
 
 void Cache::cleanLines() {
-    for (Line &line : lines_) drop(line);
+    for (uint32_t slot = 0; slot < kLines; ++slot)
+        if (isDirty(slot)) drop(slot);
+    dropAll();
+}
+
+void Cache::dropAll() {
+    std::fill_n(tags_, kLines, 0);
+    std::fill_n(dirty_, kLines / 64, 0);
 }
 
 const Where *Cache::dirty() const {
-    for (const Line &line : lines_)
-        if (line.tag && line.dirty) return &line.where;
+    for (uint32_t slot = 0; slot < kLines; ++slot)
+        if (isDirty(slot)) return &lines_[slot].where;
     return owed_.empty() ? nullptr : &owed_.front().where;
 }
 

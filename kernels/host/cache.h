@@ -31,19 +31,22 @@ class Cache {
 
   private:
     struct Line {
-        uint64_t tag; ///< address of the line; 0: empty
-        uint32_t bytes;
-        bool dirty;
-        Where where; ///< of the store
         uint8_t data[kLine];
+        uint32_t bytes;
+        Where where; ///< of the store
     };
     Line &find(uint64_t address, uint64_t end);
     struct Owed {
         uint64_t tag;
         Where where;
     };
-    void drop(Line &line);
+    static uint32_t slotOf(uint64_t tag) { return static_cast<uint32_t>(tag / kLine % kLines); }
+    bool isDirty(uint32_t slot) const { return dirty_[slot / 64] >> slot % 64 & 1; }
+    void drop(uint32_t slot);
+    void dropAll();
     void cleanLines();
+    uint64_t tags_[kLines];       ///< addresses of the lines; 0: empty
+    uint64_t dirty_[kLines / 64]; ///< bit per line
     Line lines_[kLines];
     std::vector<Owed> owed_;        ///< lines that were written back by chance alone
     bool forgot_;                   ///< all of it

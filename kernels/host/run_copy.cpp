@@ -119,12 +119,11 @@ void runNd2Nz(Core &core, Call &call) {
 
 void runFill(Core &core, Call &call) {
     const FillArgs &a = call.fill;
-    uint8_t *memory = core.memories.data(a.mem);
+    const uint32_t pattern = a.bytes == 4 ? a.value : (a.value & 0xFFFFu) * 0x10001u;
     for (uint32_t r = 0; r < a.repeat; ++r) {
         uint32_t at = a.dst + r * a.step;
         touch(core, call, a.mem, at, a.run, true);
-        if (a.bytes == 4) std::fill_n(reinterpret_cast<uint32_t *>(memory + at), a.run / 4, a.value);
-        else std::fill_n(reinterpret_cast<uint16_t *>(memory + at), a.run / 2, static_cast<uint16_t>(a.value));
+        core.memories.contents(a.mem).fill(at, at + a.run, pattern);
     }
 }
 

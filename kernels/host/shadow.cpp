@@ -16,8 +16,6 @@ const char *const kPipeNames[kPipes + 1] = {"S", "V", "M", "MTE1", "MTE2", "MTE3
 const char *const kMemNames[kMems] = {"UB", "L1", "L0A", "L0B", "L0C", "bias table"};
 const uint32_t kMemBytes[kMems] = {184 * 1024 - 256, 512 * 1024 - 256, 64 * 1024, 64 * 1024, 128 * 1024, 1024};
 
-bool Touch::operator==(const Touch &other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
-
 Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]()) {
     for (uint32_t group = 0; group < blocks / kGroup; ++group) groups_[group].alike = true;
 }
@@ -37,13 +35,13 @@ void Touches::join(uint32_t group) {
     groups_[group].touch = *first;
 }
 
-uint8_t *Memories::make(Mem mem) {
+Contents &Memories::make(Mem mem) {
     uint32_t i = index(mem), bytes = roundUp(kMemBytes[i], 1024);
-    if (!bytes_[i]) bytes_[i].reset(new uint8_t[bytes]);
+    if (!contents_[i]) contents_[i] = std::make_unique<Contents>(bytes);
     if (!touches_[i]) touches_[i] = std::make_unique<Touches>(bytes / granule(mem));
-    std::memset(bytes_[i].get(), 0xFF, bytes);
+    contents_[i]->poison();
     ready_[i] = true;
-    return bytes_[i].get();
+    return *contents_[i];
 }
 
 void Memories::forget() {
@@ -149,10 +147,20 @@ void check(Core &core, const Call &call, Mem mem, uint32_t block, Touch &t, uint
 void touchWhole(Core &core, const Call &call, Mem mem, uint32_t first, uint32_t end, bool write) {
     constexpr uint32_t most = Touches::kGroup;
     Touches &touches = core.memories.touches(mem);
+    // Groups with one history have one answer: that of the group before, mostly.
+    Touch before, after;
+    bool known = false;
     while (first < end) {
         const uint32_t group = first / most, n = std::min(end, (group + 1) * most) - first;
         if (Touch *all = n == most ? touches.ofGroup(group) : nullptr) {
-            check(core, call, mem, first, *all, ~0u, write);
+            if (!known || !(*all == before)) {
+                before = *all;
+                check(core, call, mem, first, *all, ~0u, write);
+                after = *all;
+                known = true;
+            } else {
+                *all = after;
+            }
         } else {
             for (uint32_t b = first; b < first + n; ++b) check(core, call, mem, b, touches.ofBlock(b), ~0u, write);
             if (n == most) touches.join(group);
@@ -165,8 +173,9 @@ void touchWhole(Core &core, const Call &call, Mem mem, uint32_t first, uint32_t 
 
 void touch(Core &core, Call &call, Mem mem, uint32_t offset, uint32_t bytes, bool write) {
     if (bytes == 0) return;
-    Touches &touches = core.memories.touches(mem);
     const uint32_t size = Memories::granule(mem), end = offset + bytes;
+    core.memories.contents(mem).settle(offset, end, write);
+    Touches &touches = core.memories.touches(mem);
     uint32_t block = offset / size, blocks = (end - 1) / size + 1;
     if (size == 32 && offset % 32) {
         uint32_t mask = bitsFor(offset % 32, std::min(32u, end - block * 32));

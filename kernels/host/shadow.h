@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "call.h"
+#include "contents.h"
 
 namespace AscendC::host {
 
@@ -14,7 +16,7 @@ struct Touch {
     uint32_t writer, writtenBytes; ///< 0: none; bit per byte
     uint32_t readers[3];
     uint32_t writerPipe;
-    bool operator==(const Touch &other) const;
+    bool operator==(const Touch &other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
 
 /// The blocks of a memory. Most calls touch whole groups of blocks, which then have one Touch for all.
@@ -49,10 +51,12 @@ struct Trace {
 
 class Memories {
   public:
-    /// Contents: poisoned with 0xFF on first use in a launch.
-    uint8_t *data(Mem mem) { return ready_[index(mem)] ? bytes_[index(mem)].get() : make(mem); }
+    /// Where a memory's bytes lie. A call touches those that it uses first.
+    uint8_t *data(Mem mem) { return contents(mem).bytes(); }
+    Contents &contents(Mem mem) { return ready_[index(mem)] ? *contents_[index(mem)] : make(mem); }
     /// History. It outlives launches: what an earlier one did is long over.
-    Touches &touches(Mem mem) { return data(mem), *touches_[index(mem)]; }
+    Touches &touches(Mem mem) { return *touches_[index(mem)]; }
+    /// A launch begins: contents are poisoned on first use.
     void forget();
     /// Forgets the history too, so that calls can be numbered from 1 again.
     void forgetHistory();
@@ -66,9 +70,9 @@ class Memories {
 
   private:
     static uint32_t index(Mem mem) { return static_cast<uint32_t>(mem); }
-    uint8_t *make(Mem mem);
+    Contents &make(Mem mem);
     bool ready_[kMems] = {};
-    std::unique_ptr<uint8_t[]> bytes_[kMems];
+    std::unique_ptr<Contents> contents_[kMems];
     std::unique_ptr<Touches> touches_[kMems];
     std::unique_ptr<Trace[]> traces_[kPipes];
 };
