@@ -136,4 +136,47 @@ CASE(padded_copies_stride_and_keep_what_lies_between) {
     }
 }
 
+/// 4 KiB of L1 in global memory, after a body has had its way with them.
+void expectL1(const std::function<void(const LocalTensor<int32_t> &)> &body,
+              const std::function<int32_t(uint32_t word)> &want) {
+    constexpr uint32_t words = 1024;
+    Buffer<int32_t> out(words);
+    HpmoeHostResult result = onMatrix({out.region("out")}, [&] {
+        LocalTensor<int32_t> l1(TPosition::A1, 0, words);
+        body(l1);
+        mte2ToMte3();
+        DataCopy(global(out.data), l1, words);
+    });
+    EXPECT(result.code == 0, result.message);
+    for (uint32_t word = 0; word < words; ++word)
+        EXPECT(out[word] == want(word), std::to_string(word) + ": " + std::to_string(out[word]));
+}
+
+CASE(a_launch_finds_nothing_of_the_one_before) {
+    auto untouched = [](uint32_t) { return -1; };
+    expectL1([](const LocalTensor<int32_t> &l1) { Fill(l1, InitConstValueParams<int32_t>(1, 128, 0, 7)); },
+             [](uint32_t) { return 7; });
+    expectL1([](const LocalTensor<int32_t> &) {}, untouched);
+    // A fill of a part settles the rest, too.
+    expectL1([](const LocalTensor<int32_t> &l1) { Fill(l1[512], InitConstValueParams<int32_t>(1, 16, 0, 7)); },
+             [](uint32_t word) { return word >= 512 && word < 640 ? 7 : -1; });
+    expectL1([](const LocalTensor<int32_t> &) {}, untouched);
+}
+
+CASE(fills_keep_what_lies_beside_and_between) {
+    // Runs that begin and end anywhere in a group of blocks; one over a part of what was filled whole leaves the rest.
+    expectL1(
+        [](const LocalTensor<int32_t> &l1) {
+            Fill(l1[24], InitConstValueParams<int32_t>(2, 37, 3, 9)); // words 24..320 and 344..640
+            PipeBarrier<PIPE_MTE2>();
+            Fill(l1[128], InitConstValueParams<int32_t>(1, 16, 0, 4));
+            PipeBarrier<PIPE_MTE2>();
+            Fill(l1[160], InitConstValueParams<int32_t>(1, 1, 0, 5));
+        },
+        [](uint32_t word) {
+            bool filled = (word >= 24 && word < 320) || (word >= 344 && word < 640);
+            return word >= 160 && word < 168 ? 5 : word >= 128 && word < 256 ? 4 : filled ? 9 : -1;
+        });
+}
+
 } // namespace
