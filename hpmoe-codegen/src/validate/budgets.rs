@@ -65,7 +65,6 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
         ("tiles of a phase", tiles.max().unwrap_or(0), INT),
         ("a threshold", needs.max().unwrap_or(0), INT),
         ("counters", footprint.counters, u32::MAX.into()),
-        ("descriptors", footprint.descriptors, u32::MAX.into()),
     ]
 }
 
@@ -91,9 +90,13 @@ fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Quanti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Cores, schedule};
     use crate::validate::broken::broken_of;
+    use hpmoe_language::analyze::Counter;
     use hpmoe_language::fixture::{Layer, moe_ffn};
-    use hpmoe_language::ids::PhaseId;
+    use hpmoe_language::graph::TaskGraph;
+    use hpmoe_language::ids::{Arena, CounterId, PhaseId, SpaceId};
+    use std::collections::BTreeSet;
 
     fn too_large(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
         let large = |violation| match violation {
@@ -124,5 +127,46 @@ mod tests {
     fn buffers_must_fit_the_memory() {
         let found = too_large(&Layer { tokens: 200_000, ..Layer::DEEPSEEK }, |_| ());
         assert!(found.contains(&(1, "bytes for evenly spread tokens")), "{found:?}");
+    }
+
+    #[test]
+    fn numbers_of_cores_and_tiles_and_thresholds_must_fit_their_fields() {
+        let found = too_large(&Layer::SMALL, |schedule| schedule.aiv = 70_000);
+        assert_eq!(found[0], (1, "cores of one kind"));
+        let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
+        assert_eq!(found[0], (1, "a threshold"));
+    }
+
+    #[test]
+    fn what_a_graph_has_must_fit_its_fields() {
+        let whole = moe_ffn(&Layer::SMALL);
+        let made = schedule(&whole, Cores::ASCEND_A3);
+        let large = |change: &dyn Fn(&mut TaskGraph, &mut Arena<CounterId, Counter>)| {
+            let (mut graph, mut counters) = (whole.graph().clone(), whole.counters().clone());
+            change(&mut graph, &mut counters);
+            let mut found = Vec::new();
+            budgets(&CheckedGraph::for_tests(graph, counters, Vec::new()), &made, &mut found);
+            let what = |violation| match violation {
+                Violation::TooLarge { what, .. } => what,
+                other => panic!("{other:?}"),
+            };
+            found.into_iter().map(what).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(large(&|_, _| ()), BTreeSet::new());
+        let gate = PhaseId(1);
+        let many = |graph: &TaskGraph| std::iter::repeat_n(graph.phases[gate].clone(), 70_000).collect();
+        let phases = large(&|graph, _| graph.phases = many(graph));
+        assert_eq!(phases, BTreeSet::from(["phases"]));
+        let spaces = large(&|graph, _| graph.spaces = std::iter::repeat_n(graph.spaces[SpaceId(0)], 70_000).collect());
+        assert_eq!(spaces, BTreeSet::from(["iteration spaces"]));
+        let columns = large(&|graph, _| graph.phases[gate].ranges = vec![1 << 16, 1 << 16]);
+        assert_eq!(columns, BTreeSet::from(["tiles of an item", "tiles of a phase"]));
+        let tiles = large(&|graph, _| graph.phases[gate].ranges = vec![1 << 28]);
+        assert_eq!(tiles, BTreeSet::from(["tiles of a phase"]));
+        let counters = large(&|graph, counters| {
+            let grid = Grid::RowTiles { space: graph.phases[gate].space, columns: u32::MAX };
+            counters.ids().for_each(|id| counters[id].grid = grid);
+        });
+        assert!(counters.contains("counters"), "{counters:?}");
     }
 }

@@ -136,6 +136,7 @@ mod tests {
     use crate::schedule::{Cores, Entry, schedule};
     use crate::validate::broken::broken_of;
     use hpmoe_language::fixture::{Layer, activated_again, chunked, gated, moe_ffn};
+    use hpmoe_language::graph::Columns;
 
     fn uncovered_of_small(break_it: impl FnOnce(&mut Schedule)) -> Vec<usize> {
         uncovered(&moe_ffn(&Layer::SMALL), break_it)
@@ -230,5 +231,82 @@ mod tests {
         let down = PhaseId(4);
         let found = uncovered(&checked, |schedule| schedule.phases[down].waits.clear());
         assert!(found.len() > 1, "{found:?}");
+    }
+
+    #[test]
+    fn a_producer_speaks_for_another_only_at_the_same_counters() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let same_core = SameCore::new(&checked, &schedule(&checked, Cores::ASCEND_A3));
+        let [recv, of_gate, of_up] = [0, 2, 3].map(|number| &checked.dependencies()[number]);
+        let speaks = |change: &dyn Fn(&mut Dependency)| {
+            let mut other = of_up.clone();
+            change(&mut other);
+            speaks_for(&checked, &same_core, &other, of_gate)
+        };
+        assert!(speaks(&|_| ()));
+        assert!(!speaks(&|other| other.after = PhaseId(4)));
+        assert!(!speaks(&|other| other.wait.counter = recv.wait.counter));
+        assert!(!speaks(&|other| other.wait.index = Index::RowTile));
+        assert!(!speaks(&|other| other.signal.index = Index::RowTile));
+        assert!(!speaks(&|other| other.signal.remote = true));
+        assert!(!speaks_for(&checked, &same_core, of_gate, of_up), "gate's tiles are made before up's");
+    }
+
+    #[test]
+    fn a_vector_core_finds_only_what_it_has_made_itself_in_the_same_place() {
+        let checked = activated_again(&Layer::SMALL, true);
+        let same_core = SameCore::new(&checked, &schedule(&checked, Cores::ASCEND_A3));
+        let [swiglu, again] = [3, 4].map(PhaseId);
+        let wanted = checked.dependencies().iter().find(|d| (d.before, d.after) == (swiglu, again)).unwrap();
+        let finds = |change: &dyn Fn(&mut TaskGraph)| {
+            let mut graph = checked.graph().clone();
+            change(&mut graph);
+            own(&graph, &same_core, wanted)
+        };
+        let accesses = &checked.graph().phases[again].accesses;
+        let read = accesses.iter().position(|access| access.tensor == wanted.tensor && !access.write).unwrap();
+        assert!(finds(&|_| ()));
+        for task in [swiglu, again].map(|phase| checked.graph().phases[phase].task) {
+            assert!(!finds(&|graph| graph.tasks[task].kind = TaskKind::Matrix));
+        }
+        assert!(!finds(&|graph| graph.phases[again].accesses[read].region.columns = Columns::All));
+        assert!(!finds(&|graph| graph.phases[again].accesses[read].remote = true));
+    }
+
+    #[test]
+    fn a_path_leads_from_row_to_row_and_from_rank_to_rank() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [gate, down] = [1, 4].map(PhaseId);
+        let all = vec![true; checked.dependencies().len()];
+        let [of_gate, of_activation, origins] = [2, 4, 7].map(|number| &checked.dependencies()[number]);
+        assert!(path(&checked, &all, of_gate) && path(&checked, &all, origins));
+        // From tile to tile is less than from all columns to all columns.
+        let mut of_rows = of_gate.clone();
+        (of_rows.signal.index, of_rows.wait.index) = (Index::RowTile, Index::RowTile);
+        assert!(!path(&checked, &all, &of_rows));
+        // Rows of an expert's matrix are not those that tiles share on the way.
+        let weights = checked.graph().phases[gate].accesses[1].tensor;
+        let of_rows = Dependency { before: gate, after: down, ..of_activation.clone() };
+        let of_matrix = Dependency { tensor: weights, ..of_rows.clone() };
+        assert!(path(&checked, &all, &of_rows) && !path(&checked, &all, &of_matrix));
+        // Signals on the sender's rank tell the receiver nothing.
+        let mut elsewhere = checked.clone();
+        elsewhere.dependencies_mut()[..2].iter_mut().for_each(|dependency| dependency.signal.remote = false);
+        let solid: Vec<bool> = (0..all.len()).map(|number| number != 7).collect();
+        assert!(path(&checked, &solid, origins) && !path(&elsewhere, &solid, origins));
+    }
+
+    #[test]
+    fn no_path_leads_on_from_a_word() {
+        let mut checked = chunked(&Layer::TINY, 4);
+        let frees = checked.reuse().unwrap().frees;
+        let through = |d: &&Dependency| d.after == frees && !d.signal.remote;
+        let to_word = checked.dependencies().iter().rfind(through).unwrap().clone();
+        let squares = PhaseId(0);
+        let from_word = Dependency { before: frees, after: squares, ..to_word.clone() };
+        let wanted = Dependency { after: squares, ..to_word };
+        checked.dependencies_mut().push(from_word);
+        let solid = vec![true; checked.dependencies().len()];
+        assert!(!path(&checked, &solid, &wanted));
     }
 }

@@ -27,16 +27,16 @@ use std::collections::BTreeSet;
 /// tiles. What the analysis forgets is then missing, whatever the reason. That a schedule keeps the dependencies is for
 /// [`coverage`](super::coverage::coverage) to see, and that counters count exactly for
 /// [`thresholds`](super::thresholds::thresholds).
-pub(super) fn derive(checked: &CheckedGraph, found: &mut Vec<Violation>) {
-    across_chunks(checked.graph(), found);
+pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
+    across_chunks(checked.graph(), violations);
     let orders = Orders::new(checked);
     for required in &orders.required {
         if orders.kept.orders(required.from, required.to) {
             continue;
         }
         let violation = orders.violation(required);
-        if !found.contains(&violation) {
-            found.push(violation);
+        if !violations.contains(&violation) {
+            violations.push(violation);
         }
     }
 }
@@ -82,7 +82,7 @@ impl Orders {
 }
 
 /// All chunks share matrices: what one chunk writes there no other may touch, but for sums, which have an order of their own.
-fn across_chunks(graph: &TaskGraph, found: &mut Vec<Violation>) {
+fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     if graph.sizes.chunks == 1 {
         return;
     }
@@ -94,7 +94,7 @@ fn across_chunks(graph: &TaskGraph, found: &mut Vec<Violation>) {
         for before in touching(graph, tensor, true) {
             for after in touching(graph, tensor, false) {
                 if before != after || !graph.adds_up(before) {
-                    found.push(Violation::Unordered { before, after, tensor });
+                    violations.push(Violation::Unordered { before, after, tensor });
                 }
             }
         }

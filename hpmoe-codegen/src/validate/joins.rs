@@ -56,4 +56,10 @@ mod tests {
         });
         assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
     }
+
+    #[test]
+    fn tiles_that_go_to_other_cores_are_found() {
+        let found = broken(joins, |schedule| schedule.phases[PhaseId(2)].band += 1);
+        assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+    }
 }

@@ -10,7 +10,7 @@
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
 //! | Tiles that share what one of them writes are ordered by dependencies, and chunks that share memory by words | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
-//! | A chunk's memory is free before another chunk's rows are written there | `reuse.rs` | `NoWord`, `WordsOutOfOrder`, `FreedEarly`, `WrittenEarly` |
+//! | Words that free the memory of chunks come in order | `reuse.rs` | `NoWord`, `WordsOutOfOrder` |
 //! | What chunks add to the same sums is added in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
 //! | One order of all entries of all ranks exists, so no run deadlocks | `total_order.rs` | `Cycle`, `OnceByLoad` |
 //! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `Inexact`, `Unawaited` |

@@ -55,3 +55,55 @@ pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Pha
         && schedule.phases[a.0].by_arrival == schedule.phases[b.0].by_arrival
         && schedule.phases[a.0].preceding == schedule.phases[b.0].preceding
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::{RoleId, SpaceId};
+
+    #[test]
+    fn tiles_go_alike_only_where_everything_that_deals_them_is_the_same() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let graph = checked.graph();
+        let [dispatch, gate, up, down, back] = [0, 1, 2, 4, 5].map(PhaseId);
+        let alike = |first: PhaseId, second: PhaseId, change: &dyn Fn(&mut Schedule)| {
+            let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+            change(&mut schedule);
+            same_map(graph, &schedule, (first, &graph.phases[first]), (second, &graph.phases[second]))
+        };
+        assert!(alike(gate, up, &|_| ()));
+        assert!(!alike(gate, up, &|schedule| schedule.phases[up].role = RoleId(1)));
+        assert!(!alike(gate, up, &|schedule| schedule.phases[up].band += 1));
+        assert!(!alike(gate, up, &|schedule| schedule.phases[up].by_arrival ^= true));
+        assert!(!alike(gate, up, &|schedule| schedule.phases[up].preceding.push((SpaceId(0), 1))));
+        // Dealt as the other is, but with other columns, or other items.
+        let deal_alike = |first: PhaseId, second: PhaseId| {
+            move |schedule: &mut Schedule| schedule.phases[second] = schedule.phases[first].clone()
+        };
+        assert!(graph.phases[gate].ranges != graph.phases[down].ranges && !alike(gate, down, &deal_alike(gate, down)));
+        assert!(graph.phases[dispatch].ranges == graph.phases[back].ranges);
+        assert!(!alike(dispatch, back, &deal_alike(dispatch, back)));
+    }
+
+    #[test]
+    fn one_queue_has_both_in_order() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [gate, up] = [1, 2].map(PhaseId);
+        let before = |change: &dyn Fn(&mut Schedule)| {
+            let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+            change(&mut schedule);
+            SameCore::new(&checked, &schedule).before(gate, up)
+        };
+        assert!(before(&|_| ()));
+        // Later in another queue, whose cores go on as they please.
+        assert!(!before(&|schedule| {
+            let order = &mut schedule.orders[0];
+            let [matrix, other] = [0, 1].map(PartId);
+            let at = order.queues[matrix].iter().position(|entry| entry.phase == up).unwrap();
+            let entry = order.queues[matrix].remove(at);
+            order.queues[other].extend([entry; 100]);
+        }));
+    }
+}

@@ -181,4 +181,57 @@ mod tests {
         let found = broken(structure, |schedule| drop(schedule.orders.pop()));
         assert_eq!(found, [Violation::Orders { listed: vec![1, 2, 4, 8] }]);
     }
+
+    #[test]
+    fn cores_in_two_roles_or_in_an_empty_one_are_found() {
+        let vector = Violation::Roles { kind: CoreKind::Aiv, cores: 48 };
+        let found = broken(structure, |schedule| {
+            schedule.roles[RoleId(1)].count += 1;
+            schedule.roles[RoleId(2)].count -= 1;
+        });
+        assert_eq!(found, std::slice::from_ref(&vector));
+        let found = broken(structure, |schedule| {
+            schedule.roles.push(Role { count: 0, first: 48, ..schedule.roles[RoleId(2)].clone() });
+        });
+        assert_eq!(found, std::slice::from_ref(&vector));
+        let found = broken(structure, |schedule| schedule.orders[0].parts[PartId(1)].count -= 1);
+        assert_eq!(found, [vector]);
+    }
+
+    #[test]
+    fn tables_of_another_length_are_found() {
+        let found = broken(structure, |schedule| {
+            schedule.phases = schedule.phases.iter().skip(1).map(|(_, phase)| phase.clone()).collect();
+        });
+        assert_eq!(found, [Violation::Table { what: "phases" }]);
+        let found = broken(structure, |schedule| schedule.phases[PhaseId(0)].role = RoleId(9));
+        assert_eq!(found, [Violation::Table { what: "roles" }]);
+        let found = broken(structure, |schedule| {
+            schedule.orders[0].queues.push(Vec::new());
+        });
+        assert_eq!(found, [Violation::Table { what: "queues" }]);
+    }
+
+    #[test]
+    fn an_entry_of_no_peer_or_in_the_queue_of_another_role_is_found() {
+        let stray = Entry { phase: PhaseId(0), expert: 0, peer_offset: 1 };
+        let [matrix, communication] = [0, 1].map(PartId);
+        let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(stray));
+        assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
+        let sent = Entry { peer_offset: 0, ..stray };
+        let found = broken(structure, |schedule| {
+            schedule.orders[0].queues[communication].retain(|entry| *entry != sent);
+            schedule.orders[0].queues[matrix].push(sent);
+        });
+        assert!(found.contains(&Violation::Misplaced { ranks: 1, part: matrix, entry: sent }), "{found:?}");
+    }
+
+    #[test]
+    fn all_cores_of_a_part_are_of_its_role() {
+        let cores = |kind, first, count| Role { name: "some", kind, first, count };
+        let role = cores(CoreKind::Aiv, 4, 4);
+        assert!(within(&cores(CoreKind::Aiv, 4, 4), &role) && within(&cores(CoreKind::Aiv, 5, 2), &role));
+        let others = [cores(CoreKind::Aic, 4, 4), cores(CoreKind::Aiv, 3, 4), cores(CoreKind::Aiv, 5, 4)];
+        assert!(others.iter().all(|part| !within(part, &role)));
+    }
 }

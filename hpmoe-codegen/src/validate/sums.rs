@@ -24,3 +24,35 @@ pub(super) fn sums(checked: &CheckedGraph, schedule: &Schedule, violations: &mut
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::broken::broken_of;
+    use hpmoe_language::fixture::{Layer, sums as added};
+    use hpmoe_language::ids::{PartId, PhaseId};
+
+    #[test]
+    fn chunks_in_another_order_or_in_two_queues_are_found() {
+        let checked = added(&Layer::TINY, 3);
+        let graph = checked.graph();
+        let phase = graph.phases.ids().find(|&phase| graph.adds_up(phase)).unwrap();
+        let matrix = PartId(0);
+        let of_phase = |queue: &[Entry], phase: PhaseId| queue.iter().position(|entry| entry.phase == phase).unwrap();
+        assert_eq!(broken_of(&checked, sums, |_| ()), []);
+        let found = broken_of(&checked, sums, |schedule| {
+            let queue = &mut schedule.orders[0].queues[matrix];
+            let last = queue.iter().rposition(|entry| entry.phase == phase).unwrap();
+            let first = of_phase(queue, phase);
+            queue.swap(first, last);
+        });
+        assert_eq!(found, [Violation::SumsOutOfOrder { ranks: 1, phase }]);
+        let found = broken_of(&checked, sums, |schedule| {
+            let queues = &mut schedule.orders[0].queues;
+            let first = of_phase(&queues[matrix], phase);
+            let entry = queues[matrix].remove(first);
+            queues.push(vec![entry]);
+        });
+        assert_eq!(found, [Violation::SumsOutOfOrder { ranks: 1, phase }]);
+    }
+}

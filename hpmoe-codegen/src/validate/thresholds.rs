@@ -177,7 +177,8 @@ mod tests {
     use super::*;
     use crate::schedule::{Cores, schedule};
     use crate::validate::broken::broken;
-    use hpmoe_language::fixture::{Layer, gated, moe_ffn};
+    use hpmoe_language::analyze::Counter;
+    use hpmoe_language::fixture::{Layer, gated, moe_backward, moe_ffn, once};
     use proptest::prelude::*;
 
     #[test]
@@ -244,5 +245,59 @@ mod tests {
             let rows = rows.min(most.into());
             prop_assert_eq!(Sum::of(&need).clamped(Some(Height::Rows(most))).need().at(rows), need.at(rows));
         }
+    }
+
+    #[test]
+    fn what_depends_on_more_than_rows_is_no_sum() {
+        let found = broken(thresholds, |schedule| schedule.phases[PhaseId(5)].signals[0].amount = Amount::One);
+        assert!(found.iter().any(|v| matches!(v, Violation::Inexact { phase: PhaseId(5), .. })), "{found:?}");
+    }
+
+    #[test]
+    fn each_space_adds_what_its_tiles_do() {
+        let added = |checked: &CheckedGraph, phase: u32, index: Index, amount: Amount, counter: CounterId| {
+            contribution(checked, PhaseId(phase), &Signal { counter, index, amount, remote: false })
+        };
+        let counter_of = |checked: &CheckedGraph, rows: RowKind| {
+            let of_rows = |counter: &Counter| checked.graph().tensors[counter.tensor].rows == rows;
+            checked.counters().position(of_rows).unwrap()
+        };
+        let layer = moe_ffn(&Layer::SMALL);
+        let (received, slots) = (counter_of(&layer, RowKind::Received), counter_of(&layer, RowKind::Slot));
+        let [dispatch, gate, back, combine] = [0, 1, 5, 6];
+        let columns = u64::from(layer.graph().phases[PhaseId(gate)].columns());
+        assert!(columns > 1);
+        assert_eq!(added(&layer, gate, Index::Tile, Amount::Rows, received), Some(Sum::rows(1)));
+        assert_eq!(added(&layer, gate, Index::RowTile, Amount::Rows, received), Some(Sum::rows(columns)));
+        assert_eq!(added(&layer, gate, Index::Rank, Amount::Rows, received), Some(Sum::rows(columns)));
+        assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, slots), Some(Sum::rows(1)));
+        // Each token has as many slots as experts.
+        assert_eq!(added(&layer, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::rows(4)));
+        assert_eq!(added(&layer, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::rows(4)));
+        // How rows are cut into pieces, or that tokens are as many as rows, is up to the routing.
+        assert_eq!(added(&layer, dispatch, Index::RowTile, Amount::One, received), None);
+        assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, received), None);
+        assert_eq!(added(&layer, gate, Index::OnceTiles, Amount::Rows, received), None);
+        // All rows of an expert are an item: of one expert a fixed number, of a rank as many as it has experts.
+        let backward = moe_backward(&Layer::TINY);
+        let graph = backward.graph();
+        let of_experts = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::Experts;
+        let gradient = graph.phases.ids().find(of_experts).unwrap();
+        let tiles = u64::from(graph.phases[gradient].columns());
+        let received = counter_of(&backward, RowKind::Received);
+        assert_eq!(added(&backward, gradient.0, Index::Expert, Amount::One, received), Some(Sum::fixed(tiles)));
+        assert_eq!(added(&backward, gradient.0, Index::Rank, Amount::One, received), None);
+        // Rows sent once are as many as the routing has it.
+        let once = once(&Layer::TINY);
+        let received = counter_of(&once, RowKind::Received);
+        assert_eq!(added(&once, 0, Index::Rank, Amount::Rows, received), None);
+    }
+
+    #[test]
+    fn a_counter_of_few_rows_has_one_piece_of_any_larger_height() {
+        let [large, larger] = [64, 96].map(|height| Sum::pieces(Height::Rows(height), 2));
+        assert_eq!(large.clamped(Some(Height::Rows(32))), larger.clamped(Some(Height::Rows(32))));
+        assert_ne!(large.clamped(Some(Height::Rows(80))), larger.clamped(Some(Height::Rows(80))));
+        assert_eq!(large.clamped(Some(Height::Rows(1))), Sum::rows(2));
     }
 }

@@ -41,9 +41,10 @@ pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, violation
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Choices, Cores, schedule, schedule_with};
+    use crate::schedule::{Choices, Cores, Entry, schedule, schedule_with};
     use crate::target::Target;
-    use hpmoe_language::fixture::{Layer, moe_ffn, once};
+    use hpmoe_language::analyze::Signal;
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once};
     use hpmoe_language::ids::{Id, PartId, PhaseId};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -120,5 +121,96 @@ mod tests {
                 prop_assert_eq!(cycle(1).is_some(), cycle(order.ranks).is_some());
             }
         }
+    }
+
+    fn cycles(checked: &CheckedGraph, schedule: &Schedule) -> bool {
+        let mut violations = Vec::new();
+        total_order(checked, schedule, &mut violations);
+        assert!(violations.iter().all(|violation| matches!(violation, Violation::Cycle { .. })), "{violations:?}");
+        !violations.is_empty()
+    }
+
+    #[test]
+    fn dependencies_count_whether_or_not_they_have_counters_of_their_own() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        for phase in schedule.phases.ids() {
+            schedule.phases[phase].waits.clear();
+            schedule.phases[phase].signals.clear();
+        }
+        assert!(!cycles(&checked, &schedule));
+        let queue = &mut schedule.orders[0].queues[PartId::new(0)];
+        let down = queue.iter().position(|entry| entry.phase == PhaseId(4)).unwrap();
+        let entry = queue.remove(down);
+        queue.insert(0, entry);
+        assert!(cycles(&checked, &schedule));
+    }
+
+    #[test]
+    fn signals_and_waits_count_though_no_dependency_has_them() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        let [gate, down] = [1, 4].map(PhaseId);
+        let [recv, out] = [0, 5].map(|number| &checked.dependencies()[number]);
+        let mut signals = whole.clone();
+        signals.phases[down].signals.push(Signal { remote: false, ..recv.signal });
+        assert!(cycles(&checked, &signals), "the down projection signals what the gate projection awaits");
+        let mut waits = whole.clone();
+        waits.phases[gate].waits.push(out.wait.clone());
+        assert!(cycles(&checked, &waits), "the gate projection awaits what the down projection signals");
+    }
+
+    #[test]
+    fn an_expert_before_may_hold_what_is_sent_once() {
+        let checked = once(&Layer::TINY);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        let queues = &mut schedule.orders[0].queues;
+        let parts: Vec<PartId> = queues.ids().collect();
+        let sent = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
+        let copied = Entry { phase: PhaseId(1), expert: 1, peer_offset: 0 };
+        for part in parts {
+            let queue = &mut queues[part];
+            queue.retain(|entry| *entry != sent);
+            if queue.contains(&copied) {
+                queue.retain(|entry| *entry != copied);
+                queue.splice(..0, [copied, sent]);
+            }
+        }
+        assert!(cycles(&checked, &schedule));
+    }
+
+    #[test]
+    fn a_word_that_comes_after_what_waits_for_it_is_a_cycle() {
+        let checked = chunked(&Layer::TINY, 4);
+        let word = Entry { phase: checked.reuse().unwrap().frees, expert: 0, peer_offset: 0 };
+        let squares = Entry { phase: PhaseId(0), expert: 2, peer_offset: 0 };
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        assert!(!cycles(&checked, &schedule));
+        let queues = &mut schedule.orders[0].queues;
+        let parts: Vec<PartId> = queues.ids().collect();
+        for part in parts {
+            queues[part].retain(|entry| *entry != word);
+            if queues[part].contains(&squares) {
+                queues[part].push(word);
+            }
+        }
+        assert!(cycles(&checked, &schedule));
+    }
+
+    #[test]
+    fn entries_that_are_walked_together_are_one() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let down = PhaseId(4);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        assert!(!cycles(&checked, &schedule));
+        // The down projection needs what comes of the entry that it would be a part of.
+        schedule.phases[down].joins_previous = true;
+        let queue = &mut schedule.orders[0].queues[PartId::new(0)];
+        let first = queue.iter().position(|entry| entry.phase == down).unwrap();
+        let entry = queue.remove(first);
+        queue.insert(2, entry);
+        assert!(cycles(&checked, &schedule));
+        schedule.phases[down].joins_previous = false;
+        assert!(!cycles(&checked, &schedule));
     }
 }

@@ -63,7 +63,9 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
 mod tests {
     use super::*;
     use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, gated, moe_ffn};
+    use hpmoe_language::analyze::Index;
+    use hpmoe_language::fixture::{Layer, chunked, gated, moe_ffn, sums};
+    use hpmoe_language::ids::{PartId, PhaseId};
 
     #[test]
     fn schedules_of_the_example_are_right() {
@@ -76,5 +78,49 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_part_of_the_validation_is_asked() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        let finds = |break_it: &dyn Fn(&mut Schedule), wanted: fn(&Violation) -> bool| {
+            let mut broken = whole.clone();
+            break_it(&mut broken);
+            let violations = validate(&checked, broken).expect_err("it is broken");
+            assert!(violations.iter().any(wanted), "{violations:?}");
+        };
+        let [gate, up, down, combine] = [1, 2, 4, 6].map(PhaseId);
+        finds(&|schedule| drop(schedule.orders.pop()), |v| matches!(v, Violation::Orders { .. }));
+        finds(&|schedule| schedule.phases[gate].waits[0].index = Index::Rank, |v| matches!(v, Violation::Form { .. }));
+        finds(&|schedule| schedule.phases[up].band += 1, |v| matches!(v, Violation::Joins { .. }));
+        finds(&|schedule| schedule.phases[combine].waits.clear(), |v| matches!(v, Violation::Uncovered { .. }));
+        finds(&|schedule| schedule.phases[down].waits[0].need.per_row += 1, |v| {
+            matches!(v, Violation::Threshold { .. })
+        });
+        finds(&|schedule| schedule.phases[down].band = 70_000, |v| matches!(v, Violation::TooLarge { .. }));
+        let turned_round = |schedule: &mut Schedule| {
+            let queue = &mut schedule.orders[0].queues[PartId(0)];
+            *queue = queue.iter().rev().copied().collect();
+        };
+        finds(&turned_round, |v| matches!(v, Violation::Cycle { .. }));
+    }
+
+    #[test]
+    fn what_chunks_and_graphs_need_is_asked() {
+        let turned_round = |checked: &CheckedGraph| {
+            let mut schedule = schedule(checked, Cores::ASCEND_A3);
+            let parts: Vec<PartId> = schedule.orders[0].queues.ids().collect();
+            parts.into_iter().for_each(|part| schedule.orders[0].queues[part].reverse());
+            validate(checked, schedule).expect_err("it is broken")
+        };
+        let words = turned_round(&chunked(&Layer::TINY, 4));
+        assert!(words.contains(&Violation::WordsOutOfOrder { ranks: 1 }), "{words:?}");
+        let added = turned_round(&sums(&Layer::TINY, 3));
+        assert!(added.iter().any(|v| matches!(v, Violation::SumsOutOfOrder { ranks: 1, .. })), "{added:?}");
+        let mut checked = moe_ffn(&Layer::SMALL);
+        checked.dependencies_mut().remove(0);
+        let missing = validate(&checked, schedule(&checked, Cores::ASCEND_A3)).expect_err("a dependency is missing");
+        assert!(missing.iter().any(|v| matches!(v, Violation::Unordered { .. })), "{missing:?}");
     }
 }

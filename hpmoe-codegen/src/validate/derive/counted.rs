@@ -65,9 +65,102 @@ fn counters(
             vec![(rank, 0, tile.rows.start / height, 0)]
         }
         (Grid::Blocks { .. }, Index::PieceBlocks) if kind != SpaceKind::Blocks => {
-            rows().filter(|row| row.source == rank).map(|row| (rank, 0, row.token / height, 0)).collect()
+            rows().map(|row| (rank, 0, row.token / height, 0)).collect()
         }
         (Grid::Rank, Index::Rank) => vec![(rank, 0, 0, 0)],
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tiles::tiles;
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
+    use hpmoe_language::graph::{Height, Space, TaskGraph};
+    use hpmoe_language::ids::PhaseId;
+
+    /// Tiles of the first phase over a kind of space.
+    fn tiles_over(graph: &TaskGraph, instance: &Instance, kind: SpaceKind) -> Vec<Tile> {
+        let over = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind == kind;
+        let first = graph.phases.ids().find(|&phase| over(phase)).unwrap();
+        tiles(graph, instance).into_iter().filter(|tile| tile.phase == first).collect()
+    }
+
+    #[test]
+    fn a_counter_lies_where_the_rows_are() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let instance = Instance::new(&checked);
+        let signal = checked.dependencies()[0].signal;
+        for tile in tiles_over(checked.graph(), &instance, SpaceKind::Sends) {
+            let counters = signalled(&checked, &instance, &tile, &signal);
+            assert!(matches!(counters[..], [(rank, expert, ..)] if (rank, expert) == (tile.peer, tile.expert)));
+            let elsewhere = signalled(&checked, &instance, &tile, &Signal { remote: false, ..signal });
+            assert_eq!(elsewhere.is_empty(), tile.rank != tile.peer);
+        }
+    }
+
+    #[test]
+    fn no_rows_add_nothing_and_a_tile_adds_one() {
+        let checked = moe_backward(&Layer::TINY);
+        let instance = Instance::new(&checked);
+        let counter = checked.counters().position(|counter| counter.grid == Grid::Experts).unwrap();
+        let signal = Signal { counter, index: Index::Expert, amount: Amount::One, remote: false };
+        let tiles = tiles_over(checked.graph(), &instance, SpaceKind::Experts);
+        let empty: Vec<&Tile> = tiles.iter().filter(|tile| tile.rows.is_empty()).collect();
+        assert!(!empty.is_empty(), "an expert gets no rows");
+        for tile in empty {
+            assert_eq!(signalled(&checked, &instance, tile, &signal).len(), 1);
+            let rows = Signal { amount: Amount::Rows, ..signal };
+            assert_eq!(signalled(&checked, &instance, tile, &rows), []);
+        }
+    }
+
+    #[test]
+    fn an_item_in_two_row_tiles_has_no_counter_of_its_own() {
+        // A layer with tiles of 2 rows for puts and of 4 for products.
+        let checked = moe_ffn(&Layer::TINY);
+        let graph = checked.graph();
+        let mut finer = graph.clone();
+        let height = Height::Rows(2);
+        let tiles_of_puts = finer.spaces.push(Space { kind: SpaceKind::RowTiles, height });
+        let mut counters = checked.counters().clone();
+        let counter = checked.dependencies()[0].wait.counter;
+        counters[counter].grid = Grid::RowTiles { space: tiles_of_puts, columns: 1 };
+        let finer = CheckedGraph::for_tests(finer, counters, Vec::new());
+        let instance = Instance::new(&finer);
+        let of_puts = instance.height_of_rows(height);
+        for tile in tiles_over(graph, &instance, SpaceKind::RowTiles) {
+            let wait = &checked.dependencies()[0].wait;
+            assert_eq!(awaited(&finer, &instance, &tile, wait).is_empty(), tile.rows.len() > of_puts);
+        }
+    }
+
+    #[test]
+    fn rows_sent_once_have_counters_of_their_own() {
+        let checked = once(&Layer::TINY);
+        let instance = Instance::new(&checked);
+        let wait = checked.dependencies()[0].wait.clone();
+        let one = Wait { index: Index::RowTile, ..wait.clone() };
+        for tile in tiles_over(checked.graph(), &instance, SpaceKind::RowTiles) {
+            assert_eq!(awaited(&checked, &instance, &tile, &wait).len(), tile.rows.len());
+            assert_eq!(awaited(&checked, &instance, &tile, &one), []);
+        }
+    }
+
+    #[test]
+    fn a_dependency_orders_by_one_array_alone() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let instance = Instance::new(&checked);
+        let all = tiles(checked.graph(), &instance);
+        let dependency = &checked.dependencies()[4];
+        let mut other = dependency.clone();
+        other.wait.counter = checked.dependencies()[5].wait.counter;
+        let of = |phase: PhaseId| all.iter().filter(move |tile| tile.phase == phase);
+        let pairs = || of(dependency.before).flat_map(|before| of(dependency.after).map(move |after| (before, after)));
+        let orders =
+            |dependency: &Dependency| pairs().filter(|&pair| ordered(&checked, &instance, dependency, pair)).count();
+        assert!(orders(dependency) > 0 && orders(dependency) < pairs().count());
+        assert_eq!(orders(&other), 0);
     }
 }

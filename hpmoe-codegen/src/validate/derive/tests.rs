@@ -7,8 +7,9 @@ use crate::validate::execute::runs;
 use crate::validate::kernels::kernels;
 use crate::validate::programs::program;
 use crate::validate::validate;
-use hpmoe_language::analyze::{Dependency, Need, Wait};
+use hpmoe_language::analyze::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
+use hpmoe_language::graph::{Access, Columns};
 use std::fmt::Write as _;
 
 fn derived(checked: &CheckedGraph) -> Vec<Violation> {
@@ -57,6 +58,61 @@ fn what_the_analysis_finds_is_enough() {
         let found = derived(&checked);
         assert!(found.is_empty(), "{}: {:#?}", checked.graph().kernel, texts(&checked, &found));
     }
+}
+
+#[test]
+fn a_word_that_waits_for_nothing_is_missed() {
+    let mut checked = chunked(&Layer::TINY, 3);
+    checked.reuse_mut().as_mut().unwrap().frees = PhaseId(0);
+    assert!(derived(&checked).iter().any(|violation| matches!(violation, Violation::FreedEarly { .. })));
+}
+
+#[test]
+fn tiles_of_one_phase_that_write_the_same_are_missed() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let mut graph = checked.graph().clone();
+    let swiglu = PhaseId(3);
+    let written = graph.phases[swiglu].accesses.iter().position(|access| access.write).unwrap();
+    let tensor = graph.phases[swiglu].accesses[written].tensor;
+    graph.phases[swiglu].accesses[written].region.columns = Columns::All;
+    let checked = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+    let twice = Violation::Unordered { before: swiglu, after: swiglu, tensor };
+    assert!(derived(&checked).contains(&twice));
+    assert!(twice.text(&checked).starts_with("tiles of phase 3"), "{}", twice.text(&checked));
+}
+
+#[test]
+fn matrices_that_chunks_share_are_only_added_to() {
+    let whole = sums(&Layer::TINY, 3);
+    let phases = whole.graph().phases.ids();
+    let adding: Vec<PhaseId> = phases.filter(|&phase| whole.graph().adds_up(phase)).collect();
+    let [first, second] = adding[..] else { panic!("two gradients: {adding:?}") };
+    let sum = *whole.graph().phases[first].accesses.iter().find(|access| access.write).unwrap();
+    // The second gradient waits for the first one of its chunk, as it would for one that it reads.
+    let mut counters = whole.counters().clone();
+    let counter = counters.push(Counter { tensor: sum.tensor, grid: Grid::Experts, through: false });
+    let mut dependencies = whole.dependencies().to_vec();
+    dependencies.push(Dependency {
+        before: first,
+        after: second,
+        tensor: sum.tensor,
+        hazard: Hazard::ReadAfterWrite,
+        cover: Cover::Counter,
+        signal: Signal { counter, index: Index::Expert, amount: Amount::One, remote: false },
+        wait: Wait { counter, index: Index::Expert, need: Need::default() },
+    });
+    let missed = |change: &dyn Fn(&mut TaskGraph)| {
+        let mut graph = whole.graph().clone();
+        change(&mut graph);
+        let mut violations = derived(&CheckedGraph::for_tests(graph, counters.clone(), dependencies.clone()));
+        violations.retain(|violation| matches!(violation, Violation::Unordered { .. }));
+        violations
+    };
+    assert_eq!(missed(&|_| ()), []);
+    let read = missed(&|graph| graph.phases[second].accesses.push(Access { write: false, ..sum }));
+    assert_eq!(read, [Violation::Unordered { before: first, after: second, tensor: sum.tensor }]);
+    let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 });
+    assert_eq!(of_rank, [Violation::Unordered { before: first, after: first, tensor: sum.tensor }]);
 }
 
 /// The name of a phase's task, and its number.
