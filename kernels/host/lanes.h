@@ -8,6 +8,7 @@ namespace AscendC::host {
 /// Sixteen lanes: one strip of L0C is 16 columns wide, and one AVX-512 register holds 16 floats.
 typedef float Row __attribute__((vector_size(64), aligned(64)));
 typedef int32_t RowBits __attribute__((vector_size(64), aligned(64)));
+typedef uint32_t RowWords __attribute__((vector_size(64), aligned(64)));
 
 /// Four lanes: what every machine has.
 typedef uint32_t Word4 __attribute__((vector_size(16), aligned(16)));

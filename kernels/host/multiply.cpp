@@ -9,68 +9,35 @@ namespace AscendC::host {
 
 namespace {
 
-/// Some consecutive rows of a strip of a. Their sums stay in registers.
-template <uint32_t rows>
-HPMOE_INLINE void multiplyRows(float *c, const float *a, const float *b, uint32_t depth, bool fromZero) {
-    Row sums[rows] = {};
-    if (!fromZero) std::memcpy(sums, c, sizeof sums);
-    for (uint32_t k = 0; k < depth; ++k) {
-        Row bk;
-        std::memcpy(&bk, b + k * 16, sizeof bk);
-#pragma GCC unroll 16
-        for (uint32_t r = 0; r < rows; ++r) {
-            const Row product = a[k * 16 + r] * bk;
-            sums[r] = sums[r] + product;
-        }
-    }
-    std::memcpy(c, sums, sizeof sums);
-}
-
-/// As many rows at a time as registers hold, and the rest one by one.
-template <uint32_t atATime>
-HPMOE_INLINE void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
-                              bool fromZero) {
-    uint32_t i = 0;
-    for (; i + atATime <= rows; i += atATime)
-        multiplyRows<atATime>(c + i * 16, a + size_t(i / 16) * pitch * 16 + i % 16, b, depth, fromZero);
-    for (; i < rows; ++i) multiplyRows<1>(c + i * 16, a + size_t(i / 16) * pitch * 16 + i % 16, b, depth, fromZero);
-}
-
 using Multiply = void (*)(float *, const float *, const float *, uint32_t, uint32_t, uint32_t, bool);
 
-void multiplyPlain(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
-                   bool fromZero) {
-    multiplyAll<2>(c, a, b, rows, depth, pitch, fromZero);
-}
+/// Each product is rounded, then each sum.
+namespace rounded {
+#include "multiply_loops.h"
+} // namespace rounded
 
-#ifdef HPMOE_X86
-__attribute__((target("avx2"))) void multiplyAvx2(float *c, const float *a, const float *b, uint32_t rows,
-                                                  uint32_t depth, uint32_t pitch, bool fromZero) {
-    multiplyAll<4>(c, a, b, rows, depth, pitch, fromZero);
-}
-
-__attribute__((target("avx512f"))) void multiplyAvx512(float *c, const float *a, const float *b, uint32_t rows,
-                                                       uint32_t depth, uint32_t pitch, bool fromZero) {
-    const uint32_t strips = rows / 16 * 16;
-    multiplyAll<16>(c, a, b, strips, depth, pitch, fromZero);
-    multiplyAll<4>(c + strips * 16, a + size_t(strips) * pitch, b, rows - strips, depth, pitch, fromZero);
-}
-
-Multiply best() {
-    return __builtin_cpu_supports("avx512f") ? multiplyAvx512
-           : __builtin_cpu_supports("avx2")  ? multiplyAvx2
-                                             : multiplyPlain;
-}
+#ifdef __clang__
+#pragma clang fp contract(fast)
 #else
-Multiply best() { return multiplyPlain; }
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
+/// Product and addition are one instruction, where there is one, which rounds once.
+namespace fused {
+#include "multiply_loops.h"
+} // namespace fused
+#ifdef __clang__
+#pragma clang fp contract(off)
+#else
+#pragma GCC pop_options
 #endif
 
 } // namespace
 
 void multiplyStrip(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
-                   bool fromZero) {
-    static const Multiply multiply = best();
-    multiply(c, a, b, rows, depth, pitch, fromZero);
+                   bool fromZero, bool exact) {
+    static const Multiply apart = rounded::best(), together = fused::best();
+    (exact ? together : apart)(c, a, b, rows, depth, pitch, fromZero);
 }
 
 } // namespace AscendC::host

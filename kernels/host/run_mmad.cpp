@@ -1,14 +1,15 @@
 // Mmad: operands are unpacked from their fractals to plain floats, then multiplied strip by strip.
 //
 // The order of sums is part of the model: for each element one product and one addition per k, in
-// ascending k, each rounded to float (products of two bf16 or half are exact). Nothing may contract
-// them: compile with -ffp-contract=off.
+// ascending k, each rounded to float. Nothing may contract them (compile with -ffp-contract=off), but where products are
+// exact: then the fused step rounds as the two steps do.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "core.h"
+#include "exact.h"
 #include "multiply.h"
 #include "unpack.h"
 
@@ -40,7 +41,7 @@ void multiplyStripOfBytes(int32_t *c, const float *a, const float *b, uint32_t r
     std::vector<int32_t> &total = scratch().total;
     total.assign(count, 0);
     for (uint32_t k = 0; k < depth; k += kExactDepth) {
-        multiplyStrip(sums, a + k * 16, b + k * 16, rows, std::min(depth - k, kExactDepth), pitch, true);
+        multiplyStrip(sums, a + k * 16, b + k * 16, rows, std::min(depth - k, kExactDepth), pitch, true, true);
         for (size_t i = 0; i < count; ++i) total[i] += static_cast<int32_t>(sums[i]);
     }
     constexpr int64_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
@@ -60,15 +61,32 @@ void prepareSums(uint8_t *c, const uint8_t *bias, const MmadArgs &p) {
     }
 }
 
+/// The magnitudes of the left operand, where the type's products may be exact or not.
+Exponents exponentsOfLeft(const float *left, uint32_t depth, const MmadArgs &p) {
+    Exponents all;
+    for (uint32_t row = 0; row < p.m; row += 16)
+        all.join(exponentsOf(left + size_t(row) * depth, p.k, std::min(p.m - row, 16u)));
+    return all;
+}
+
 void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p) {
     uint32_t m16 = roundUp(p.m, 16), strips = roundUp(p.n, 16) / 16, depth = unpackedDepth(p);
     float *left = room(scratch().a, size_t(roundUp(p.m, 16)) * depth), *columns = room(scratch().b, size_t(depth) * 16);
     unpackLeft(left, a, p);
+    const Exponents exponents = p.type == Dt::BF16 ? exponentsOfLeft(left, depth, p) : Exponents{};
     for (uint32_t s = 0; s < strips; ++s) {
         uint8_t *strip = c + s * m16 * 64;
         unpackRight(columns, b, s, p);
-        if (p.type == Dt::I8) multiplyStripOfBytes(reinterpret_cast<int32_t *>(strip), left, columns, p.m, p.k, depth);
-        else multiplyStrip(reinterpret_cast<float *>(strip), left, columns, p.m, p.k, depth, p.init == MmadArgs::Zero);
+        if (p.type == Dt::I8) {
+            multiplyStripOfBytes(reinterpret_cast<int32_t *>(strip), left, columns, p.m, p.k, depth);
+            continue;
+        }
+        // A float holds the product of any two halves.
+        const bool exact =
+            p.type == Dt::F16 ||
+            (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOf(columns, p.k, std::min(p.n - s * 16, 16u))));
+        multiplyStrip(reinterpret_cast<float *>(strip), left, columns, p.m, p.k, depth, p.init == MmadArgs::Zero,
+                      exact);
     }
     // Columns beyond n are undefined on the device, too.
     if (uint32_t real = p.n % 16)

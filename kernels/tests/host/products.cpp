@@ -1,5 +1,6 @@
 // Mmad for every type of its operands: ragged sizes, sums in order, integers that saturate.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "harness.h"
@@ -71,6 +72,9 @@ int32_t expected(const Sizes &p, const int8_t *a, const int8_t *w, int32_t) {
     return static_cast<int32_t>(sum);
 }
 
+/// The same bits, or both no number.
+template <typename S> bool same(S a, S b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+
 template <typename T, typename S> void check(const Sizes &p, Buffer<T> &a, Buffer<T> &w) {
     Buffer<S> c(p.m * p.n);
     Setup setup;
@@ -80,7 +84,7 @@ template <typename T, typename S> void check(const Sizes &p, Buffer<T> &a, Buffe
     EXPECT(result.code == 0, result.message);
     for (uint32_t i = 0; i < p.m; ++i)
         for (uint32_t j = 0; j < p.n; ++j)
-            EXPECT(c[i * p.n + j] == expected(p, a.data + i * p.k, w.data + j * p.k, S()),
+            EXPECT(same(c[i * p.n + j], expected(p, a.data + i * p.k, w.data + j * p.k, S())),
                    "row " + std::to_string(i) + ", column " + std::to_string(j));
 }
 
@@ -98,6 +102,40 @@ CASE(products_of_reals_add_in_ascending_k) {
         checkReal<bfloat16_t>(p);
         checkReal<half>(p);
         checkReal<float>(p);
+    }
+}
+
+/// A bf16 with any sign and fraction, and one of two neighbouring exponents.
+bfloat16_t near(uint32_t exponent, uint32_t &state) {
+    state = state * 1664525 + 1013904223;
+    bfloat16_t value;
+    value.bits = static_cast<uint16_t>((state >> 16 & 0x807F) | ((exponent + (state >> 15 & 1)) << 7));
+    return value;
+}
+
+/// Around the limits (of biased exponents and their sum) where a float no longer holds every product: one is rounded, infinite or
+/// lost before it is added, and must be so here, too.
+CASE(products_of_bf16_are_rounded_where_a_float_can_not_hold_them) {
+    const Sizes p = {19, 21, 37, 2};
+    uint32_t state = 1;
+    for (uint32_t sum : {2, 60, 116, 117, 118, 119, 120, 200, 378, 379, 380, 381, 400})
+        for (uint32_t least : {0, 1, 58, 130, 253, 254}) {
+            if (sum < least || sum - least > 254) continue;
+            Buffer<bfloat16_t> a(p.m * p.k), w(p.n * p.k);
+            for (size_t i = 0; i < a.count; ++i) a[i] = i % 11 == 0 ? bfloat16_t(0.0f) : near(least, state);
+            for (size_t i = 0; i < w.count; ++i) w[i] = near(sum - least, state);
+            check<bfloat16_t, float>(p, a, w);
+        }
+}
+
+CASE(products_of_any_bits) {
+    const Sizes p = {19, 21, 37, 1};
+    for (uint32_t state = 0; state < 20; ++state) {
+        Buffer<bfloat16_t> a(p.m * p.k), w(p.n * p.k);
+        uint32_t seed = state;
+        for (size_t i = 0; i < a.count; ++i) a[i] = near(seed >> 8 & 0xFF, seed);
+        for (size_t i = 0; i < w.count; ++i) w[i] = near(seed >> 8 & 0xFF, seed);
+        check<bfloat16_t, float>(p, a, w);
     }
 }
 
