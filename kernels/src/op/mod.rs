@@ -145,17 +145,6 @@ pub enum Spelling {
     Operator(char),
 }
 
-/// Work of an operation on one piece, for the cost model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Work {
-    /// Floating-point operations on the cube.
-    pub cube_flops: u64,
-    /// Bytes of f32 that the vector unit passes over, reading and writing counted once.
-    pub vector_bytes: u64,
-    /// Bytes between global memory and the core, or between ranks for a put.
-    pub moved_bytes: u64,
-}
-
 /// One tile operation: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
@@ -175,8 +164,6 @@ pub struct Operation {
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
     /// Its code on the device.
     pub device: Device,
-    /// Computes its cost from its operands and its result.
-    pub work: fn(operands: &[Shape], result: &Shape) -> Work,
 }
 
 impl Operation {

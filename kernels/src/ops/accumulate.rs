@@ -1,7 +1,7 @@
 //! `tile.accumulate(value)`: a value added to what a tile holds.
 
-use super::{any_numbers, bytes, misshapen, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, misshapen, mistyped};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value};
 
 /// Adds to a tile.
@@ -13,7 +13,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Accumulate,
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -31,10 +30,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(tile)
-}
-
-fn work(_: &[Shape], result: &Shape) -> Work {
-    Work { moved_bytes: bytes(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {

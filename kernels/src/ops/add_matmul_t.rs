@@ -1,7 +1,7 @@
 //! `value.add_matmul_t(x, w)`: a product added to another in the accumulator of the cube.
 
 use super::any_numbers;
-use super::product::{Factor, added, fits, work};
+use super::product::{Factor, added, fits};
 use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
@@ -14,7 +14,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: true },
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {

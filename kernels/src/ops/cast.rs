@@ -1,7 +1,7 @@
 //! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
 
-use super::{any_numbers, mistyped, on_chip};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, mistyped};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Float, Value};
 
 /// Rounds a value.
@@ -13,7 +13,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Cast,
-    work,
 };
 
 fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -25,12 +24,6 @@ fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misf
         }
         None => Err(mistyped("`cast` needs the type to round to".to_owned(), help)),
     }
-}
-
-fn work(operands: &[Shape], result: &Shape) -> Work {
-    // There and back: values are computed with as f32.
-    let passes = if result.element == ElementType::f32 { 0 } else { 2 };
-    Work { vector_bytes: passes * on_chip(&operands[0]), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {

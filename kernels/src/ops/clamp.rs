@@ -1,6 +1,6 @@
 //! `value.clamp(low, high)`: every number brought between two limits.
 
-use super::elementwise::{ONE_VALUE, passes};
+use super::elementwise::ONE_VALUE;
 use super::misshapen;
 use crate::Value;
 use crate::op::{Device, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
@@ -17,7 +17,6 @@ pub(super) static OPERATION: Operation = Operation {
             VectorCall::Scalar("Mins", Slot::Out, Slot::Out, Scalar::Given(1)),
         ],
     },
-    work: passes::<2>,
     ..ONE_VALUE
 };
 

@@ -1,6 +1,6 @@
 //! `a / b`: quotients, number by number.
 
-use super::elementwise::{ONE_VALUE, one_size, operator, passes};
+use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Divides two values of one size.
@@ -23,7 +23,6 @@ pub(super) static NUMBER: Operation = Operation {
             VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::Scratch(0)),
         ],
     },
-    work: passes::<2>,
     ..ONE_VALUE
 };
 
@@ -38,7 +37,6 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
             VectorCall::Binary("Div", Slot::Out, Slot::Scratch(0), Slot::In(0)),
         ],
     },
-    work: passes::<2>,
     ..ONE_VALUE
 };
 

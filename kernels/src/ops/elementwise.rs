@@ -1,7 +1,7 @@
 //! What elementwise operations have in common.
 
-use super::{any_numbers, misshapen, on_chip};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, misshapen};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 
 /// An operation on one value and any numbers that makes a value of the same size: the base of other operations.
 pub(super) const ONE_VALUE: Operation = Operation {
@@ -12,16 +12,10 @@ pub(super) const ONE_VALUE: Operation = Operation {
     numbers: any_numbers,
     shape: like_the_value,
     device: Device::Vector { scratch: 0, calls: &[] },
-    work: passes::<1>,
 };
 
 fn like_the_value(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     Ok(Shape { element: ElementType::f32, ..operands[0] })
-}
-
-/// The work of `N` passes of the vector unit over the result.
-pub(super) fn passes<const N: u64>(_: &[Shape], result: &Shape) -> Work {
-    Work { vector_bytes: N * on_chip(result), ..Work::default() }
 }
 
 /// The shape of two values of one size. `does` is what the operation does, as in "`*` multiplies".

@@ -1,9 +1,9 @@
 //! `value.fold_rows::<B>()`: B rows, each the sum of as many consecutive rows.
 
-use super::{any_numbers, misshapen, on_chip};
+use super::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
-    Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits, Work,
+    Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
 };
 
 /// Sums consecutive rows.
@@ -20,7 +20,6 @@ pub(super) static OPERATION: Operation = Operation {
         scratch: &[],
         waits: Waits::Never,
     }),
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -32,10 +31,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols: value.cols })
-}
-
-fn work(operands: &[Shape], result: &Shape) -> Work {
-    Work { vector_bytes: on_chip(&operands[0]) - on_chip(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {

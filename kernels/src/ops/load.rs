@@ -1,7 +1,7 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::{any_numbers, bytes, elements, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, mistyped};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 
 /// Reads a tile.
@@ -13,7 +13,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Load,
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -25,17 +24,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..tile })
-}
-
-fn work(operands: &[Shape], _: &Shape) -> Work {
-    let tile = &operands[0];
-    let passes = match tile.element {
-        ElementType::f32 => 0,
-        ElementType::i8 => 2,
-        ElementType::bf16 | ElementType::i32 => 1,
-    };
-    let widened = passes * elements(tile) * 4;
-    Work { moved_bytes: bytes(tile), vector_bytes: widened, ..Work::default() }
 }
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {

@@ -120,21 +120,6 @@ fn float(name: &str, shape: &Shape) -> Result<(), Misfit> {
     }
 }
 
-/// Elements of a shape.
-const fn elements(shape: &Shape) -> u64 {
-    shape.rows as u64 * shape.cols as u64
-}
-
-/// Bytes of a shape in global memory.
-const fn bytes(shape: &Shape) -> u64 {
-    elements(shape) * shape.element.bytes() as u64
-}
-
-/// Bytes of a shape as f32 on chip.
-const fn on_chip(shape: &Shape) -> u64 {
-    elements(shape) * 4
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What the products have in common: contracted sizes that agree, work, and the one order of sums.
 
-use super::{bytes, misshapen, mistyped};
-use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape, Work};
+use super::{misshapen, mistyped};
+use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
 use crate::{CubeElement, RAGGED, Tile};
 
 /// Rows and columns of a tile as (free, contracted).
@@ -69,17 +69,6 @@ pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, 
         ),
         "add products of one size",
     ))
-}
-
-/// Work of a product whose last two operands are its tiles.
-pub(super) fn work(operands: &[Shape], result: &Shape) -> Work {
-    let [.., x, w] = operands else { return Work::default() };
-    let contracted = bytes(x) / (x.element.bytes() * result.rows.max(1)) as u64;
-    Work {
-        cube_flops: 2 * (result.rows * result.cols) as u64 * contracted,
-        moved_bytes: bytes(x) + bytes(w),
-        ..Work::default()
-    }
 }
 
 /// One operand, widened, contracted element after contracted element: `panel[k * free + i]`.

@@ -1,7 +1,7 @@
 //! `dst.put(&src)`: a copy of rows, possibly to another rank.
 
-use super::{any_numbers, bytes, misshapen, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, misshapen, mistyped};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Element, Tile};
 
 /// Copies a tile, to another rank if the destination is there.
@@ -13,7 +13,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Put,
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -38,10 +37,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(to)
-}
-
-fn work(_: &[Shape], result: &Shape) -> Work {
-    Work { moved_bytes: bytes(result), ..Work::default() }
 }
 
 impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {

@@ -1,9 +1,8 @@
 //! `value.row_sum()`: the sum of each row.
 
 use super::elementwise::ONE_VALUE;
-use super::on_chip;
 use crate::Value;
-use crate::op::{Columns, Device, ElementType, Operation, Routine, Shape, Sizes, Spelling, Waits, Work};
+use crate::op::{Columns, Device, ElementType, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Partial sums of a row: the lanes of a vector call.
 const LANES: usize = 64;
@@ -18,15 +17,8 @@ pub(super) static OPERATION: Operation = Operation {
         scratch: &[Columns::Fixed(LANES)],
         waits: Waits::BehindScratch,
     }),
-    work,
     ..ONE_VALUE
 };
-
-fn work(operands: &[Shape], _: &Shape) -> Work {
-    // The lanes are cleared, and read once more.
-    let lanes = Shape { cols: LANES, ..operands[0] };
-    Work { vector_bytes: on_chip(&operands[0]) + 2 * on_chip(&lanes), ..Work::default() }
-}
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// The sum of each row: R×C to R×1.

@@ -1,6 +1,6 @@
 //! `value.sigmoid()`: 1 / (1 + e^-x).
 
-use super::elementwise::{ONE_VALUE, passes};
+use super::elementwise::ONE_VALUE;
 use crate::op::{Device, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
@@ -8,7 +8,6 @@ use crate::{Value, math};
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sigmoid"),
     device: Device::Vector { scratch: 1, calls: CALLS },
-    work: passes::<{ CALLS.len() as u64 }>,
     ..ONE_VALUE
 };
 

@@ -1,8 +1,8 @@
 //! `value.silu()`: x · sigmoid(x).
 
-use super::{any_numbers, on_chip};
+use super::any_numbers;
 use crate::op::{
-    Device, ElementType, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall, Work,
+    Device, ElementType, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall,
 };
 use crate::{Value, math};
 
@@ -15,7 +15,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Vector { scratch: 1, calls: CALLS },
-    work,
 };
 
 const CALLS: &[VectorCall] = &[
@@ -27,10 +26,6 @@ const CALLS: &[VectorCall] = &[
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     Ok(Shape { element: ElementType::f32, ..operands[0] })
-}
-
-fn work(_: &[Shape], result: &Shape) -> Work {
-    Work { vector_bytes: CALLS.len() as u64 * on_chip(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {

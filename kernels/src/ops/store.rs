@@ -2,8 +2,8 @@
 
 use std::borrow::Borrow;
 
-use super::{any_numbers, bytes, float, misshapen, on_chip};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind, Work};
+use super::{any_numbers, float, misshapen};
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Float, Tile, Value};
 
 /// Writes a tile.
@@ -15,7 +15,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Store,
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -31,11 +30,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(tile)
-}
-
-fn work(operands: &[Shape], result: &Shape) -> Work {
-    let rounded = if result.element == ElementType::f32 { 0 } else { on_chip(&operands[1]) };
-    Work { moved_bytes: bytes(result), vector_bytes: rounded, ..Work::default() }
 }
 
 impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {

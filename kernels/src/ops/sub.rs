@@ -1,6 +1,6 @@
 //! `a - b`: differences, number by number.
 
-use super::elementwise::{ONE_VALUE, one_size, operator, passes};
+use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Subtracts two values of one size.
@@ -34,7 +34,6 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
             VectorCall::Scalar("Adds", Slot::Out, Slot::Out, Scalar::Given(0)),
         ],
     },
-    work: passes::<2>,
     ..ONE_VALUE
 };
 

@@ -1,7 +1,7 @@
 //! `x.t_matmul(w)`: the product xᵀ · w on the cube.
 
 use super::any_numbers;
-use super::product::{Factor, fits, work};
+use super::product::{Factor, fits};
 use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
@@ -14,7 +14,6 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     device: Device::Matmul { x: Contracted::Rows, w: Contracted::Rows, adds: false },
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {

@@ -1,10 +1,9 @@
 //! `value.weighted_sum(&weights)`: K consecutive rows at a time, summed with weights.
 
-use super::{any_numbers, misshapen, on_chip};
+use super::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
-    Work,
 };
 
 /// Sums over k with weights.
@@ -21,7 +20,6 @@ pub(super) static OPERATION: Operation = Operation {
         scratch: &[Columns::OfResult],
         waits: Waits::First,
     }),
-    work,
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
@@ -36,11 +34,6 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows: weights.rows, cols: rows.cols })
-}
-
-fn work(operands: &[Shape], result: &Shape) -> Work {
-    // Each row is multiplied, and all but the first of a token are added.
-    Work { vector_bytes: 2 * on_chip(&operands[0]) - on_chip(result), ..Work::default() }
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
