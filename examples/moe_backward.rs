@@ -5,6 +5,7 @@ mod support;
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
+use support::compare::same_bits;
 use support::example::sizes;
 use support::found;
 use support::gradients::Gradients;
@@ -546,11 +547,12 @@ struct Saved {
 
 impl PartialEq for Saved {
     fn eq(&self, other: &Self) -> bool {
-        let rows = |it: &Self| -> Vec<Vec<bf16>> {
+        let rows = |it: &Self| -> Vec<f32> {
             let inter = [&it.g, &it.u, &it.h].into_iter().flat_map(PerRank::iter).map(Received::to_vec);
-            inter.chain(it.recv.iter().map(Received::to_vec)).chain(it.y.iter().map(Tensor::to_vec)).collect()
+            let all = inter.chain(it.recv.iter().map(Received::to_vec)).chain(it.y.iter().map(Tensor::to_vec));
+            all.flatten().map(bf16::to_f32).collect()
         };
-        rows(self) == rows(other)
+        same_bits(&rows(self), &rows(other))
     }
 }
 

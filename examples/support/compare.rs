@@ -37,6 +37,12 @@ impl Comparison {
     }
 }
 
+/// Whether two lists have the same bits, number by number. Numbers that are not a number are alike: their payload is not promised.
+pub fn same_bits(found: &[f32], expected: &[f32]) -> bool {
+    let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+    found.len() == expected.len() && found.iter().zip(expected).all(same)
+}
+
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -51,4 +57,15 @@ impl fmt::Display for Comparison {
 
 fn ratio(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_bits;
+
+    #[test]
+    fn bits_are_compared_and_not_numbers() {
+        assert!(same_bits(&[1.0, f32::NAN], &[1.0, -f32::NAN]));
+        assert!(!same_bits(&[0.0], &[-0.0]) && !same_bits(&[f32::NAN], &[1.0]) && !same_bits(&[1.0], &[]));
+    }
 }

@@ -1,6 +1,6 @@
 //! From the command line to the exit code: what every example does with its kernel.
 
-use super::compare::Comparison;
+use super::compare::{Comparison, same_bits};
 use super::layer::Layer;
 use super::options::Options;
 use super::program;
@@ -89,7 +89,7 @@ fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let group = Group::new(options.ranks).seed(options.seed);
     let (found, report) = example.launch(&group).map_err(|error| error.to_string())?;
 
-    let equal = found == expected;
+    let equal = same_bits(&found, &expected);
     let comparison = Comparison::of(&found, &layer.output);
     print_run(&report, &comparison, equal, reference_time);
     if options.json {

@@ -1,6 +1,6 @@
 //! What a backward pass finds.
 
-use super::compare::Comparison;
+use super::compare::{Comparison, same_bits};
 use super::compared::Compared;
 use super::gradients::Gradients;
 use hpmoe_runtime::prelude::*;
@@ -50,8 +50,9 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
     }
 }
 
+/// Equal bits.
 impl<const HIDDEN: usize, const INTER: usize> PartialEq for Found<HIDDEN, INTER> {
     fn eq(&self, other: &Self) -> bool {
-        self.all() == other.all()
+        self.all().iter().zip(other.all()).all(|(found, expected)| same_bits(found, &expected))
     }
 }

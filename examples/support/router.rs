@@ -1,10 +1,11 @@
 //! A router: which experts a token goes to, with which weights, and how it learns.
 
+use super::compare::same_bits;
 use super::synthetic::numbers;
 use hpmoe_runtime::prelude::*;
 
 /// One linear map from tokens to experts.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Router {
     experts: usize,
     /// One row for each expert, `[experts, hidden]`.
@@ -22,6 +23,11 @@ pub struct Routed<const K: usize> {
 impl Router {
     pub fn new<const H: usize>(experts: usize, seed: u64) -> Self {
         Self { experts, weights: numbers(seed, experts * H, (H as f32).sqrt().recip()) }
+    }
+
+    /// Whether all weights have the same bits.
+    pub fn has_bits_of(&self, other: &Self) -> bool {
+        same_bits(&self.weights, &other.weights)
     }
 
     /// Scores every token, takes the best experts and normalises over these.

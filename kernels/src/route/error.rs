@@ -4,7 +4,7 @@ use crate::Rank;
 use std::fmt;
 
 /// An error of making a route from expert ids. `token` and `k` are row and column of the rank's `topk_ids`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RouteError {
     /// The ranks can't own the same number of experts each.
     Experts {
@@ -85,6 +85,13 @@ impl fmt::Display for RouteError {
                 i32::MAX
             ),
         }
+    }
+}
+
+/// The same sentence, which is what `unwrap` prints.
+impl fmt::Debug for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
