@@ -14,26 +14,21 @@ pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let sizes = &graph.sizes;
     let mut text = format!("graph of {}::{}\n", graph.kernel, graph.taskflow);
     let _ = writeln!(text, "  {} experts, top {}, at most {} tokens", sizes.experts, sizes.top_k, sizes.tokens);
-    section(&mut text, "tensors", tensors(graph));
-    section(&mut text, "tasks", tasks(graph));
-    section(&mut text, "phases", phases(graph));
-    section(&mut text, "dependencies", dependencies(checked, schedule));
-    section(&mut text, "counters", counters(checked, schedule));
+    section(&mut text, "tensors", &[12, 4, 22], &tensors(graph));
+    section(&mut text, "tasks", &[18, 6], &tasks(graph));
+    section(&mut text, "phases", &[2, 18, 26], &phases(graph));
+    section(&mut text, "dependencies", &[18, 11, 18, 12], &dependencies(checked, schedule));
+    section(&mut text, "counters", &[3, 44], &counters(checked, schedule));
     text
 }
 
-/// Lines of cells, each column as wide as its widest cell, the last one ragged.
-fn section(text: &mut String, title: &str, rows: Vec<Vec<String>>) {
+/// Lines of cells, each padded to the width of its column. The widths are fixed, and longer cells move only their own line: in
+/// snapshots of the text, a change shows up in the lines that it is about, and in no others.
+fn section(text: &mut String, title: &str, widths: &[usize], rows: &[Vec<String>]) {
     let _ = writeln!(text, "\n{title}");
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter(|row| row.len() > column + 1).map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in &rows {
+    for row in rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
+        for (cell, width) in row.iter().zip(widths.iter().chain(std::iter::repeat(&0))) {
             let _ = write!(line, "  {cell:width$}");
         }
         let _ = writeln!(text, "{}", line.trim_end());
