@@ -2,6 +2,7 @@
 
 use crate::input::{KernelSource, SourceFile};
 use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file};
+use hpmoe_codegen::compile::refused;
 use hpmoe_codegen::schedule::{Choices, schedule_with};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{Tuned, overrides};
@@ -140,8 +141,5 @@ pub(crate) fn scheduled(checked: &CheckedGraph, target: &Target) -> Result<Valid
 }
 
 fn scheduled_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Result<ValidSchedule, String> {
-    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| {
-        let lines: Vec<String> = violations.iter().map(|violation| violation.text(checked)).collect();
-        format!("the schedule fails its validation, which is a fault of hpmoe:\n  {}", lines.join("\n  "))
-    })
+    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
 }

@@ -12,7 +12,8 @@ use hpmoe_language::artifacts::Artifact;
 ///
 /// # Errors
 ///
-/// A text for the user, if the schedule fails its validation, which is a fault of this compiler.
+/// A text for the user, if the taskflow needs more than descriptors, counters or the memory hold, or if the schedule fails
+/// its validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
     (target, choices): (&Target, &Choices),
@@ -29,7 +30,40 @@ pub fn back(
     Ok(program(checked, &valid, target, artifact, &kernel, tables, fingerprint))
 }
 
-fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
-    let lines: String = violations.iter().map(|violation| format!("\n  {}", violation.text(checked))).collect();
+/// The text for a user whose taskflow has no valid schedule.
+#[must_use]
+pub fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
+    let large = |violation: &&Violation| matches!(violation, Violation::TooLarge { .. });
+    let lines = |violations: &mut dyn Iterator<Item = &Violation>| -> String {
+        violations.map(|violation| format!("\n  {}", violation.text(checked))).collect()
+    };
+    // A schedule of numbers that are too large can break other promises for that reason alone.
+    if violations.iter().any(|violation| large(&violation)) {
+        return format!(
+            "this taskflow is too large [HP19]{}\nhelp: choose smaller `TOKENS`, or smaller tensors; a loop over \
+             `route.chunks::<N>()` divides the rows that are in memory at a time, and larger tiles divide the tiles",
+            lines(&mut violations.iter().filter(large))
+        );
+    }
+    let lines = lines(&mut violations.iter());
     format!("the schedule of this taskflow fails its validation, which is a fault of hpmoe [HP90]{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Choices;
+    use hpmoe_language::fingerprint::Fingerprint;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn too_many_tokens_are_the_users_fault() {
+        let checked = moe_ffn(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK });
+        let artifact = Artifact::new("tests", "moe_ffn", "forward", Fingerprint::default());
+        let said =
+            back(&checked, (&Target::ascend_a3(), &Choices::default()), "moe_ffn.rs", &artifact, "0").unwrap_err();
+        assert!(said.starts_with("this taskflow is too large [HP19]\n") && said.contains("help: "), "{said}");
+        assert!(said.contains("8 ranks: received rows: 2560000000, but at most 2147483647 fit"), "{said}");
+        assert!(!said.contains("fault of hpmoe"), "{said}");
+    }
 }

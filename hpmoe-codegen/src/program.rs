@@ -89,7 +89,20 @@ pub(crate) fn program(
     files
         .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
-    Program { files, warnings: kernel.beyond_the_caches() }
+    let warnings = unread(checked).chain(kernel.beyond_the_caches()).collect();
+    Program { files, warnings }
+}
+
+/// A warning for each tensor that is written, with all its traffic, and never read.
+fn unread(checked: &CheckedGraph) -> impl Iterator<Item = String> {
+    checked.unread().map(|tensor| {
+        let name = &tensor.name;
+        format!(
+            "line {}: no call reads `{name}`, which takes memory, and time where it is written: remove it and the calls that \
+             write it, or take it as a `&mut` parameter if it is a result",
+            tensor.span.start().line
+        )
+    })
 }
 
 /// Rust items as formatted text, for people who read generated files.

@@ -1,4 +1,5 @@
-//! Units as types: adding bytes to cycles does not compile.
+//! Units as types: adding bytes to cycles does not compile. What leaves 64 bits stays at the largest number, which no limit allows:
+//! sizes are a user's choice.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,11 +10,11 @@ macro_rules! unit {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         pub struct $name(pub u64);
-        impl Add for $name { type Output = Self; fn add(self, other: Self) -> Self { Self(self.0 + other.0) } }
+        impl Add for $name { type Output = Self; fn add(self, other: Self) -> Self { Self(self.0.saturating_add(other.0)) } }
         impl Sub for $name { type Output = Self; fn sub(self, other: Self) -> Self { Self(self.0 - other.0) } }
-        impl AddAssign for $name { fn add_assign(&mut self, other: Self) { self.0 += other.0; } }
-        impl Mul<u64> for $name { type Output = Self; fn mul(self, times: u64) -> Self { Self(self.0 * times) } }
-        impl Sum for $name { fn sum<It: Iterator<Item = Self>>(iter: It) -> Self { Self(iter.map(|x| x.0).sum()) } }
+        impl AddAssign for $name { fn add_assign(&mut self, other: Self) { *self = *self + other; } }
+        impl Mul<u64> for $name { type Output = Self; fn mul(self, times: u64) -> Self { Self(self.0.saturating_mul(times)) } }
+        impl Sum for $name { fn sum<It: Iterator<Item = Self>>(iter: It) -> Self { iter.fold(Self(0), |sum, x| sum + x) } }
     };
 }
 
@@ -39,7 +40,7 @@ impl Bytes {
     /// The smallest multiple of `alignment` bytes that is at least this size.
     #[must_use]
     pub const fn align_up(self, alignment: u64) -> Self {
-        Self(self.0.div_ceil(alignment) * alignment)
+        Self(self.0.div_ceil(alignment).saturating_mul(alignment))
     }
 }
 

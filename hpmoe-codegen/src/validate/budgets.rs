@@ -56,7 +56,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
         let items = rows.max(sizes.chunk_tokens() as u64) * chunks
             / u64::from(graph.spaces[phase.space].height.number())
             + 2 * groups;
-        items.saturating_mul(phase.ranges.iter().map(|&range| u64::from(range)).product())
+        phase.ranges.iter().fold(items, |tiles, &range| tiles.saturating_mul(range.into()))
     });
     let needs = schedule.waits().map(|wait| need(checked, wait, rows));
     let footprint = footprint(checked, schedule, order.ranks, rows);

@@ -10,8 +10,8 @@ pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Nee
 pub use reuse::{Reuse, Whose};
 
 use crate::finding::{Errors, Finding};
-use crate::graph::TaskGraph;
-use crate::ids::{Arena, CounterId, TaskId};
+use crate::graph::{Phase, TaskGraph, Tensor};
+use crate::ids::{Arena, CounterId, TaskId, TensorId};
 use crate::plan::{Plan, plan};
 
 /// A task graph that has passed all checks: every element is written before it is read, every dependency has a counter or a
@@ -61,6 +61,16 @@ impl CheckedGraph {
     #[must_use]
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()
+    }
+    /// The tensors of the taskflow that no call reads, though it makes them.
+    pub fn unread(&self) -> impl Iterator<Item = &Tensor> {
+        let made = self.graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument());
+        let read = |id: TensorId| {
+            let origins = |phase: &Phase| phase.origins.is_some_and(|origins| origins.tensor == id);
+            hazards::accesses(&self.graph, id, false).next().is_some()
+                || self.graph.phases.iter().any(|(_, phase)| origins(phase))
+        };
+        made.filter(move |(id, _)| !read(*id)).map(|(_, tensor)| tensor)
     }
     /// The on-chip plan of each task: how it uses the memories of its core.
     #[must_use]
