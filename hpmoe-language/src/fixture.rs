@@ -1,5 +1,7 @@
 //! Checked graphs of the example kernel and of its variants, for tests.
 
+pub mod mutants;
+
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
 use crate::constant::Overrides;
 use crate::finding::Diagnostic;

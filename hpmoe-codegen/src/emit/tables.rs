@@ -99,9 +99,9 @@ fn kernel(
         quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
     });
     quote! {
-        const TABLES: ::hpmoe_runtime::tables::KernelTables = {
-            use ::hpmoe_runtime::op::ElementType;
-            use ::hpmoe_runtime::tables::*;
+        const TABLES: hpmoe_runtime::tables::KernelTables = {
+            use hpmoe_runtime::op::ElementType;
+            use hpmoe_runtime::tables::*;
             KernelTables {
                 name: #name,
                 fingerprint: #fingerprint,

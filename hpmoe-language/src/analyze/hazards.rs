@@ -10,6 +10,9 @@ pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
         if is_made_by_compiler(graph, id) {
             continue;
         }
+        if in_place(graph, id, tensor, errors) {
+            continue;
+        }
         one_writer_at_a_time(graph, id, tensor, errors);
         written_before_read(graph, id, tensor, errors);
     }
@@ -32,6 +35,23 @@ fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
     graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.tensor == tensor))
 }
 
+/// Refuses calls that read elements that they write; whether there is one.
+fn in_place(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) -> bool {
+    let before = errors.len();
+    for (writer, phase, write) in accesses(graph, id, true) {
+        let written = column_span(write, phase, tensor.columns);
+        let mut reads = accesses(graph, id, false).filter(|(reader, ..)| *reader == writer);
+        let shares = |read: &Access| {
+            let columns = column_span(read, phase, tensor.columns);
+            columns.0 < written.1 && written.0 < columns.1
+        };
+        if reads.any(|(.., read)| shares(read)) {
+            errors.push(phase.span, Finding::InPlace { tensor: tensor.name.clone() });
+        }
+    }
+    errors.len() > before
+}
+
 fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
     let input = tensor.storage.is_argument() && !tensor.writable;
     let mut writers = accesses(graph, id, true).peekable();
@@ -43,10 +63,6 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
     }
     let writers: Vec<_> = writers.collect();
     for (reader, phase, read) in accesses(graph, id, false) {
-        if writers.first().is_some_and(|(writer, ..)| *writer == reader) {
-            errors.push(phase.span, Finding::InPlace { tensor: tensor.name.clone() });
-            return;
-        }
         if writers.iter().all(|(writer, ..)| *writer >= reader) {
             let finding = match writers.first() {
                 Some((_, later, _)) => Finding::ReadTooEarly { tensor: tensor.name.clone(), writer: later.span.into() },

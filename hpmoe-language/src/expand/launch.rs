@@ -6,7 +6,7 @@ use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
 /// The module for a kernel that was built.
-pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
+pub(super) fn built(function: &ItemFn, artifact: &Artifact, runtime: &Ident) -> TokenStream {
     let tables = format!("/{FOLDER}/{}.rs", artifact.stem);
     let (parameters, route) = parameters(function);
     let arguments = arguments(function);
@@ -17,7 +17,7 @@ pub(super) fn built(function: &ItemFn, artifact: &Artifact) -> TokenStream {
         ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
         #kernel
     };
-    module(function, &items, &parameters, &body)
+    module(function, runtime, &items, &parameters, &body)
 }
 
 /// The compiled kernel: its entry point with the `TABLES` that the build script wrote for it.
@@ -32,15 +32,15 @@ fn kernel(symbol: &str) -> TokenStream {
             fn #entry(launch: *mut u8);
         }
         #[doc(hidden)]
-        pub static KERNEL: ::hpmoe_runtime::CompiledKernel = unsafe {
+        pub static KERNEL: hpmoe_runtime::CompiledKernel = unsafe {
             // SAFETY: the symbol has the fingerprint of the tables: one run of the build script generated both.
-            ::hpmoe_runtime::CompiledKernel::new(#entry, TABLES)
+            hpmoe_runtime::CompiledKernel::new(#entry, TABLES)
         };
     }
 }
 
 /// The module for a kernel with faults, so that code that uses the kernel compiles.
-pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
+pub(super) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
     let (parameters, _) = parameters(function);
     let items = quote! {
         /// The kernel has faults.
@@ -58,7 +58,7 @@ pub(super) fn stand_in(function: &ItemFn) -> TokenStream {
         /// The kernel has faults.
         pub fn schedule_svg(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
     };
-    module(function, &items, &parameters, &quote!(::core::unreachable!()))
+    module(function, runtime, &items, &parameters, &quote!(::core::unreachable!()))
 }
 
 /// The first parameter, which no tensor of that name hides.
@@ -66,7 +66,14 @@ fn group() -> Ident {
     Ident::new("group", Span::mixed_site())
 }
 
-fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], body: &TokenStream) -> TokenStream {
+/// The module of a taskflow; `runtime` is the name that the user's crate has for `hpmoe-runtime`.
+fn module(
+    function: &ItemFn,
+    runtime: &Ident,
+    items: &TokenStream,
+    parameters: &[TokenStream],
+    body: &TokenStream,
+) -> TokenStream {
     let (name, visibility) = (&function.sig.ident, &function.vis);
     let doc = format!("The megakernel of [`{name}`](fn@{name}): its texts and its launch.");
     let group = group();
@@ -76,6 +83,8 @@ fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], bo
         #visibility mod #name {
             #[allow(unused_imports, reason = "the parameters need some of these names")]
             use super::*;
+            #[allow(unused_imports, redundant_imports, reason = "the crate may have this name already")]
+            use ::#runtime as hpmoe_runtime;
             #items
             /// Runs the megakernel on every rank of the group.
             ///
@@ -85,9 +94,9 @@ fn module(function: &ItemFn, items: &TokenStream, parameters: &[TokenStream], bo
             /// then with a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
-                #group: &::hpmoe_runtime::Group,
+                #group: &hpmoe_runtime::Group,
                 #(#parameters),*
-            ) -> ::core::result::Result<::hpmoe_runtime::Report, ::hpmoe_runtime::LaunchError> {
+            ) -> ::core::result::Result<hpmoe_runtime::Report, hpmoe_runtime::LaunchError> {
                 #body
             }
         }
@@ -143,8 +152,8 @@ fn arguments(function: &ItemFn) -> Vec<TokenStream> {
             }
             let text = name.to_string();
             Some(match reference.mutability {
-                Some(_) => quote!(::hpmoe_runtime::Argument::write(#text, #name)),
-                None => quote!(::hpmoe_runtime::Argument::read(#text, #name)),
+                Some(_) => quote!(hpmoe_runtime::Argument::write(#text, #name)),
+                None => quote!(hpmoe_runtime::Argument::read(#text, #name)),
             })
         })
         .collect()

@@ -5,7 +5,7 @@ use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::constant::{Constant, Overrides};
 use crate::front::Front;
-use crate::syntax::{Marker, is_library_use};
+use crate::syntax::{Marker, is_library_use, runtime};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemMod};
@@ -17,6 +17,7 @@ pub(super) fn with_launch(
     overrides: &Overrides,
     notice: impl Fn(usize) -> Result<Artifact, String>,
 ) -> TokenStream {
+    let runtime = runtime(module);
     let mut module = stripped(module);
     let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
     let mut added = Vec::new();
@@ -50,10 +51,10 @@ pub(super) fn with_launch(
     for (index, checked) in front.flows.iter().enumerate() {
         let Some(function) = taskflow(items, &checked.graph().taskflow) else { continue };
         added.push(match notice(index) {
-            Ok(artifact) => launch::built(function, &artifact),
+            Ok(artifact) => launch::built(function, &artifact, &runtime),
             Err(text) => {
                 let fault = super::fault(checked.graph().span, &text);
-                let stand_in = launch::stand_in(function);
+                let stand_in = launch::stand_in(function, &runtime);
                 quote!(#fault #stand_in)
             }
         });
@@ -85,7 +86,7 @@ pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
             if let Item::Fn(function) = item
                 && function.attrs.iter().any(|attribute| Marker::from_attribute(attribute) == Some(Marker::Flow))
             {
-                marked.push(launch::stand_in(function));
+                marked.push(launch::stand_in(function, &runtime(module)));
                 taskflows.push(function.sig.ident.clone());
             }
         }
@@ -114,10 +115,11 @@ fn taskflow<'a>(items: &'a [Item], name: &str) -> Option<&'a syn::ItemFn> {
 }
 
 fn stripped(module: &ItemMod) -> ItemMod {
+    let runtime = runtime(module).to_string();
     let mut module = module.clone();
     if let Some((_, items)) = &mut module.content {
         // One that is left has been refused.
-        items.retain(|item| !is_library_use(item));
+        items.retain(|item| !is_library_use(item, &runtime));
         for item in items {
             if let Item::Fn(function) = item {
                 let marked = function.attrs.len();

@@ -10,7 +10,11 @@ pub(crate) enum BodyFault {
     /// `user` takes the result of `operation`, which has none.
     NoResult { operation: String, user: String },
     /// An operation without its element type.
-    ElementType { operation: String },
+    ElementType {
+        operation: String,
+        /// The type that is written in its place.
+        given: Option<String>,
+    },
     /// More iterations of loops than a body may have.
     Iterations { task: String, most: usize },
     /// More operations than a body may have.

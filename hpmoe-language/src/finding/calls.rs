@@ -16,7 +16,7 @@ pub(crate) enum LoopFault {
     /// A rank in brackets that the loops don't choose.
     UnknownRank { tensor: String },
     /// Accessors with variables of other loops.
-    UnknownTile { tensor: String },
+    UnknownTile { tensor: String, accessor: String },
 }
 
 /// Why the executing rank can't access a tensor.
@@ -34,6 +34,8 @@ pub(crate) enum RemoteFault {
     Read,
     /// A written argument of a task that is not a put.
     Write { task: String },
+    /// A put to a tensor that other ranks can't reach.
+    NotShared,
 }
 
 /// An argument that differs from its parameter.
@@ -72,6 +74,12 @@ pub(crate) enum CallFault {
     AccessorOrder,
     /// Accessors that the rows of a tensor don't have.
     Accessors { tensor: String, rows: RowsFault },
+    /// The index of a tile that is neither a constant nor the variable of a range. `variable` is a loop variable in it.
+    Index { index: String, variable: String, range: bool },
+    /// A function of the module without a marker.
+    Unmarked { name: String },
+    /// A taskflow of the module.
+    CallOfFlow { name: String },
     /// A const parameter that no argument determines.
     NotInferred { task: String, name: String },
     /// A matrix task on a send.

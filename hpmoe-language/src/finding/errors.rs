@@ -8,11 +8,14 @@ use proc_macro2::Span;
 pub(crate) struct Errors {
     list: Vec<Diagnostic>,
     function: Option<String>,
+    /// Where findings are shown instead of at their own places.
+    place: Option<Span>,
 }
 
 impl Errors {
     /// Adds a finding, unless the same one is known at the same place: instances of one task have the same faults.
     pub(crate) fn push(&mut self, at: Span, finding: Finding) {
+        let at = self.place.unwrap_or(at);
         let known = |other: &Diagnostic| Site(other.at) == Site(at) && other.finding == finding;
         if !self.list.iter().any(known) {
             self.list.push(Diagnostic { finding, at, function: self.function.clone() });
@@ -29,6 +32,11 @@ impl Errors {
     /// Attributes later findings to this function, or to none.
     pub(crate) fn within(&mut self, function: Option<&str>) {
         self.function = function.map(str::to_owned);
+    }
+
+    /// Shows later findings at this place, or at their own: those in a task of the library belong to its call.
+    pub(crate) fn shown_at(&mut self, place: Option<Span>) {
+        self.place = place;
     }
 
     /// Ends a stage: fails with all findings if there are any.

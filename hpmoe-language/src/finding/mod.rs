@@ -21,7 +21,7 @@ pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::Errors;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
 pub(crate) use sizes::{RealOperand, RealSize};
-pub(crate) use syntax::{NotPlain, SyntaxFault};
+pub(crate) use syntax::{ArgumentForm, NotPlain, SyntaxFault};
 
 use hpmoe_kernels::op::{Misfit, TaskKind};
 
@@ -48,7 +48,13 @@ pub(crate) enum Finding {
     /// Operands whose shapes or types don't fit their operation.
     Misfit(Misfit),
     /// An operation in a task whose cores don't have it; `cores` are the kinds of task that do.
-    WrongCore { operation: String, kind: TaskKind, cores: &'static [TaskKind] },
+    WrongCore {
+        operation: String,
+        kind: TaskKind,
+        cores: &'static [TaskKind],
+        /// The kind of task that has all operations of the body, if there is one.
+        whole: Option<TaskKind>,
+    },
     /// An argument that differs from its parameter.
     Argument { task: String, param: String, fault: ArgumentFault },
     /// A call with too few or too many arguments.
@@ -118,6 +124,12 @@ pub(crate) enum NameKind {
     LoopVariable,
     Value,
     Operation,
+    /// A constructor of `PerRank`.
+    Constructor,
+    /// A method of the route that a loop runs over.
+    Loop,
+    /// A method that leads from a tensor to a tile.
+    Accessor,
 }
 
 /// A way along a tensor or a tile.

@@ -19,6 +19,10 @@ pub(crate) enum ConstantFault {
     OtherModule,
     /// The name of an f32 constant.
     IsNumber { name: String },
+    /// The name of a constant of another type than usize.
+    OfType { name: String, ty: String },
+    /// A number below zero.
+    Negative,
     /// An operator that is not computed.
     Operator,
     /// `div_ceil(0)`.
@@ -36,6 +40,8 @@ pub(crate) enum NumberFault {
     OtherModule,
     /// The name of a size.
     IsSize { name: String },
+    /// The name of a constant that is neither a usize nor an f32.
+    OfType { name: String, ty: String },
     /// A literal that is not a number.
     Literal,
     /// A whole number.

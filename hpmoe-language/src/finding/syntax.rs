@@ -33,12 +33,18 @@ pub(crate) enum SyntaxFault {
     TaskLet,
     /// A loop of a task over anything but a constant range.
     TaskLoop,
+    /// `=` or an operator like `+=` in a task.
+    TaskAssignment,
+    /// `if` or `match` in a task.
+    TaskIf,
+    /// A call of a function or a macro in a task.
+    TaskCall,
     /// A range of a task that is not `from..to`.
     TaskRange,
     /// An item or a macro call in a task.
     TaskItem,
     /// An operator that values don't have.
-    TaskOperator,
+    TaskOperator { sign: String },
     /// Any other expression in a task.
     TaskExpression,
     /// Generic parameters of a taskflow.
@@ -55,8 +61,22 @@ pub(crate) enum SyntaxFault {
         /// The route as the argument of a constructor: `route`, or `&chunk` inside a loop over chunks.
         route: String,
     },
-    /// A loop of a taskflow with a pattern.
-    FlowLoopPattern,
+    /// A constructor of a tensor with other arguments than it takes.
+    FlowTensor {
+        /// The constructor as it is written.
+        form: String,
+    },
+    /// A type of elements that tiles and tensors don't have.
+    ElementType { name: String },
+    /// A loop with a pattern instead of a variable.
+    LoopPattern,
+    /// A range of a taskflow that is not `0..N`.
+    FlowRange,
+    /// A loop over the route with other arguments than it takes.
+    FlowLoopForm {
+        /// What it runs over as it is written.
+        form: String,
+    },
     /// A loop of a taskflow over something else.
     FlowLoop { ranks: String, route: String },
     /// `if` in a taskflow.
@@ -66,7 +86,22 @@ pub(crate) enum SyntaxFault {
     /// A call of something other than a task.
     FlowCall,
     /// An argument of a task call that is not a tile of a tensor.
-    FlowArgument,
+    FlowArgument(ArgumentForm),
+}
+
+/// Why an argument of a task call is not a tile of a tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ArgumentForm {
+    /// A tile without `&` or `&mut`.
+    Value,
+    /// A tensor without a rank in brackets.
+    NoRank { tensor: String },
+    /// A rank that is neither a variable nor the owner of an expert.
+    Rank,
+    /// An accessor with other arguments than it takes; `form` is how it is written.
+    Accessor { form: String },
+    /// Any other expression.
+    Other,
 }
 
 /// Why a function is not a plain one.

@@ -62,7 +62,7 @@ pub struct Task {
     pub body: Body,
     /// The function's line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
-    /// The function's name in the source.
+    /// The function's name in the source; of a task of the library, its first call.
     pub span: Span,
 }
 

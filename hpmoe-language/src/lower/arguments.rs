@@ -5,8 +5,11 @@ use crate::finding::{CallFault, Errors, Finding, LoopFault, NameKind, RemoteFaul
 use crate::graph::{Columns, Region, RowKind, Rows, SpaceKind, TaskGraph};
 use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
-use crate::syntax::{Accessor, Argument, Kernel};
+use crate::syntax::{Accessor, Argument, Kernel, Rank};
+use proc_macro2::Span;
+use quote::ToTokens as _;
 use syn::Expr;
+use syn::spanned::Spanned as _;
 
 /// An argument whose accessors are resolved; the sizes of its tile still come from the parameter.
 #[derive(Clone, Debug)]
@@ -71,7 +74,8 @@ pub(super) fn place(
                     return refuse_rows(argument, rows_fault(row_kind), errors);
                 }
                 None => {
-                    errors.push(*span, Finding::Loops(LoopFault::UnknownTile { tensor: argument.tensor.clone() }));
+                    let (tensor, accessor) = (argument.tensor.clone(), other.name().to_owned());
+                    errors.push(*span, Finding::Loops(LoopFault::UnknownTile { tensor, accessor }));
                     return None;
                 }
             },
@@ -103,6 +107,16 @@ pub(super) fn place(
         }
         other => refuse_rows(argument, of_other_send(nest, other, row_kind).unwrap_or(rows_fault(row_kind)), errors),
     }
+}
+
+/// The variables in the rank and the accessors of an argument that no loop around the call has.
+pub(super) fn unknown_variables(argument: &Argument, known: impl Fn(&str) -> bool) -> Vec<(Span, String)> {
+    let (Rank::Variable(rank) | Rank::Owner(rank)) = &argument.rank;
+    let named = argument
+        .accessors
+        .iter()
+        .flat_map(|(accessor, span)| accessor.variables().into_iter().map(|variable| (*span, variable.clone())));
+    [(argument.span, rank.clone())].into_iter().chain(named).filter(|(_, variable)| !known(variable)).collect()
 }
 
 /// Refuses accessors that the rows of a tensor don't have.
@@ -199,8 +213,14 @@ fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Opti
     {
         return u32::try_from(range).ok().map(Index::Range);
     }
+    if let Some((variable, range)) = nest.variable_in(expr.to_token_stream()) {
+        let index = expr.to_token_stream().to_string();
+        errors.push(expr.span(), Finding::Call(CallFault::Index { index, variable, range }));
+        return None;
+    }
     let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
-    u32::try_from(value).ok().map(Index::Fixed)
+    // Larger ones are behind the end of any tensor.
+    Some(Index::Fixed(u32::try_from(value).unwrap_or(u32::MAX)))
 }
 
 impl Place {

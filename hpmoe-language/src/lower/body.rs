@@ -1,5 +1,6 @@
 //! Bodies of tasks: each operation is found in the table and its shape computed.
 
+use super::cores::whole;
 use super::tasks::{line, writes};
 use crate::constant::Constant;
 use crate::finding::{BodyFault, Errors, Finding, NameKind, NumberFault};
@@ -10,6 +11,7 @@ use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, arithmetic};
 use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 
 /// The most steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
@@ -113,6 +115,12 @@ impl Builder<'_> {
             BodyExpr::Name { name, span } => match (self.names.get(name), self.kernel.constants.constant(name)) {
                 (Some(operand), _) => Some(*operand),
                 (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
+                (None, None) if self.kernel.constants.other(name).is_some() => {
+                    let ty = self.kernel.constants.other(name).map(|(ty, _)| ty.to_owned()).unwrap_or_default();
+                    let fault = NumberFault::OfType { name: name.clone(), ty };
+                    self.errors.push(*span, Finding::Number(fault));
+                    None
+                }
                 (None, constant) => {
                     let finding = if constant.is_some() || self.locals.contains(name) {
                         Finding::Number(NumberFault::IsSize { name: name.clone() })
@@ -134,6 +142,7 @@ impl Builder<'_> {
             BodyExpr::Operation { name, operands, element, size, span } => {
                 let mut operands: Vec<Operand> =
                     operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
+                let written = size.as_ref().map(|size| size.to_token_stream().to_string());
                 let takes_size = ops::named(name).any(|operation| operation.operands.contains(&OperandKind::Size));
                 if let Some(size) = size.as_ref().filter(|_| takes_size) {
                     operands.push(Operand::Size(self.kernel.constants.evaluate(size, &self.locals, self.errors)?));
@@ -151,7 +160,8 @@ impl Builder<'_> {
                         }
                     };
                 }
-                self.step(name, &operands, *element, *span).map(Operand::Value)
+                let given = (*element, written);
+                self.step(name, &operands, given, *span).map(Operand::Value)
             }
         }
     }
@@ -170,7 +180,12 @@ impl Builder<'_> {
         if !known.iter().any(|operation| operation.cores.contains(&self.function.kind)) {
             self.errors.push(
                 span,
-                Finding::WrongCore { operation: name.to_owned(), kind: self.function.kind, cores: first.cores },
+                Finding::WrongCore {
+                    operation: name.to_owned(),
+                    kind: self.function.kind,
+                    cores: first.cores,
+                    whole: whole(&self.function.body),
+                },
             );
             return None;
         }
@@ -182,7 +197,14 @@ impl Builder<'_> {
         operation.copied()
     }
 
-    fn step(&mut self, name: &str, operands: &[Operand], element: Option<ElementType>, span: Span) -> Option<ValueId> {
+    /// Adds an operation; `written` is the text of a type argument that is no element type.
+    fn step(
+        &mut self,
+        name: &str,
+        operands: &[Operand],
+        (element, written): (Option<ElementType>, Option<String>),
+        span: Span,
+    ) -> Option<ValueId> {
         let (mut values, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let mut size = None;
         for operand in operands {
@@ -203,9 +225,9 @@ impl Builder<'_> {
         }
         let operands = values;
         let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
-        let written = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
-        if let (Some(written), true) = (written, ops::named(name).next().is_some()) {
-            let fault = BodyFault::NoResult { operation: written.name(), user: name.to_owned() };
+        let writer = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
+        if let (Some(writer), true) = (writer, ops::named(name).next().is_some()) {
+            let fault = BodyFault::NoResult { operation: writer.name(), user: name.to_owned() };
             self.errors.push(span, Finding::Body(fault));
             return None;
         }
@@ -215,7 +237,8 @@ impl Builder<'_> {
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
-            self.errors.push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned() }));
+            self.errors
+                .push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned(), given: written }));
             return None;
         }
         let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {

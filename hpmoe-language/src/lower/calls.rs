@@ -14,11 +14,12 @@ use hpmoe_kernels::op::{Device, TaskKind};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// Lowers the taskflow's statements.
+/// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph.
 pub(super) fn statements(
     kernel: &Kernel,
     flow: &Flow,
     chunks: Option<&Chunks>,
+    faulty: Vec<String>,
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) {
@@ -34,6 +35,7 @@ pub(super) fn statements(
         written: Vec::new(),
         gives_back: gives_back(&flow.body),
         failed: Vec::new(),
+        faulty,
     }
     .block(&flow.body);
 }
@@ -56,6 +58,8 @@ pub(super) struct Lowering<'a> {
     pub(super) gives_back: bool,
     /// Faulty instances, so that each fault is reported once.
     pub(super) failed: Vec<(String, ByName<usize>)>,
+    /// Faulty tensors, which calls are not checked against.
+    faulty: Vec<String>,
 }
 
 fn gives_back(statements: &[Stmt]) -> bool {
@@ -84,6 +88,9 @@ impl Lowering<'_> {
             match statement {
                 Stmt::Let(declared) => {
                     let made = tensors::local(self.kernel, declared, self.graph, self.errors);
+                    if made.is_none() {
+                        self.faulty.push(declared.name.clone());
+                    }
                     if let (Some(chunks), Some(made)) = (self.chunks, made) {
                         chunks::local(chunks, &self.graph.tensors[made], self.errors);
                     }
@@ -110,10 +117,22 @@ impl Lowering<'_> {
 
     fn call(&mut self, call: &Call<'_>) -> Option<()> {
         let Some(function) = self.kernel.tasks.iter().find(|function| function.name == call.task) else {
-            let nearest = nearest(call.task, self.kernel.tasks.iter().map(|function| function.name.as_str()));
-            self.errors.push(call.span, Finding::Unknown { kind: NameKind::Task, name: call.task.to_owned(), nearest });
+            self.errors.push(call.span, self.no_task(call.task));
             return None;
         };
+        if call.arguments.iter().any(|argument| self.faulty.contains(&argument.tensor)) {
+            return None;
+        }
+        let known = |name: &str| self.scope.iter().any(|variable| variable.name == name);
+        let unknown = call.arguments.iter().flat_map(|argument| arguments::unknown_variables(argument, known));
+        let unknown: Vec<_> = unknown.collect();
+        if !unknown.is_empty() {
+            for (span, name) in unknown {
+                let nearest = nearest(&name, self.scope.iter().map(|variable| variable.name.as_str()));
+                self.errors.push(span, Finding::Unknown { kind: NameKind::LoopVariable, name, nearest });
+            }
+            return None;
+        }
         if function.params.len() != call.arguments.len() {
             let (expected, given) = (function.params.len(), call.arguments.len());
             self.errors.push(call.span, Finding::Arity { task: call.task.to_owned(), expected, given });
@@ -135,7 +154,7 @@ impl Lowering<'_> {
         let generics = self.const_arguments(function, call, &nest, &places)?;
         let returns =
             places.iter().zip(call.arguments).any(|(place, argument)| argument.write && place.rows == Rows::Scatter);
-        let task = self.instance(function, &generics, returns)?;
+        let task = self.instance(function, call, &generics, returns)?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
         if let Some(chunks) = self.chunks {
@@ -164,6 +183,19 @@ impl Lowering<'_> {
         self.phase(task, call, &nest, &places, side)
     }
 
+    /// The fault of a call of something that is not a task.
+    fn no_task(&self, name: &str) -> Finding {
+        let name = name.to_owned();
+        if self.kernel.unmarked.contains(&name) {
+            return Finding::Call(CallFault::Unmarked { name });
+        }
+        if self.kernel.flows.iter().any(|flow| flow.name == name) {
+            return Finding::Call(CallFault::CallOfFlow { name });
+        }
+        let nearest = nearest(&name, self.kernel.tasks.iter().map(|function| function.name.as_str()));
+        Finding::Unknown { kind: NameKind::Task, name, nearest }
+    }
+
     /// The side that runs the task: that of the arguments it reads. Only a put may write on the other side.
     fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[Place]) -> Option<Side> {
         let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
@@ -175,6 +207,9 @@ impl Lowering<'_> {
             }
             let fault = match (argument.write, function.kind) {
                 (false, _) => RemoteFault::Read,
+                (true, TaskKind::Put) if self.graph.tensors[place.tensor].storage == Storage::Workspace => {
+                    RemoteFault::NotShared
+                }
                 (true, TaskKind::Put) => continue,
                 (true, _) => RemoteFault::Write { task: function.name.clone() },
             };

@@ -51,7 +51,13 @@ impl Lowering<'_> {
 
     /// The task with these const arguments. The device code of a put depends on its direction, so that a put in both directions is
     /// two tasks.
-    pub(super) fn instance(&mut self, function: &TaskFn, generics: &ByName<usize>, returns: bool) -> Option<TaskId> {
+    pub(super) fn instance(
+        &mut self,
+        function: &TaskFn,
+        call: &Call<'_>,
+        generics: &ByName<usize>,
+        returns: bool,
+    ) -> Option<TaskId> {
         let wanted: Vec<(String, usize)> = generics.clone().into_iter().collect();
         let same = |task: &Task| task.name == function.name && task.arguments == wanted;
         let scatters = |access: &Access| access.write && access.region.rows == Rows::Scatter;
@@ -68,10 +74,14 @@ impl Lowering<'_> {
             return None;
         }
         self.errors.within(Some(&function.name));
+        let place = function.library.then_some(call.span);
+        self.errors.shown_at(place);
         let task = tasks::instance(self.kernel, function, generics, self.errors);
+        self.errors.shown_at(None);
         self.errors.within(Some(&self.flow.name));
         match task {
             Some(mut task) => {
+                task.span = place.unwrap_or(task.span);
                 if !known.is_empty() {
                     task.label.push_str(if returns { "_back" } else { "_there" });
                 }

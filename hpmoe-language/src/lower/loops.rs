@@ -4,7 +4,7 @@ use crate::finding::{CallFault, Errors, Finding, LoopFault, LoopSize, NameKind, 
 use crate::graph::{Height, Space, SpaceKind};
 use crate::names::{ByName, nearest};
 use crate::syntax::{Kernel, Over, Rank};
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 
 /// The largest size in the head of a loop: descriptors hold it in 16 bits.
@@ -174,6 +174,19 @@ impl Nest {
     fn names(&self, variable: &str) -> bool {
         let chosen = [Some(&self.item), self.expert.as_ref(), Some(&self.source), self.owner.as_ref()];
         chosen.into_iter().flatten().any(|name| name == variable)
+    }
+
+    /// The first loop variable in an expression, and whether its loop is a range.
+    pub(super) fn variable_in(&self, tokens: TokenStream) -> Option<(String, bool)> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Group(group) => self.variable_in(group.stream()),
+            TokenTree::Ident(name) => {
+                let name = name.to_string();
+                let range = self.ranges.iter().any(|(range, _)| name == *range);
+                (range || self.names(&name)).then_some((name, range))
+            }
+            _ => None,
+        })
     }
 
     /// Whether that variable is the item's.

@@ -4,6 +4,7 @@ mod arguments;
 mod body;
 mod calls;
 mod chunks;
+mod cores;
 mod fits;
 mod instances;
 mod loops;
@@ -12,10 +13,11 @@ mod tails;
 mod tasks;
 mod tensors;
 
-use crate::finding::{Errors, Finding, RangeFault};
+use crate::finding::{ConstantFault, Errors, Finding, RangeFault};
 use crate::graph::{Sizes, TaskGraph};
 use crate::ids::Arena;
 use crate::syntax::{Flow, Kernel};
+use proc_macro2::Span;
 
 /// The most experts of a group: descriptors number them with 16 bits.
 const MOST_EXPERTS: usize = 65_535;
@@ -40,8 +42,8 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
         span: flow.span,
     };
     errors.within(Some(&flow.name));
-    tensors::parameters(kernel, flow, &mut graph, errors);
-    calls::statements(kernel, flow, chunks.as_ref(), &mut graph, errors);
+    let faulty = tensors::parameters(kernel, flow, &mut graph, errors);
+    calls::statements(kernel, flow, chunks.as_ref(), faulty, &mut graph, errors);
     if let Some(chunks) = chunks.filter(|_| sizes.reuses()) {
         chunks::free(&chunks, &mut graph);
     }
@@ -49,11 +51,24 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     errors.is_empty().then_some(graph)
 }
 
+/// The fault of a constant that every kernel declares as a size, and this one doesn't, and its place.
+fn missing(kernel: &Kernel, name: &'static str) -> (Span, Finding) {
+    let of_type = |ty: &str| Finding::Constant(ConstantFault::OfType { name: name.to_owned(), ty: ty.to_owned() });
+    match (kernel.constants.span(name), kernel.constants.other(name)) {
+        (Some(span), _) => (span, of_type("f32")),
+        (None, Some((ty, span))) => (span, of_type(ty)),
+        (None, None) => (kernel.span, Finding::MissingConstant { name }),
+    }
+}
+
 fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
     let mut size = |name: &'static str| {
         let value = kernel.constants.get(name);
         match value {
-            None => errors.push(kernel.span, Finding::MissingConstant { name }),
+            None => {
+                let (place, finding) = missing(kernel, name);
+                errors.push(place, finding);
+            }
             Some(0) => {
                 errors.push(
                     kernel.constants.span(name).unwrap_or(kernel.span),

@@ -12,12 +12,16 @@ use syn::Expr;
 /// The most columns of a tensor, and the most rows of a matrix: row pitches are 32-bit numbers of bytes.
 pub(super) const MOST_COLUMNS: usize = 1 << 24;
 
-/// Adds the parameters of a taskflow to its graph.
-pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) {
+/// Adds the parameters of a taskflow to its graph; returns the names of those that have faults.
+pub(super) fn parameters(kernel: &Kernel, flow: &Flow, graph: &mut TaskGraph, errors: &mut Errors) -> Vec<String> {
+    let mut faulty = Vec::new();
     for param in &flow.params {
         let draft = Draft { name: &param.name, element: param.element, storage: Storage::Argument, span: param.span };
-        add(kernel, draft, &param.kind, &param.columns, param.write, graph, errors);
+        if add(kernel, draft, &param.kind, &param.columns, param.write, graph, errors).is_none() {
+            faulty.push(param.name.clone());
+        }
     }
+    faulty
 }
 
 /// Adds a `let` tensor; `None` if it has faults.

@@ -11,4 +11,4 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, refuse_unknown_overrides};
-pub(crate) use parse::{Marker, is_library_use, parse, refuse_arguments, with_tasks};
+pub(crate) use parse::{Marker, is_library_use, parse, refuse_arguments, runtime, with_tasks};

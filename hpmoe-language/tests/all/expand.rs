@@ -114,3 +114,11 @@ fn the_kernel_attribute_takes_no_arguments() {
     let text = megakernel("rank = 4".parse().unwrap(), module, &environment, &|_: &Path| None).to_string();
     assert!(text.contains("`#[megakernel]` takes no arguments [HP01]"), "{text}");
 }
+
+#[test]
+fn the_runtime_can_have_another_name() {
+    let source = EXAMPLE.replace("hpmoe_runtime", "moe");
+    let text = expand(&source, Some("out"), &built(&source, &Overrides::new()));
+    assert!(!text.contains("compile_error"), "{text}");
+    assert!(text.contains("use :: moe as hpmoe_runtime ;") && !text.contains(":: hpmoe_runtime ::"), "{text}");
+}

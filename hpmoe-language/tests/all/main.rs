@@ -4,3 +4,4 @@
 mod expand;
 mod front;
 mod layers;
+mod mistakes;

@@ -22,9 +22,10 @@ pub(super) fn words(finding: &Finding) -> Sentence {
             ),
             format!("end the loop over `{variable}` after the call that writes, and start another one for this call"),
         ),
-        Finding::InPlace { tensor } => {
-            (format!("`{tensor}` is read by the call that writes it"), "write the result to another tensor".into())
-        }
+        Finding::InPlace { tensor } => (
+            format!("`{tensor}` is updated in place: this call reads what it writes"),
+            "write the result to another tensor, and let later calls read that".into(),
+        ),
         Finding::OutputUnwritten { tensor } => (
             format!("`{tensor}` is an output of the taskflow, but no call writes it"),
             "write it, or take it by `&`".into(),
@@ -33,8 +34,8 @@ pub(super) fn words(finding: &Finding) -> Sentence {
             (format!("`{tensor}` is written here, but the taskflow takes it by `&`"), "take it by `&mut`".into())
         }
         Finding::TwoWriters { tensor, .. } => (
-            format!("`{tensor}` has two writers with no order between them"),
-            "give each writer columns or a tensor of its own".into(),
+            format!("`{tensor}` is written here a second time, but each element has one writer"),
+            "give each of the two calls columns or a tensor of its own".into(),
         ),
         Finding::WrittenByEach { tensor, variable } => (
             format!("every `{variable}` writes the same elements of `{tensor}`, in no order"),

@@ -1,17 +1,19 @@
 //! The words of [`BodyFault`].
 
-use super::Sentence;
+use super::{Sentence, operations};
 use crate::finding::BodyFault;
-use hpmoe_kernels::op::OperandKind;
-use hpmoe_kernels::ops;
 
 impl BodyFault {
     pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
-            Self::Operands { operation, given } => return operands(operation, given),
-            Self::ElementType { operation } => {
+            Self::Operands { operation, given } => return operations::operands(operation, given),
+            Self::ElementType { operation, given } => {
                 let help = format!("write `{operation}::<bf16>()` or `{operation}::<f32>()`");
-                return (format!("`{operation}` needs an element type"), help);
+                let problem = match given {
+                    Some(name) => format!("`{name}` is not an element type of values"),
+                    None => format!("`{operation}` needs an element type"),
+                };
+                return (problem, help);
             }
             Self::NoResult { operation, user } => {
                 (format!("`{operation}` has no result, but `{user}` takes one here"), "make it a statement of its own")
@@ -37,26 +39,4 @@ impl BodyFault {
         };
         (problem, help.into())
     }
-}
-
-fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
-    let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();
-    let takes: Vec<String> = known.iter().map(|kinds| list(kinds)).collect();
-    let tile = known.iter().any(|kinds| kinds.contains(&OperandKind::Tile)) || given.contains(&OperandKind::Tile);
-    let help = if tile {
-        "`load()` makes a value of a tile, and `store(..)` writes a value to a tile"
-    } else {
-        "numbers are f32 literals and constants; `load()` makes a value of a tile"
-    };
-    (format!("`{operation}` takes {}, but is given {}", takes.join(", or "), list(given)), help.into())
-}
-
-fn list(kinds: &[OperandKind]) -> String {
-    let name = |kind: &OperandKind| match kind {
-        OperandKind::Tile => "a tile",
-        OperandKind::Value => "a value",
-        OperandKind::Number => "a number",
-        OperandKind::Size => "a size",
-    };
-    kinds.iter().map(name).collect::<Vec<_>>().join(" and ")
 }

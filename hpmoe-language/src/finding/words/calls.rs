@@ -7,7 +7,15 @@ impl LoopFault {
     pub(super) fn words(&self) -> Sentence {
         let help = "put the call in loops over ranks, their experts and row tiles; over ranks, experts and sends; or over \
                     ranks and token blocks; constant ranges go inside";
-        (self.problem(), help.into())
+        let accessor = match self {
+            Self::UnknownTile { accessor, .. } => accessor_help(accessor),
+            Self::UnknownRank { .. } => Some(
+                "the rank is that of the rows' loops: of row tiles and blocks of tokens `r`, of a send its sender or \
+                 `e.owner()`",
+            ),
+            _ => None,
+        };
+        (self.problem(), accessor.unwrap_or(help).into())
     }
 
     fn problem(&self) -> String {
@@ -27,11 +35,33 @@ impl LoopFault {
             Self::UnknownRank { tensor } => {
                 format!("the loops around this call don't say which rank's part of `{tensor}` this is")
             }
-            Self::UnknownTile { tensor } => {
+            Self::UnknownTile { tensor, .. } => {
                 format!("the loops around this call don't choose this tile of `{tensor}`")
             }
         }
     }
+}
+
+/// The loops that an accessor needs.
+fn accessor_help(accessor: &str) -> Option<&'static str> {
+    Some(match accessor {
+        "gather" => {
+            "`.gather(&s)` takes the send of `for s in route.sends::<ROWS>(src, e)`, the innermost loop of the call; \
+             `.gather(e, m)` a row tile, of a tensor of once-sent rows"
+        }
+        "rows_of" | "scatter" => {
+            "it takes the send of `for s in route.sends::<ROWS>(src, e)`, the innermost loop of the call but for ranges"
+        }
+        "group" => {
+            "`.group(e, m)` takes an expert and its row tile: `for m in route.row_tiles::<ROWS>(e)` is the innermost loop \
+             of the call but for ranges"
+        }
+        "rows" | "slots" => {
+            "it takes the block of `for t in route.token_blocks::<TOKENS>(r)`, the innermost loop of the call but for ranges"
+        }
+        "expert" => "`.expert(e)` takes the expert of the loops around the call: `for e in route.experts_of(r)`",
+        _ => return None,
+    })
 }
 
 impl RemoteFault {
@@ -51,7 +81,14 @@ impl RemoteFault {
             ),
             Self::Write { task } => (
                 format!("`{tensor}` lies on another rank than what this call reads"),
-                format!("only a put writes to another rank: mark `{task}` `#[comm_put]`"),
+                format!(
+                    "only a put writes to another rank: let `{task}` write a tensor of this rank, and put that by a task \
+                     marked `#[comm_put]`, whose body is `to.put(from);`"
+                ),
+            ),
+            Self::NotShared => (
+                format!("`{tensor}` lies in memory that other ranks can't reach, but this call puts rows there"),
+                "create it by `PerRank::symmetric::<..>`".into(),
             ),
         }
     }
@@ -102,6 +139,30 @@ impl CallFault {
             Self::NotInferred { task, name } => {
                 let help = format!("write it: `{task}::<…>(..)`");
                 return (format!("the arguments don't say what `{name}` of `{task}` is"), help);
+            }
+            Self::Index { index, variable, range: true } => {
+                let help = format!(
+                    "write `{variable}` alone; for tiles at other places, cut the tensor into several, or use constants"
+                );
+                return (
+                    format!("`{index}` is computed from the loop variable `{variable}`, but an index is not"),
+                    help,
+                );
+            }
+            Self::Index { index, variable, range: false } => {
+                let help =
+                    "an index is a constant, or the variable of a loop like `for n in 0..COLUMNS.div_ceil(TILE)`";
+                return (
+                    format!("`{index}` is no index of a tile: `{variable}` is not the variable of a range"),
+                    help.into(),
+                );
+            }
+            Self::Unmarked { name } => (
+                format!("`{name}` is a function without a marker, but a taskflow calls tasks"),
+                "mark it `#[aic_task]` (products), `#[aiv_task]` (values) or `#[comm_put]`",
+            ),
+            Self::CallOfFlow { name } => {
+                (format!("`{name}` is a taskflow, but a taskflow calls tasks"), "write its loops and calls here")
             }
             Self::DeclaredAndUsed { name, task } => {
                 let help = format!("remove one of them, or use the library's under another name: `{task} as other`");

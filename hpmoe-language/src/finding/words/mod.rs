@@ -7,12 +7,12 @@ mod capacity;
 mod chunks;
 mod names;
 mod numbers;
+mod operations;
 mod sizes;
 mod syntax;
 
 use super::{ArgumentFault, Diagnostic, Finding, Words};
 use crate::units::Bytes;
-use hpmoe_kernels::op::TaskKind;
 
 /// What is wrong, and what to write instead.
 type Sentence = (String, String);
@@ -74,10 +74,14 @@ fn sentence(finding: &Finding) -> Sentence {
         Finding::Number(fault) => fault.words(),
         Finding::OutOfRange(fault) => fault.words(),
         Finding::Misfit(misfit) => (misfit.problem.clone(), misfit.help.clone()),
-        Finding::WrongCore { operation, kind, cores } => wrong_core(operation, *kind, cores),
+        Finding::WrongCore { operation, kind, cores, whole } => operations::wrong_core(operation, *kind, cores, *whole),
         Finding::Argument { task, param, fault } => fault.words(task, param),
         Finding::Arity { task, expected, given } => (
-            format!("`{task}` has {expected} parameters, but this call gives {given} arguments"),
+            format!(
+                "`{task}` has {}, but this call gives {}",
+                counted(*expected, "parameter"),
+                counted(*given, "argument")
+            ),
             "give one tile for each parameter, in order".into(),
         ),
         Finding::Loops(fault) => fault.words(),
@@ -113,18 +117,9 @@ fn sentence(finding: &Finding) -> Sentence {
     }
 }
 
-fn wrong_core(operation: &str, kind: TaskKind, cores: &[TaskKind]) -> Sentence {
-    let plural = |core: &TaskKind| match core {
-        TaskKind::Matrix => "matrix cores",
-        TaskKind::Vector => "vector cores",
-        TaskKind::Put => "communication tasks",
-    };
-    let others = cores.iter().map(plural).collect::<Vec<_>>().join(" and ");
-    let markers = cores.iter().map(|core| format!("`{}`", core.marker())).collect::<Vec<_>>().join(" or ");
-    (
-        format!("{} have no `{operation}`", plural(&kind)),
-        format!("{others} have it: mark the task {markers}, or split it in two tasks with a tensor between them"),
-    )
+/// A number of things, as `1 argument` or `3 arguments`.
+fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Digits in groups of three, as `65,535`.

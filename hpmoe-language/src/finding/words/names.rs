@@ -1,8 +1,7 @@
 //! The words of names that nothing declares.
 
-use super::Sentence;
+use super::{Sentence, operations};
 use crate::finding::NameKind;
-use hpmoe_kernels::ops;
 
 pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sentence {
     let what = match kind {
@@ -13,8 +12,13 @@ pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sent
         NameKind::LoopVariable => "loop variable",
         NameKind::Value => "value",
         NameKind::Operation => "operation",
+        NameKind::Constructor => "constructor of a tensor",
+        NameKind::Loop => "loop over the route",
+        NameKind::Accessor => "accessor of tiles",
     };
-    let help = nearest.map_or_else(|| declare(kind), |nearest| format!("did you mean `{nearest}`?"));
+    let recipe = (kind == NameKind::Operation).then(|| operations::recipe(name)).flatten();
+    let help =
+        recipe.unwrap_or_else(|| nearest.map_or_else(|| declare(kind), |nearest| format!("did you mean `{nearest}`?")));
     (format!("no {what} is called `{name}`"), help)
 }
 
@@ -27,10 +31,21 @@ fn declare(kind: NameKind) -> String {
         NameKind::Tensor => "name a parameter of the taskflow or a `let` above".into(),
         NameKind::LoopVariable => "name the variable of a loop around this one".into(),
         NameKind::Value => "name a parameter of the task or a `let` above".into(),
-        NameKind::Operation => {
-            let mut names: Vec<String> = ops::TABLE.iter().map(|operation| format!("`{}`", operation.name())).collect();
-            names.dedup();
-            format!("the operations are {}", names.join(", "))
+        NameKind::Operation => operations::list(),
+        NameKind::Constructor => {
+            "the constructors are `PerRank::symmetric` and `PerRank::once` (rows that peers put), `ragged` (received rows of \
+             this rank), `slots` (a row for each (token, k)), `tokens` and `experts`"
+                .into()
+        }
+        NameKind::Loop => {
+            "loop over `experts()`, `experts_of(r)`, `sends::<ROWS>(r, e)`, `sends_once::<ROWS>(r, e)`, \
+             `row_tiles::<ROWS>(e)`, `token_blocks::<TOKENS>(r)` or `chunks::<N>()` of the route"
+                .into()
+        }
+        NameKind::Accessor => {
+            "rows are named by `.group(e, m)`, `.rows_of(&s)`, `.gather(&s)`, `.gather(e, m)`, `.scatter(&s)`, `.rows(t)`, \
+             `.slots(t)` and `.expert(e)`, tiles of them by `.tile(n)` and `.cols(n)`"
+                .into()
         }
     }
 }

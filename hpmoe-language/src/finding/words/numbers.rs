@@ -7,7 +7,10 @@ impl ConstantFault {
     pub(super) fn words(&self) -> Sentence {
         let help =
             "constants are computed from literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module";
-        (self.problem(), help.into())
+        match self {
+            Self::OfType { name, .. } => (self.problem(), format!("declare it as `const {name}: usize`")),
+            _ => (self.problem(), help.into()),
+        }
     }
 
     fn problem(&self) -> String {
@@ -20,6 +23,8 @@ impl ConstantFault {
             Self::NotOneExpression => "a constant is one expression".into(),
             Self::OtherModule => "a constant of another module can't be used here".into(),
             Self::IsNumber { name } => format!("`{name}` is an f32, but this is a usize"),
+            Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but sizes are of type usize"),
+            Self::Negative => "a constant of type usize is not below zero".into(),
             Self::Operator => "the compiler doesn't compute this operator in a constant".into(),
             Self::DivisionByZero => "`div_ceil` by zero".into(),
             Self::Method { name } => format!("the compiler doesn't compute `{name}` in a constant"),
@@ -31,12 +36,16 @@ impl ConstantFault {
 impl NumberFault {
     pub(super) fn words(&self) -> Sentence {
         let help = "numbers are f32, computed from literals, `+ - * /`, constants of this module, and sizes as `(SIZE as f32)`";
-        (self.problem(), help.into())
+        match self {
+            Self::OfType { name, .. } => (self.problem(), format!("declare it as `const {name}: f32`")),
+            _ => (self.problem(), help.into()),
+        }
     }
 
     fn problem(&self) -> String {
         match self {
             Self::OtherModule => "a constant of another module can't be used here".into(),
+            Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but numbers of a task are of type f32"),
             Self::IsSize { name } => {
                 format!("`{name}` is a whole number, but numbers of a task are f32: write `({name} as f32)`")
             }

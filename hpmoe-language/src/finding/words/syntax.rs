@@ -1,7 +1,8 @@
 //! The words of [`SyntaxFault`].
 
 use super::Sentence;
-use crate::finding::{NotPlain, SyntaxFault};
+use crate::finding::{ArgumentForm, NotPlain, SyntaxFault};
+use hpmoe_kernels::op::ElementType;
 
 impl SyntaxFault {
     pub(super) fn words(&self) -> Sentence {
@@ -21,6 +22,23 @@ impl SyntaxFault {
                      `{route}.chunks::<N>()` or `0..N`"
                 ),
             ),
+            Self::FlowTensor { form } => {
+                ("this constructor takes an element type, its sizes, the ranks and the route".into(), format!("write `{form}`"))
+            }
+            Self::FlowLoopForm { form } => {
+                ("a loop over the route names its sizes and the variables of loops around it".into(), format!("write `{form}`"))
+            }
+            Self::ElementType { name } => {
+                let known: Vec<String> = ElementType::ALL.iter().map(|element| format!("`{}`", element.name())).collect();
+                (format!("tiles and tensors don't have elements of type `{name}`"), format!("use one of {}", known.join(", ")))
+            }
+            Self::TaskOperator { sign } => (
+                format!("values have no operator `{sign}`"),
+                "values have `+ - * /`; `.max(&b)`, `.min(&b)`, `.at_least(x)` and `.at_most(x)` compare, and operations take \
+                 values and references to them alike"
+                    .into(),
+            ),
+            Self::FlowArgument(form) => form.words(),
             Self::ModuleElsewhere { module } => (
                 "a kernel module is written inline".into(),
                 format!("write `mod {module} {{ … }}` here: the macro must see every task"),
@@ -65,16 +83,28 @@ impl SyntaxFault {
                 "a task takes tiles only",
                 "write `name: &Tile<bf16, ROWS, COLS>`, or `&mut Tile<…>` for what it writes",
             ),
-            Self::TaskLet => ("a `let` in a task names one value", "write `let name = value;`"),
+            Self::TaskLet => {
+                ("a `let` in a task names one value", "write `let name = value;`, without a type or a pattern")
+            }
             Self::TaskLoop => ("a loop in a task runs over a constant range", "write `for i in 0..COUNT { … }`"),
-            Self::TaskRange => ("a range in a task is `from..to`", "write both ends"),
+            Self::TaskRange => ("a range in a task is `from..to`", "write both ends, the second one excluded"),
             Self::TaskItem => {
                 ("a task body has only `let`, tile operations and loops over constants", "move this out of the task")
             }
-            Self::TaskOperator => ("values have no such operator", "use the operations of the prelude"),
+            Self::TaskAssignment => (
+                "a task has no assignment: values don't change",
+                "write `let name = value;`, which hides an earlier value of that name as far as its block reaches",
+            ),
+            Self::TaskIf => (
+                "a task has no conditions: it does the same with every element",
+                "choose between numbers by `.max(&b)`, `.min(&b)`, `.at_least(x)`, `.at_most(x)` and `.clamp(low, high)`",
+            ),
+            Self::TaskCall => {
+                ("a task calls no functions and no macros", "write out the operations on its tiles and values")
+            }
             Self::TaskExpression => (
                 "a task body is a straight line of tile operations",
-                "replace conditions and function calls with tile operations",
+                "write `let`s, loops over constant ranges, and operations on tiles, values and numbers",
             ),
             Self::FlowGeneric => ("a taskflow has no generic parameters", "use constants of the module"),
             Self::FlowSecondRoute => ("a taskflow has one group and one route", "take one `Ranks` and one `&Route`"),
@@ -88,7 +118,8 @@ impl SyntaxFault {
                 "a taskflow takes `ep: Ranks` and `route: &Route`",
                 "add both parameters, in this order, before the tensors",
             ),
-            Self::FlowLoopPattern => ("a loop in a taskflow has one variable", "name it"),
+            Self::LoopPattern => ("a loop has one variable, with a name", "name it, for instance `i`"),
+            Self::FlowRange => ("a range in a taskflow begins at 0 and excludes its end", "write `0..N`"),
             Self::FlowIf => (
                 "a taskflow has no `if`: its order is fixed when the kernel is built",
                 "let the route decide how many rows there are, and constants the rest",
@@ -97,11 +128,41 @@ impl SyntaxFault {
                 ("a taskflow has only `let` tensors, loops and task calls", "move this out of the taskflow")
             }
             Self::FlowCall => ("a taskflow calls tasks of its module", "call a task by its name"),
-            _ => (
-                "an argument is a tile of a tensor",
-                "write `&tensor[rank].group(e, m)`, or `&mut` for what the task writes; see the tile accessors",
-            ),
+            other => unreachable!("{other:?} has data"),
         }
+    }
+}
+
+impl ArgumentForm {
+    fn words(&self) -> Sentence {
+        let (problem, help) = match self {
+            Self::Value => {
+                ("an argument is a reference to a tile", "write `&` for what the task reads, `&mut` for what it writes")
+            }
+            Self::NoRank { tensor } => {
+                return (
+                    format!("this argument doesn't say which rank's part of `{tensor}` it is"),
+                    format!(
+                        "write `{tensor}[r]` with the variable of a loop over ranks, or `{tensor}[e.owner()]`, then its rows"
+                    ),
+                );
+            }
+            Self::Rank => (
+                "the rank in brackets is the variable of a loop over ranks, or the owner of an expert",
+                "write `[r]` or `[e.owner()]`",
+            ),
+            Self::Accessor { form } => {
+                return (
+                    "accessors take variables of the loops around the call".into(),
+                    format!("write `{form}` with their names"),
+                );
+            }
+            Self::Other => (
+                "an argument is a tile of a tensor",
+                "write `&tensor[r].group(e, m)`, or `&mut` for what the task writes, with a comma after each argument",
+            ),
+        };
+        (problem.into(), help.into())
     }
 }
 

@@ -103,6 +103,37 @@ pub(crate) enum Accessor {
     Cols(Expr),
 }
 
+impl Accessor {
+    /// The method's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Gather(_) | Self::GatherTile(..) => "gather",
+            Self::RowsOf(_) => "rows_of",
+            Self::Scatter(_) => "scatter",
+            Self::Group(..) => "group",
+            Self::Slots(_) => "slots",
+            Self::Rows(_) => "rows",
+            Self::Expert(_) => "expert",
+            Self::Tile(_) => "tile",
+            Self::Cols(_) => "cols",
+        }
+    }
+
+    /// The loop variables that choose its rows.
+    pub(crate) fn variables(&self) -> Vec<&String> {
+        match self {
+            Self::Gather(one)
+            | Self::RowsOf(one)
+            | Self::Scatter(one)
+            | Self::Slots(one)
+            | Self::Rows(one)
+            | Self::Expert(one) => vec![one],
+            Self::GatherTile(expert, tile) | Self::Group(expert, tile) => vec![expert, tile],
+            Self::Tile(_) | Self::Cols(_) => Vec::new(),
+        }
+    }
+}
+
 /// `&tensor[rank].accessor()…`.
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {

@@ -15,4 +15,6 @@ pub struct Kernel {
     pub constants: Constants,
     pub(crate) tasks: Vec<TaskFn>,
     pub(crate) flows: Vec<Flow>,
+    /// The names of functions that are neither.
+    pub(crate) unmarked: Vec<String>,
 }

@@ -28,5 +28,7 @@ pub(crate) struct TaskFn {
     pub(crate) generics: Vec<String>,
     pub(crate) params: Vec<TileParam>,
     pub(crate) body: Vec<BodyStmt>,
+    /// A task of the library: its spans are those of its name in the module's `use`.
+    pub(crate) library: bool,
     pub(crate) span: Span,
 }

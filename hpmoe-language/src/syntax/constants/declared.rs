@@ -4,13 +4,17 @@ use super::table::{Constants, Fault, is_computed, is_f32};
 use crate::constant::{Constant, Overrides};
 use crate::finding::{ConstantFault, Errors, Finding};
 use crate::names::{ByName, nearest};
-use syn::{Item, ItemMod};
+use quote::ToTokens as _;
+use syn::{Item, ItemMod, Type};
 
 impl Constants {
-    /// Computes all constants of a module, whatever their order.
+    /// Computes the sizes and numbers among the constants of a module, whatever their order.
     pub(crate) fn compute(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
         let mut constants = Self::default();
-        let mut open: Vec<&syn::ItemConst> = items.iter().copied().filter(|item| item.ident != "_").collect();
+        let named = items.iter().copied().filter(|item| item.ident != "_");
+        let (mut open, others): (Vec<&syn::ItemConst>, Vec<_>) = named.partition(|item| is_computed(&item.ty));
+        let typed = |item: &&syn::ItemConst| (item.ident.to_string(), (one_line(&item.ty), item.ident.span()));
+        constants.others = others.iter().map(typed).collect();
         let names: Vec<String> = open.iter().map(|item| item.ident.to_string()).collect();
         // Repeats while another constant can be computed from the known ones.
         while !open.is_empty() {
@@ -55,6 +59,11 @@ impl Constants {
             None => self.value(&item.expr, &ByName::new()).map(Constant::Size),
         }
     }
+}
+
+/// A type as text without the spaces between its tokens.
+fn one_line(ty: &Type) -> String {
+    ty.to_token_stream().to_string().replace("& ", "&")
 }
 
 /// The names of the constants that a module declares and a build may set: those of type `usize` or `f32`.

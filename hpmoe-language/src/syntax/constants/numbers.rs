@@ -23,6 +23,10 @@ impl Constants {
                     Some(Constant::Number(number)) => Ok(number),
                     Some(Constant::Size(_)) => Err(fault(NumberFault::IsSize { name })),
                     None if locals.contains(&name) => Err(fault(NumberFault::IsSize { name })),
+                    None if self.other(&name).is_some() => {
+                        let ty = self.other(&name).map(|(ty, _)| ty.to_owned()).unwrap_or_default();
+                        Err(fault(NumberFault::OfType { name, ty }))
+                    }
                     None => {
                         let nearest = nearest(&name, self.values.names());
                         Err(Box::new((expr.span(), Finding::Unknown { kind: NameKind::Constant, name, nearest })))

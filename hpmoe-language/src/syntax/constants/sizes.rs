@@ -31,6 +31,7 @@ impl Constants {
                 }
                 _ => Err(fault(ConstantFault::NotWhole)),
             },
+            Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => Err(fault(ConstantFault::Negative)),
             Expr::Paren(paren) => self.value(&paren.expr, locals),
             Expr::Group(group) => self.value(&group.expr, locals),
             Expr::Block(block) if block.block.stmts.len() == 1 => match &block.block.stmts[0] {
@@ -46,6 +47,9 @@ impl Constants {
                 }
                 if let Some(Constant::Number(_)) = self.constant(&name) {
                     return Err(fault(ConstantFault::IsNumber { name }));
+                }
+                if let Some((ty, _)) = self.other(&name) {
+                    return Err(fault(ConstantFault::OfType { ty: ty.to_owned(), name }));
                 }
                 self.get(&name).ok_or_else(|| {
                     let nearest = nearest(&name, self.values.names());

@@ -13,6 +13,8 @@ pub(crate) type Fault = Box<(Span, Finding)>;
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     pub(super) values: ByName<(Constant, Span)>,
+    /// Types and places of the module's constants that are not computed.
+    pub(super) others: ByName<(String, Span)>,
 }
 
 impl Constants {
@@ -25,6 +27,11 @@ impl Constants {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<usize> {
         self.constant(name)?.size()
+    }
+
+    /// The type and the place of a constant that is neither a `usize` nor an `f32`.
+    pub(crate) fn other(&self, name: &str) -> Option<(&str, Span)> {
+        self.others.get(name).map(|(ty, span)| (ty.as_str(), *span))
     }
 
     /// The value of a constant of either type.

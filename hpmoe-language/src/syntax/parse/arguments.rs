@@ -1,40 +1,74 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
 use super::forms::{Fault, fault, ident};
-use crate::finding::SyntaxFault;
+use crate::finding::{ArgumentForm, Finding, NameKind, SyntaxFault};
+use crate::names::nearest;
 use crate::syntax::ast::{Accessor, Argument, Rank};
 use syn::Expr;
 use syn::spanned::Spanned as _;
 
 pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
-    let bad = || fault(expr, SyntaxFault::FlowArgument);
-    let Expr::Reference(reference) = expr else { return Err(bad()) };
+    let refuse = |form: ArgumentForm| fault(expr, SyntaxFault::FlowArgument(form));
+    let Expr::Reference(reference) = expr else {
+        let tile = matches!(expr, Expr::MethodCall(_) | Expr::Index(_));
+        return Err(refuse(if tile { ArgumentForm::Value } else { ArgumentForm::Other }));
+    };
     let mut accessors = Vec::new();
     let mut inner = &*reference.expr;
     while let Expr::MethodCall(call) = inner {
-        accessors.push((accessor(call).ok_or_else(bad)?, call.method.span()));
+        accessors.push((accessor(call)?, call.method.span()));
         inner = &call.receiver;
     }
     accessors.reverse();
-    let Expr::Index(index) = inner else { return Err(bad()) };
+    let Expr::Index(index) = inner else {
+        let tensor = ident(inner).ok_or_else(|| refuse(ArgumentForm::Other))?;
+        return Err(fault(inner, SyntaxFault::FlowArgument(ArgumentForm::NoRank { tensor })));
+    };
+    let bad_rank = || fault(&index.index, SyntaxFault::FlowArgument(ArgumentForm::Rank));
     let rank = match &*index.index {
         Expr::MethodCall(call) if call.method == "owner" && call.args.is_empty() => {
-            Rank::Owner(ident(&call.receiver).ok_or_else(bad)?)
+            Rank::Owner(ident(&call.receiver).ok_or_else(bad_rank)?)
         }
-        other => Rank::Variable(ident(other).ok_or_else(bad)?),
+        other => Rank::Variable(ident(other).ok_or_else(bad_rank)?),
     };
     Ok(Argument {
         write: reference.mutability.is_some(),
-        tensor: ident(&index.expr).ok_or_else(bad)?,
+        tensor: ident(&index.expr).ok_or_else(|| refuse(ArgumentForm::Other))?,
         rank,
         accessors,
         span: index.expr.span(),
     })
 }
 
-fn accessor(call: &syn::ExprMethodCall) -> Option<Accessor> {
+/// The accessors by name, each as it is written.
+const ACCESSORS: [(&str, &str); 9] = [
+    ("gather", ".gather(&s)` of a send, or `.gather(e, m)"),
+    ("rows_of", ".rows_of(&s)"),
+    ("scatter", ".scatter(&s)"),
+    ("group", ".group(e, m)"),
+    ("slots", ".slots(t)"),
+    ("rows", ".rows(t)"),
+    ("expert", ".expert(e)"),
+    ("tile", ".tile(n)"),
+    ("cols", ".cols(n)"),
+];
+
+fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, Fault> {
+    let name = call.method.to_string();
+    let Some((_, form)) = ACCESSORS.iter().find(|(known, _)| name == *known) else {
+        let nearest = nearest(&name, ACCESSORS.iter().map(|(known, _)| *known));
+        return Err(Box::new((call.method.span(), Finding::Unknown { kind: NameKind::Accessor, name, nearest })));
+    };
     let arguments: Vec<_> = call.args.iter().collect();
-    Some(match (call.method.to_string().as_str(), arguments.as_slice()) {
+    known(&name, &arguments).ok_or_else(|| {
+        let form = ArgumentForm::Accessor { form: (*form).to_owned() };
+        fault(&call.method, SyntaxFault::FlowArgument(form))
+    })
+}
+
+/// The accessor of that name, if it takes these arguments.
+fn known(name: &str, arguments: &[&Expr]) -> Option<Accessor> {
+    Some(match (name, arguments) {
         ("gather", [send]) => Accessor::Gather(ident(send)?),
         ("gather", [expert, tile]) => Accessor::GatherTile(ident(expert)?, ident(tile)?),
         ("rows_of", [send]) => Accessor::RowsOf(ident(send)?),

@@ -5,6 +5,7 @@ use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
+use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Block, Expr, GenericArgument, LocalInit, Pat, Stmt, Type, UnOp};
 
@@ -27,8 +28,11 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
         }
         Stmt::Expr(Expr::ForLoop(each), _) => {
-            let (Pat::Ident(variable), Expr::Range(range)) = (&*each.pat, &*each.expr) else {
-                return refuse(each.span(), SyntaxFault::TaskLoop, errors);
+            let Pat::Ident(variable) = &*each.pat else {
+                return refuse(each.pat.span(), SyntaxFault::LoopPattern, errors);
+            };
+            let Expr::Range(range) = &*each.expr else {
+                return refuse(each.expr.span(), SyntaxFault::TaskLoop, errors);
             };
             let (Some(from), Some(to), syn::RangeLimits::HalfOpen(_)) = (&range.start, &range.end, &range.limits)
             else {
@@ -71,8 +75,12 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 BinOp::Sub(_) => "-",
                 BinOp::Mul(_) => "*",
                 BinOp::Div(_) => "/",
-                _ => {
-                    return refuse(binary.op.span(), SyntaxFault::TaskOperator, errors);
+                BinOp::AddAssign(_) | BinOp::SubAssign(_) | BinOp::MulAssign(_) | BinOp::DivAssign(_) => {
+                    return refuse(binary.op.span(), SyntaxFault::TaskAssignment, errors);
+                }
+                other => {
+                    let sign = other.to_token_stream().to_string();
+                    return refuse(binary.op.span(), SyntaxFault::TaskOperator { sign }, errors);
                 }
             };
             let operands = vec![expression(&binary.left, errors)?, expression(&binary.right, errors)?];
@@ -103,6 +111,13 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
             let (name, span) = (call.method.to_string(), call.method.span());
             Some(BodyExpr::Operation { name, operands, element, size, span })
         }
+        Expr::Unary(unary) => {
+            let sign = unary.op.to_token_stream().to_string();
+            refuse(unary.op.span(), SyntaxFault::TaskOperator { sign }, errors)
+        }
+        Expr::Assign(assign) => refuse(assign.eq_token.span(), SyntaxFault::TaskAssignment, errors),
+        Expr::If(_) | Expr::Match(_) => refuse(expr.span(), SyntaxFault::TaskIf, errors),
+        Expr::Call(_) | Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskCall, errors),
         _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
     }
 }

@@ -1,6 +1,6 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{plain_function, tensor_type};
+use super::forms::{Fault, element_fault, plain_function, tensor_type};
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, TensorKind};
@@ -25,7 +25,10 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
                 // The body could mean either.
                 return None;
             }
-            None => errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter)),
+            None => match unknown_element(input) {
+                Some(fault) => errors.push(fault.0, fault.1),
+                None => errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter)),
+            },
         }
     }
     let (Some(ranks), Some(route)) = (ranks, route) else {
@@ -40,6 +43,19 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
         body,
         span: function.sig.ident.span(),
     })
+}
+
+/// The fault of a tensor parameter whose element type is unknown.
+fn unknown_element(input: &FnArg) -> Option<Fault> {
+    const TENSORS: [&str; 6] = ["Tensor", "Received", "Once", "Slots", "Experts", "Matrix"];
+    let FnArg::Typed(typed) = input else { return None };
+    let Type::Reference(reference) = &*typed.ty else { return None };
+    let Type::Path(path) = &*reference.elem else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(inner) => element_fault(inner, &TENSORS),
+        _ => None,
+    }
 }
 
 enum Input {

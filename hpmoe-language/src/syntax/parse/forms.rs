@@ -68,6 +68,22 @@ pub(super) fn generic_tensor(
     dimensions.filter(|dimensions| dimensions.len() == count).map(|dimensions| (element, dimensions))
 }
 
+/// The type in `<element, A, B…>` that is not an element type, if the first argument is one; lifetimes are ignored.
+pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<&syn::Ident> {
+    let first = arguments.args.iter().find(|argument| !matches!(argument, GenericArgument::Lifetime(_)))?;
+    let GenericArgument::Type(Type::Path(element)) = first else { return None };
+    let name = &element.path.segments.last()?.ident;
+    ElementType::ALL.iter().all(|element| name != element.name()).then_some(name)
+}
+
+/// The fault of a type `Name<element, …>` whose element type is unknown; `inside` are the names of such types.
+pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<Fault> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| inside.iter().any(|name| last.ident == name))?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    unknown_element(arguments).map(|name| fault(name, SyntaxFault::ElementType { name: name.to_string() }))
+}
+
 /// A const argument as an expression; a bare name parses as a type.
 pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
     match argument {

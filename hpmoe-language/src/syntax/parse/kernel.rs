@@ -19,6 +19,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         constants: Constants::default(),
         tasks: Vec::new(),
         flows: Vec::new(),
+        unmarked: Vec::new(),
     };
     let Some((_, items)) = &module.content else {
         errors.push(module.span(), Finding::Syntax(SyntaxFault::ModuleElsewhere { module: module.ident.to_string() }));
@@ -27,14 +28,15 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
     let constants: Vec<_> = items
         .iter()
         .filter_map(|item| match item {
-            Item::Const(constant) if is_computed(&constant.ty) => Some(constant),
+            Item::Const(constant) => Some(constant),
             _ => None,
         })
         .collect();
-    for constant in &constants {
+    for constant in constants.iter().filter(|constant| is_computed(&constant.ty)) {
         refuse_cfg(constant.to_token_stream(), errors);
     }
     kernel.constants = Constants::compute(&constants, overrides, errors);
+    let runtime = library::runtime(module).to_string();
     for item in items {
         match item {
             Item::Fn(function) => match Marker::read(&function.attrs, errors) {
@@ -50,9 +52,9 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
                     kernel.flows.extend(flow::flow(function, errors));
                     errors.within(None);
                 }
-                None => {}
+                None => kernel.unmarked.push(function.sig.ident.to_string()),
             },
-            item if library::is_use(item) => library::refuse(item, items, errors),
+            item if library::is_use(item, &runtime) => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
             _ => {}
         }

@@ -1,6 +1,7 @@
-//! Tasks of the library: replaces `use hpmoe_runtime::tasks::{…}` of a kernel module with the tasks.
+//! Tasks of the library: replaces `use hpmoe_runtime::tasks::{…}` of a kernel module with the tasks. A crate that has
+//! `hpmoe-runtime` under another name imports the prelude under that name, and the tasks too.
 
-use crate::finding::{CallFault, Errors, Finding, NameKind, SyntaxFault};
+use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
 use crate::names::nearest;
 use hpmoe_kernels::tasks::SOURCES;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
@@ -13,9 +14,10 @@ pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let declared: Vec<String> = items.iter().filter_map(declared).collect();
+    let runtime = runtime_of(items);
     let mut all = Vec::with_capacity(items.len());
     for item in std::mem::take(items) {
-        let functions = used(&item).map(|used| used.iter().map(|used| used.function(&declared)).collect());
+        let functions = used(&item, &runtime).map(|used| used.iter().map(|used| used.function(&declared)).collect());
         match functions {
             Some(Some(functions)) => all.extend::<Vec<_>>(functions),
             _ => all.push(item),
@@ -25,14 +27,38 @@ pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
     module
 }
 
-/// Whether an item is a `use` of the library.
-pub(crate) fn is_use(item: &Item) -> bool {
-    used(item).is_some()
+/// The name of the crate `hpmoe-runtime` in a kernel module: that from which it imports the prelude.
+pub(crate) fn runtime(module: &ItemMod) -> Ident {
+    let items = module.content.as_ref().map_or(&[][..], |(_, items)| items);
+    Ident::new(&runtime_of(items), Span::call_site())
+}
+
+fn runtime_of(items: &[Item]) -> String {
+    const USUAL: &str = "hpmoe_runtime";
+    let names: Vec<String> = items.iter().filter_map(prelude_of).collect();
+    if names.iter().any(|name| name == USUAL) {
+        return USUAL.to_owned();
+    }
+    let other = names.into_iter().find(|name| !matches!(name.as_str(), "crate" | "self" | "super" | "std" | "core"));
+    other.unwrap_or_else(|| USUAL.to_owned())
+}
+
+/// The crate of `use crate_name::prelude::*`.
+fn prelude_of(item: &Item) -> Option<String> {
+    let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
+    let UseTree::Path(second) = &*first.tree else { return None };
+    let all = matches!(*second.tree, UseTree::Glob(_)) && second.ident == "prelude";
+    all.then(|| first.ident.to_string())
+}
+
+/// Whether an item is a `use` of the library; `runtime` is the crate's name.
+pub(crate) fn is_use(item: &Item, runtime: &str) -> bool {
+    used(item, runtime).is_some()
 }
 
 /// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
-    for Used { task, name } in used(item).into_iter().flatten() {
+    for Used { task, name } in used(item, &runtime_of(items)).into_iter().flatten() {
         let Some(task) = task else {
             errors.push(name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
             continue;
@@ -61,10 +87,10 @@ impl Used {
     }
 }
 
-fn used(item: &Item) -> Option<Vec<Used>> {
+fn used(item: &Item, runtime: &str) -> Option<Vec<Used>> {
     let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
     let UseTree::Path(second) = &*first.tree else { return None };
-    if first.ident != "hpmoe_runtime" || second.ident != "tasks" {
+    if first.ident != runtime || second.ident != "tasks" {
         return None;
     }
     let mut tasks = Vec::new();
@@ -101,6 +127,11 @@ fn function(text: &str, name: &Ident) -> ItemFn {
     let mut function: ItemFn = syn::parse2(at(tokens, name.span())).expect("a file of the library holds one function");
     function.sig.ident = name.clone();
     function
+}
+
+/// Whether a function is one of the library, which has the span of its name on every token.
+pub(super) fn is_of_library(function: &ItemFn) -> bool {
+    Site(function.block.brace_token.span.join()) == Site(function.sig.ident.span())
 }
 
 fn at(tokens: TokenStream, span: Span) -> TokenStream {
@@ -142,6 +173,15 @@ mod tests {
         let names: Vec<String> = items.iter().filter_map(declared).collect();
         assert_eq!(names, ["dispatch", "product", "f"]);
         assert!(items[1].to_token_stream().to_string().contains("matmul_t"));
+    }
+
+    #[test]
+    fn the_crate_can_have_another_name() {
+        let used = with_tasks(&module("mod k { use moe::prelude::*; use moe::tasks::dispatch; }"));
+        assert_eq!(runtime(&used), "moe");
+        assert_eq!(used.content.unwrap().1.iter().filter_map(declared).collect::<Vec<_>>(), ["dispatch"]);
+        let both = module("mod k { use other::prelude::*; use hpmoe_runtime::prelude::*; }");
+        assert_eq!(runtime(&both), "hpmoe_runtime");
     }
 
     #[test]

@@ -13,4 +13,4 @@ mod task;
 pub(crate) use attributes::{Marker, refuse_arguments};
 pub(crate) use kernel::parse;
 pub(crate) use library::is_use as is_library_use;
-pub(crate) use library::with_tasks;
+pub(crate) use library::{runtime, with_tasks};

@@ -1,8 +1,9 @@
 //! Reads statements of a taskflow.
 
 use super::arguments::argument;
-use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line};
-use crate::finding::{Errors, SyntaxFault};
+use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
+use crate::finding::{Errors, Finding, NameKind, SyntaxFault};
+use crate::names::nearest;
 use crate::syntax::ast::{Let, Over, Stmt, TensorKind};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
@@ -29,25 +30,12 @@ impl Reader<'_> {
 
     fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Stmt, Fault> {
         match statement {
-            syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let).ok_or_else(|| {
-                fault(
-                    local,
-                    SyntaxFault::FlowLet {
-                        ranks: self.ranks.to_owned(),
-                        route: format!("{}{}", if self.chunk { "&" } else { "" }, self.route),
-                    },
-                )
-            }),
+            syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
-                    return Err(fault(&each.pat, SyntaxFault::FlowLoopPattern));
+                    return Err(fault(&each.pat, SyntaxFault::LoopPattern));
                 };
-                let over = self.over(&each.expr).ok_or_else(|| {
-                    fault(
-                        &each.expr,
-                        SyntaxFault::FlowLoop { ranks: self.ranks.to_owned(), route: self.route.to_owned() },
-                    )
-                })?;
+                let over = self.over(&each.expr)?;
                 let variable = &variable.ident;
                 let name = variable.to_string();
                 let body = match over {
@@ -64,15 +52,33 @@ impl Reader<'_> {
         }
     }
 
-    fn tensor(&self, local: &syn::Local) -> Option<Let> {
-        let Pat::Ident(name) = &local.pat else { return None };
-        let Expr::Call(call) = &*local.init.as_ref()?.expr else { return None };
-        let Expr::Path(path) = &*call.func else { return None };
-        let segments: Vec<_> = path.path.segments.iter().collect();
-        let [.., per_rank, constructor] = segments.as_slice() else { return None };
-        if per_rank.ident != "PerRank" {
-            return None;
+    /// The route as the argument of a constructor.
+    fn route_argument(&self) -> String {
+        format!("{}{}", if self.chunk { "&" } else { "" }, self.route)
+    }
+
+    fn tensor(&self, local: &syn::Local) -> Result<Let, Fault> {
+        let no_tensor =
+            || fault(local, SyntaxFault::FlowLet { ranks: self.ranks.to_owned(), route: self.route_argument() });
+        let Some((name, call, constructor)) = constructor_call(local) else { return Err(no_tensor()) };
+        let kind = constructor.ident.to_string();
+        let Some((_, form)) = CONSTRUCTORS.iter().find(|(known, _)| kind == *known) else {
+            let nearest = nearest(&kind, CONSTRUCTORS.iter().map(|(known, _)| *known));
+            let finding = Finding::Unknown { kind: NameKind::Constructor, name: kind, nearest };
+            return Err(Box::new((constructor.ident.span(), finding)));
+        };
+        if let PathArguments::AngleBracketed(arguments) = &constructor.arguments
+            && let Some(element) = unknown_element(arguments)
+        {
+            return Err(fault(element, SyntaxFault::ElementType { name: element.to_string() }));
         }
+        self.known_tensor(name, call, constructor).ok_or_else(|| {
+            let form = format!("PerRank::{kind}::<{form}>({}, {})", self.ranks, self.route_argument());
+            fault(call, SyntaxFault::FlowTensor { form })
+        })
+    }
+
+    fn known_tensor(&self, name: &syn::Ident, call: &syn::ExprCall, constructor: &syn::PathSegment) -> Option<Let> {
         let PathArguments::AngleBracketed(arguments) = &constructor.arguments else { return None };
         let kind = constructor.ident.to_string();
         let (element, mut dimensions) = generic_tensor(arguments, if kind == "experts" { 2 } else { 1 })?;
@@ -93,43 +99,30 @@ impl Reader<'_> {
             route => route,
         };
         (ident(ranks)? == self.ranks && ident(route)? == self.route).then_some(())?;
-        Some(Let { name: name.ident.to_string(), kind, element, columns, span: name.ident.span() })
+        Some(Let { name: name.to_string(), kind, element, columns, span: name.span() })
     }
 
-    fn over(&self, expr: &Expr) -> Option<Over> {
+    fn over(&self, expr: &Expr) -> Result<Over, Fault> {
         match expr {
-            Expr::Path(_) => (ident(expr)? == self.ranks).then_some(Over::Ranks),
+            Expr::Path(_) if ident(expr).is_some_and(|name| name == self.ranks) => Ok(Over::Ranks),
             Expr::Range(range) => {
-                let zero = matches!(range.start.as_deref(), Some(Expr::Lit(lit))
-                    if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0"));
-                let open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
-                (zero && open).then_some(Over::Range { extent: (**range.end.as_ref()?).clone() })
+                let extent = range_from_zero(range).ok_or_else(|| fault(expr, SyntaxFault::FlowRange))?;
+                Ok(Over::Range { extent })
             }
-            Expr::MethodCall(call) => {
-                if ident(&call.receiver)? != self.route {
-                    return None;
-                }
-                let height = || {
-                    let arguments = &call.turbofish.as_ref()?.args;
-                    (arguments.len() == 1).then(|| constant_argument(&arguments[0]))?
+            Expr::MethodCall(call) if ident(&call.receiver).is_some_and(|name| name == self.route) => {
+                let name = call.method.to_string();
+                let Some((_, form)) = LOOPS.iter().find(|(known, _)| name == *known) else {
+                    let nearest = nearest(&name, LOOPS.iter().map(|(known, _)| *known));
+                    let finding = Finding::Unknown { kind: NameKind::Loop, name, nearest };
+                    return Err(Box::new((call.method.span(), finding)));
                 };
-                let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
-                match (call.method.to_string().as_str(), names.as_slice()) {
-                    ("chunks", []) => Some(Over::Chunks { count: height()? }),
-                    ("experts", []) => Some(Over::Experts),
-                    ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
-                    ("sends", [rank, expert]) => {
-                        Some(Over::Sends { height: height()?, rank: rank.clone(), expert: expert.clone() })
-                    }
-                    ("sends_once", [rank, expert]) => {
-                        Some(Over::SendsOnce { height: height()?, rank: rank.clone(), expert: expert.clone() })
-                    }
-                    ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
-                    ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),
-                    _ => None,
-                }
+                over_route(call)
+                    .ok_or_else(|| fault(call, SyntaxFault::FlowLoopForm { form: format!("{}.{form}", self.route) }))
             }
-            _ => None,
+            _ => {
+                let (ranks, route) = (self.ranks.to_owned(), self.route.to_owned());
+                Err(fault(expr, SyntaxFault::FlowLoop { ranks, route }))
+            }
         }
     }
 
@@ -152,6 +145,68 @@ impl Reader<'_> {
             source: one_line(call),
             span: path.span(),
         })
+    }
+}
+
+/// The constructors of tensors, each with its const arguments.
+const CONSTRUCTORS: [(&str, &str); 6] = [
+    ("symmetric", "bf16, COLS"),
+    ("ragged", "bf16, COLS"),
+    ("once", "bf16, COLS"),
+    ("slots", "bf16, COLS"),
+    ("tokens", "bf16, COLS"),
+    ("experts", "bf16, ROWS, COLS"),
+];
+
+/// What loops run over in addition to ranks and ranges, as methods of the route.
+const LOOPS: [(&str, &str); 7] = [
+    ("chunks", "chunks::<N>()"),
+    ("experts", "experts()"),
+    ("experts_of", "experts_of(r)"),
+    ("sends", "sends::<ROWS>(r, e)"),
+    ("sends_once", "sends_once::<ROWS>(r, e)"),
+    ("row_tiles", "row_tiles::<ROWS>(e)"),
+    ("token_blocks", "token_blocks::<TOKENS>(r)"),
+];
+
+/// The parts of `let name = PerRank::constructor…(…)`.
+fn constructor_call(local: &syn::Local) -> Option<(&syn::Ident, &syn::ExprCall, &syn::PathSegment)> {
+    let Pat::Ident(name) = &local.pat else { return None };
+    let Expr::Call(call) = &*local.init.as_ref()?.expr else { return None };
+    let Expr::Path(path) = &*call.func else { return None };
+    let segments: Vec<_> = path.path.segments.iter().collect();
+    let [.., per_rank, constructor] = segments.as_slice() else { return None };
+    (per_rank.ident == "PerRank").then_some((&name.ident, call, constructor))
+}
+
+/// `N` of `0..N`.
+fn range_from_zero(range: &syn::ExprRange) -> Option<Expr> {
+    let zero = matches!(range.start.as_deref(), Some(Expr::Lit(lit))
+        if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0"));
+    let open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+    (zero && open).then_some((**range.end.as_ref()?).clone())
+}
+
+/// What a method of the route gives a loop; `None` if it has other arguments than it takes.
+fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
+    let height = || {
+        let arguments = &call.turbofish.as_ref()?.args;
+        (arguments.len() == 1).then(|| constant_argument(&arguments[0]))?
+    };
+    let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
+    match (call.method.to_string().as_str(), names.as_slice()) {
+        ("chunks", []) => Some(Over::Chunks { count: height()? }),
+        ("experts", []) => Some(Over::Experts),
+        ("experts_of", [rank]) => Some(Over::ExpertsOf(rank.clone())),
+        ("sends", [rank, expert]) => {
+            Some(Over::Sends { height: height()?, rank: rank.clone(), expert: expert.clone() })
+        }
+        ("sends_once", [rank, expert]) => {
+            Some(Over::SendsOnce { height: height()?, rank: rank.clone(), expert: expert.clone() })
+        }
+        ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
+        ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),
+        _ => None,
     }
 }
 

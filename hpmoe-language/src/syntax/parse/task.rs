@@ -1,7 +1,7 @@
 //! Reads task functions.
 
-use super::body;
-use super::forms::{plain_function, tensor_type};
+use super::forms::{Fault, element_fault, plain_function, tensor_type};
+use super::{body, library};
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
@@ -27,6 +27,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
         generics,
         params,
         body,
+        library: library::is_of_library(function),
         span: function.sig.ident.span(),
     })
 }
@@ -34,9 +35,20 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
 fn tile_param(input: &FnArg, errors: &mut Errors) -> Option<TileParam> {
     let param = read_tile_param(input);
     if param.is_none() {
-        errors.push(input.span(), Finding::Syntax(SyntaxFault::TaskParameter));
+        match unknown_element(input) {
+            Some(fault) => errors.push(fault.0, fault.1),
+            None => errors.push(input.span(), Finding::Syntax(SyntaxFault::TaskParameter)),
+        }
     }
     param
+}
+
+fn unknown_element(input: &FnArg) -> Option<Fault> {
+    let FnArg::Typed(typed) = input else { return None };
+    match &*typed.ty {
+        Type::Reference(reference) => element_fault(&reference.elem, &["Tile"]),
+        ty => element_fault(ty, &["Tile"]),
+    }
 }
 
 fn read_tile_param(input: &FnArg) -> Option<TileParam> {

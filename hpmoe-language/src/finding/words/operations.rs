@@ -1,0 +1,162 @@
+//! The words of operations that a task can't have, or not so: what there is instead.
+
+use super::Sentence;
+use hpmoe_kernels::op::{OperandKind, TaskKind};
+use hpmoe_kernels::ops;
+
+/// How operations that the language doesn't have are written with those that it has, for a value `x`.
+const RECIPES: [(&[&str], &str); 21] = [
+    (&["relu"], "x.at_least(0.0)"),
+    (&["relu6"], "x.clamp(0.0, 6.0)"),
+    (&["leaky_relu"], "x.at_least(0.0) + 0.01 * x.at_most(0.0)"),
+    (&["swish"], "x.silu()"),
+    (&["logistic"], "x.sigmoid()"),
+    (&["tanh"], "2.0 * (2.0 * &x).sigmoid() - 1.0"),
+    (&["gelu", "quick_gelu"], "(1.702 * &x).sigmoid() * &x"),
+    (&["softmax"], "x.exp().scale_rows(&(1.0 / x.exp().row_sum()))"),
+    (&["abs"], "x.max(&-&x)"),
+    (&["square", "pow2", "powi", "powf", "pow"], "&x * &x"),
+    (&["recip", "reciprocal"], "1.0 / x"),
+    (&["mul_add", "fma"], "&x * 2.0 + 1.0"),
+    (&["maximum"], "x.max(&x)"),
+    (&["minimum"], "x.min(&x)"),
+    (&["clip"], "x.clamp(-1.0, 1.0)"),
+    (&["sum", "reduce_sum"], "x.row_sum()"),
+    (&["to", "into", "astype", "to_bf16", "convert"], "x.cast::<bf16>()"),
+    (&["add"], "&x + &x"),
+    (&["sub"], "&x - &x"),
+    (&["mul"], "&x * &x"),
+    (&["neg"], "-&x"),
+];
+
+/// What is said instead of a recipe for operations on tiles, and for those that nothing replaces.
+const ADVICE: [(&[&str], &str); 8] = [
+    (
+        &["clone", "copied", "to_owned", "copy"],
+        "a value can be used several times: leave it out, and take `&value` where it is used again",
+    ),
+    (
+        &["mm", "bmm", "dot", "linear", "gemm", "matmul_nt", "transpose", "t"],
+        "products are `x.matmul_t(w)` (both contract their columns), `x.matmul(w)` and `x.t_matmul(w)` of tiles, in an \
+         `#[aic_task]`",
+    ),
+    (&["read", "get", "value"], "`tile.load()` makes a value of a tile"),
+    (&["write", "set", "assign", "copy_from"], "`tile.store(value)` writes a value to a tile"),
+    (&["send", "copy_to"], "`to.put(&from)` copies rows, in a task marked `#[comm_put]`"),
+    (
+        &["sqrt", "rsqrt", "ln", "log", "log2", "sin", "cos", "erf", "floor", "round", "argsort", "argmax", "topk"],
+        "no operations of tasks give that: compute it outside of the kernel, and pass the result as a tensor",
+    ),
+    (
+        &["row_max", "row_min", "amax", "amin"],
+        "rows have only sums (`row_sum`): compute it outside of the kernel, and pass the result as a tensor",
+    ),
+    (
+        &["slice", "narrow", "cols", "tile", "rows", "chunk", "concat", "cat"],
+        "a task works on whole tiles: the taskflow cuts them, by `.cols(n)` and `.tile(n)`",
+    ),
+];
+
+/// What to write for an operation that there is not, if that is known.
+pub(super) fn recipe(name: &str) -> Option<String> {
+    let written = RECIPES.iter().find(|(names, _)| names.contains(&name));
+    let advice = ADVICE.iter().find(|(names, _)| names.contains(&name));
+    written.map(|(_, code)| format!("for a value `x`, write `{code}`")).or(advice.map(|(_, text)| (*text).to_owned()))
+}
+
+/// All operations by name.
+pub(super) fn list() -> String {
+    let mut names: Vec<String> = ops::TABLE.iter().map(|operation| format!("`{}`", operation.name())).collect();
+    names.dedup();
+    format!("the operations are {}", names.join(", "))
+}
+
+/// An operation that the cores of a task don't have.
+pub(super) fn wrong_core(
+    operation: &str,
+    kind: TaskKind,
+    cores: &'static [TaskKind],
+    whole: Option<TaskKind>,
+) -> Sentence {
+    let plural = |core: &TaskKind| match core {
+        TaskKind::Matrix => "matrix cores",
+        TaskKind::Vector => "vector cores",
+        TaskKind::Put => "communication tasks",
+    };
+    if kind == TaskKind::Put {
+        return (
+            format!("a put copies rows as they are: it has no `{operation}`"),
+            "write `to.put(from);` alone; a task marked `#[aiv_task]` can compute before or after it, on tensors of one rank".into(),
+        );
+    }
+    let others = cores.iter().map(plural).collect::<Vec<_>>().join(" and ");
+    let markers = cores.iter().map(|core| format!("`{}`", core.marker())).collect::<Vec<_>>().join(" or ");
+    let help = match whole {
+        Some(whole) => format!("{others} have it: mark the task `{}`", whole.marker()),
+        None if kind == TaskKind::Matrix && operation == "load" => {
+            "products take tiles as they are: leave out `.load()`".into()
+        }
+        None => {
+            format!("{others} have it: move it to a task of its own, marked {markers}, with a tensor between the two")
+        }
+    };
+    (format!("{} have no `{operation}`", plural(&kind)), help)
+}
+
+/// Operands of other kinds than an operation takes.
+pub(super) fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
+    use OperandKind::{Number, Tile, Value};
+    let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();
+    let takes: Vec<String> = known.iter().map(|kinds| kinds_text(kinds)).collect();
+    let only_tiles = known.iter().all(|kinds| kinds.iter().all(|kind| *kind == Tile));
+    let tile = known.iter().any(|kinds| kinds.contains(&Tile)) || given.contains(&Tile);
+    let help = match (operation, given) {
+        ("max", [Value, Number]) => "the larger of a value and a number is `.at_least(number)`",
+        ("min", [Value, Number]) => "the smaller of a value and a number is `.at_most(number)`",
+        ("at_least", [Value, Value]) => "the larger of two values is `.max(&other)`",
+        ("at_most", [Value, Value]) => "the smaller of two values is `.min(&other)`",
+        _ if only_tiles && given.contains(&Value) => {
+            "it takes tiles, the parameters of the task, as they are: leave out `.load()`, and compute values in a task of \
+             their own"
+        }
+        _ if tile => "`load()` makes a value of a tile, and `store(..)` writes a value to a tile",
+        _ => "numbers are f32 literals and constants; `load()` makes a value of a tile",
+    };
+    (format!("`{operation}` takes {}, but is given {}", takes.join(", or "), kinds_text(given)), help.into())
+}
+
+fn kinds_text(kinds: &[OperandKind]) -> String {
+    let name = |kind: &OperandKind| match kind {
+        OperandKind::Tile => "a tile",
+        OperandKind::Value => "a value",
+        OperandKind::Number => "a number",
+        OperandKind::Size => "a size",
+    };
+    kinds.iter().map(name).collect::<Vec<_>>().join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constant::Overrides;
+    use crate::front::{front, modules};
+
+    /// A recipe is advice that works.
+    #[test]
+    fn every_recipe_is_accepted() {
+        for (names, code) in RECIPES {
+            for name in names {
+                assert!(ops::named(name).next().is_none(), "`{name}` is an operation");
+            }
+            let source = include_str!("../../../../ui-tests/kernels/ffn.rs")
+                .replace("let gate = gate.load();", "let x = gate.load();")
+                .replace(
+                    "gate.silu() * up.load()",
+                    &if code.ends_with("row_sum()") { format!("x.scale_rows(&{code})") } else { code.into() },
+                );
+            let module = &modules(&source).unwrap()[0];
+            let faults = front(module, &Overrides::new()).err().unwrap_or_default();
+            assert!(faults.is_empty(), "{code}: {:?}", faults.iter().map(|fault| fault.text()).collect::<Vec<_>>());
+        }
+    }
+}

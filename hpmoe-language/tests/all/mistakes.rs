@@ -1,0 +1,207 @@
+//! Mistakes of new users, each told by its real cause.
+
+use hpmoe_language::front::{front, modules};
+use hpmoe_language::syntax::Overrides;
+
+const KERNEL: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
+const LIBRARY: &str = include_str!("../../../ui-tests/kernels/sums.rs");
+
+/// What is said of a kernel with these replacements: the text at each place, and the message with the way out.
+fn told(source: &str, edits: &[(&str, &str)]) -> Vec<(String, String)> {
+    let edited = edits.iter().fold(source.to_owned(), |source, (from, to)| {
+        assert!(source.contains(from), "the kernel has no `{from}`");
+        source.replacen(from, to, 1)
+    });
+    let module = &modules(&edited).expect("it is Rust")[0];
+    let faults = front(module, &Overrides::new()).err().unwrap_or_default();
+    let place = |fault: &hpmoe_language::finding::Diagnostic| {
+        let (start, end) = (fault.at.start(), fault.at.end());
+        let line = edited.lines().nth(start.line - 1).unwrap_or_default();
+        let end = if end.line == start.line { end.column } else { line.chars().count() };
+        line.chars().skip(start.column).take(end - start.column).collect()
+    };
+    faults.iter().map(|fault| (place(fault), fault.text())).collect()
+}
+
+/// Checks that one thing is told, at that place, with these words in it.
+#[track_caller]
+fn check(edits: &[(&str, &str)], place: &str, words: &[&str]) {
+    let told = told(KERNEL, edits);
+    let [(at, text)] = &told[..] else { panic!("{edits:?}: {told:#?}") };
+    assert_eq!(at, place, "{text}");
+    for word in words {
+        assert!(text.contains(word), "{edits:?}: {text}");
+    }
+}
+
+/// Checks a vector task with another body.
+#[track_caller]
+fn check_body(body: &str, place: &str, words: &[&str]) {
+    check(&[("h.store(gate.silu() * up.load());", body)], place, words);
+}
+
+#[test]
+fn a_put_needs_memory_that_peers_reach() {
+    let local = ("PerRank::symmetric::<bf16, HIDDEN>(ep, route)", "PerRank::ragged::<bf16, HIDDEN>(ep, route)");
+    check(&[local], "recv", &["`recv` lies in memory that other ranks can't reach", "PerRank::symmetric"]);
+}
+
+#[test]
+fn advice_leads_nowhere_back() {
+    let put = "rows.put(tokens);";
+    check(&[(put, "rows.store(tokens.load());")], "load", &["a put copies rows as they are", "write `to.put(from);`"]);
+    // The way out of the first is not the way into the second.
+    let marker = "#[comm_put]\n    pub fn dispatch";
+    let vector = [(marker, "#[aiv_task]\n    pub fn dispatch"), (put, "rows.store(tokens.load());")];
+    let told = told(KERNEL, &vector);
+    assert!(!told.is_empty() && told.iter().all(|(_, text)| !text.contains("mark `dispatch`")), "{told:?}");
+    let loaded = ("x.matmul_t(w)", "x.load().matmul_t(w)");
+    check(&[loaded], "load", &["matrix cores have no `load`", "products take tiles as they are: leave out `.load()`"]);
+    let marked = ("#[aic_task]", "#[aiv_task]");
+    check(
+        &[loaded, marked],
+        "matmul_t",
+        &["vector cores have no `matmul_t`", "a task of its own, marked `#[aic_task]`"],
+    );
+    check(&[("y.store(x.matmul_t(w));", "y.store(x.load().silu());")], "load", &["mark the task `#[aiv_task]`"]);
+}
+
+#[test]
+fn constants_of_other_types_are_known() {
+    let needs = ["`EXPERTS` is of type u32, but sizes are of type usize", "declare it as `const EXPERTS: usize`"];
+    check(&[("EXPERTS: usize", "EXPERTS: u32")], "EXPERTS", &needs);
+    check(&[("EXPERTS: usize = 4", "EXPERTS: f32 = 4.0")], "EXPERTS", &["`EXPERTS` is of type f32"]);
+    let told = told(KERNEL, &[("INTER: usize", "INTER: i64")]);
+    assert!(
+        told.len() > 3 && told.iter().all(|(at, text)| at == "INTER" && text.contains("is of type i64")),
+        "{told:?}"
+    );
+    let limit = ("pub const INTER", "const LIMIT: f64 = 7.0;\n    pub const INTER");
+    let body = ("gate.silu()", "gate.at_most(LIMIT)");
+    check(&[limit, body], "LIMIT", &["`LIMIT` is of type f64, but numbers of a task are of type f32"]);
+    check(&[("PUT: usize = 16", "PUT: usize = -16")], "-16", &["is not below zero"]);
+}
+
+#[test]
+fn element_types_are_named() {
+    let known = "use one of `bf16`, `f32`, `i32`, `i8`";
+    check(&[("tokens: &Tile<bf16,", "tokens: &Tile<f16,")], "f16", &["elements of type `f16`", known]);
+    check(&[("x: &PerRank<Tensor<bf16,", "x: &PerRank<Tensor<f64,")], "f64", &["elements of type `f64`", known]);
+    check(&[("PerRank::ragged::<bf16,", "PerRank::ragged::<half,")], "half", &["elements of type `half`", known]);
+    check_body("h.store(gate.cast::<f16>());", "cast", &["`f16` is not an element type", "cast::<bf16>()"]);
+}
+
+#[test]
+fn an_index_is_a_variable_or_a_constant() {
+    let computed = ["is computed from the loop variable `n`", "write `n` alone"];
+    check(&[(".tile(n)", ".tile(n + 0)")], "n + 0", &computed);
+    check(&[(".tile(n)", ".tile(m)")], "m", &["`m` is not the variable of a range"]);
+}
+
+#[test]
+fn loops_have_named_variables_and_known_ranges() {
+    check_body("for _ in 0..16 { h.store(gate); }", "_", &["a loop has one variable", "name it"]);
+    check_body("for i in [1, 2] { h.store(gate); }", "[1, 2]", &["runs over a constant range"]);
+    check_body("for i in 0..=16 { h.store(gate); }", "0..=16", &["the second one excluded"]);
+    let range = "0..INTER.div_ceil(TILE_N)";
+    check(&[(range, "1..4")], "1..4", &["begins at 0 and excludes its end"]);
+    check(&[("row_tiles::<TILE_M>(e)", "row_tile::<TILE_M>(e)")], "row_tile", &["did you mean `row_tiles`?"]);
+    let sends = ("sends::<PUT>(src, e)", "sends(src, e)");
+    check(&[sends], "route.sends(src, e)", &["write `route.sends::<ROWS>(r, e)`"]);
+}
+
+#[test]
+fn tasks_have_no_assignments_conditions_or_calls() {
+    check_body("let mut s = gate; s = s + 1.0; h.store(s);", "=", &["a task has no assignment", "let name = value"]);
+    check_body("let mut s = gate; s += 1.0; h.store(s);", "+=", &["a task has no assignment"]);
+    check_body("if true { h.store(gate); }", "if true { h.store(gate); }", &["a task has no conditions"]);
+    check_body("h.store(half(gate));", "half(gate)", &["a task calls no functions"]);
+    check_body("h.store(gate % 2.0);", "%", &["values have no operator `%`"]);
+}
+
+#[test]
+fn operations_are_told_by_what_there_is() {
+    check_body("h.store(gate.max(0.0));", "max", &["is given a value and a number", "is `.at_least(number)`"]);
+    check_body("h.store(gate.clone());", "clone", &["no operation is called `clone`", "leave it out"]);
+    check_body("h.store(gate.relu());", "relu", &["no operation is called `relu`", "write `x.at_least(0.0)`"]);
+    check_body("h.store(gate.tanh());", "tanh", &["(2.0 * &x).sigmoid()"]);
+    check_body("h.store(gate.softmax());", "softmax", &["row_sum()"]);
+    check_body("h.store(gate.sqrt());", "sqrt", &["compute it outside of the kernel"]);
+    check_body("h.store(gate.sillu());", "sillu", &["did you mean `silu`?"]);
+    check_body("h.store(gate.argsrt());", "argsrt", &["the operations are `load`, "]);
+}
+
+#[test]
+fn arguments_are_told_part_by_part() {
+    let tile = "&recv[r].group(e, m)";
+    check(&[(tile, "recv[r].group(e, m)")], "recv[r].group(e, m)", &["a reference to a tile", "`&mut`"]);
+    check(&[(tile, "&recv.group(e, m)")], "recv", &["which rank's part of `recv`", "`recv[r]`"]);
+    check(&[(tile, "&recv[0].group(e, m)")], "0", &["a loop over ranks"]);
+    check(&[(tile, "&recv[r].grup(e, m)")], "grup", &["did you mean `group`?"]);
+    check(&[(tile, "&recv[r].group(m)")], "group", &["write `.group(e, m)`"]);
+    check(&[(tile, "&recv[r].group(e, k)")], "group", &["no loop variable is called `k`"]);
+    check(&[(tile, "&recv[q].group(e, m)")], "recv", &["no loop variable is called `q`"]);
+    check(&[(tile, "&recv[r].group(e, n)")], "group", &["`.group(e, m)` takes an expert and its row tile"]);
+    let constructor = ["no constructor of a tensor is called `raged`", "did you mean `ragged`?"];
+    check(&[("PerRank::ragged", "PerRank::raged")], "raged", &constructor);
+    let tensor = "PerRank::slots::<bf16, HIDDEN>(ep, route)";
+    check(
+        &[(tensor, "PerRank::slots::<bf16, HIDDEN>(route)")],
+        "PerRank::slots::<bf16, HIDDEN>(route)",
+        &[tensor_form()],
+    );
+}
+
+fn tensor_form() -> &'static str {
+    "write `PerRank::slots::<bf16, COLS>(ep, route)`"
+}
+
+#[test]
+fn functions_that_are_no_tasks_are_told_apart() {
+    let plain = [("#[aiv_task]\n    pub fn swiglu", "pub fn swiglu")];
+    check(&plain, "swiglu", &["`swiglu` is a function without a marker", "`#[aiv_task]`"]);
+    let told = told(KERNEL, &[("swiglu(&g[r]", "forward(&g[r]")]);
+    assert!(told[0].1.contains("`forward` is a taskflow"), "{told:?}");
+}
+
+#[test]
+fn a_faulty_tensor_is_told_once() {
+    let wide = ("let g = PerRank::ragged::<bf16, INTER>", "let g = PerRank::ragged::<bf16, 99999999>");
+    check(&[wide], "g", &["`g` has 99999999 columns"]);
+}
+
+#[test]
+fn an_update_in_place_is_called_one() {
+    let update = ("&mut h[r].group(e, m).cols(n));", "&mut u[r].group(e, m).cols(n));");
+    let told = told(KERNEL, &[update]);
+    assert!(told.iter().any(|(at, text)| at == "swiglu" && text.contains("`u` is updated in place")), "{told:?}");
+    assert!(told.iter().all(|(_, text)| !text.contains("order")), "{told:?}");
+}
+
+#[test]
+fn faults_in_tasks_of_the_library_are_at_the_call() {
+    let lines = |edit: (&str, &str)| -> Vec<(bool, String)> {
+        let source = LIBRARY.replacen(edit.0, edit.1, 1);
+        let flow = source.lines().position(|line| line.contains("#[taskflow]")).expect("there is a taskflow");
+        let faults = front(&modules(&source).expect("it is Rust")[0], &Overrides::new()).err().unwrap_or_default();
+        faults.iter().map(|fault| (fault.at.start().line > flow, fault.text())).collect()
+    };
+    // A row of a put that doesn't fit its core, and a body that doesn't fit its tiles.
+    for edit in [("HIDDEN: usize = 24", "HIDDEN: usize = 100000"), ("SLOTS: usize = BLOCK * TOP_K", "SLOTS: usize = 3")]
+    {
+        let told = lines(edit);
+        assert!(!told.is_empty() && told.iter().all(|(in_flow, _)| *in_flow), "{edit:?}: {told:#?}");
+    }
+}
+
+#[test]
+fn tensors_that_nothing_reads_are_known() {
+    let unread = "swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut extra[r].group(e, m).cols(n));";
+    let source = KERNEL
+        .replace("let back =", "let extra = PerRank::ragged::<bf16, INTER>(ep, route);\n        let back =")
+        .replacen("swiglu(&g[r]", &format!("{unread}\n{}swiglu(&g[r]", ""), 1);
+    let module = &modules(&source).expect("it is Rust")[0];
+    let front = front(module, &Overrides::new()).unwrap_or_else(|faults| panic!("{}", faults[0].text()));
+    let names: Vec<&str> = front.flows[0].unread().map(|tensor| tensor.name.as_str()).collect();
+    assert_eq!(names, ["extra"]);
+}
