@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::tables::RowKind;
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Received, Slots, Tensor};
+use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Received, Slots, Tensor};
 
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,9 @@ pub struct Argument<'a> {
     pub(crate) element: ElementType,
     pub(crate) columns: usize,
     pub(crate) kind: RowKind,
-    pub(crate) parts: Vec<RankPart>,
+    /// The ranks of the group that the tensor was made for, with those whose parts are here.
+    pub(crate) ranks: Ranks,
+    parts: PerRank<RankPart>,
     pub(crate) writable: bool,
     /// The borrowed tensors, which are `Cell`s: neither `Send` nor `Sync`.
     borrow: PhantomData<&'a Cell<()>>,
@@ -66,6 +68,20 @@ impl<'a> Argument<'a> {
     /// The launch writes `tensor`, which the taskflow calls `name`.
     pub fn write<X: TensorArgument>(name: &'static str, tensor: &'a mut X) -> Self {
         tensor.argument(name, true)
+    }
+
+    /// The part of a rank that is here.
+    pub(crate) fn part(&self, rank: Rank) -> RankPart {
+        self.parts[rank]
+    }
+
+    /// Bytes of that part.
+    pub(crate) fn bytes(&self, rank: Rank) -> usize {
+        let rows = match self.kind {
+            RowKind::Expert(height) => self.part(rank).count * height as usize,
+            _ => self.part(rank).count,
+        };
+        rows * self.columns * self.element.bytes()
     }
 }
 
@@ -95,7 +111,8 @@ macro_rules! rows {
                     element: T::TYPE,
                     columns: C,
                     kind: RowKind::$kind,
-                    parts: self.iter().map(part).collect(),
+                    ranks: self.ranks(),
+                    parts: self.map(part),
                     writable,
                     borrow: PhantomData,
                 }
@@ -122,7 +139,8 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
             element: T::TYPE,
             columns: K,
             kind: RowKind::Expert(rows(N)),
-            parts: self.iter().map(part).collect(),
+            ranks: self.ranks(),
+            parts: self.map(part),
             writable,
             borrow: PhantomData,
         }
@@ -138,7 +156,8 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matr
             element: T::TYPE,
             columns: K,
             kind: RowKind::Matrix(rows(N)),
-            parts: self.iter().map(part).collect(),
+            ranks: self.ranks(),
+            parts: self.map(part),
             writable,
             borrow: PhantomData,
         }

@@ -1,6 +1,6 @@
 //! Checks of a launch, made before anything starts.
 
-use hpmoe_kernels::{Rank, Route};
+use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::layout::RouteChunks;
 use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
@@ -9,18 +9,18 @@ use crate::{Argument, KernelTables, LaunchError};
 /// Whether the route and the arguments fit the kernel on all ranks.
 pub(crate) fn launch(
     tables: &KernelTables,
-    ranks: usize,
+    ranks: Ranks,
     route: &Route,
     arguments: &[Argument<'_>],
 ) -> Result<(), LaunchError> {
-    fits_kernel(tables, ranks, route)?;
+    fits_kernel(tables, ranks.count(), route)?;
     let tensors = || tables.tensors.iter().filter_map(|t| Some((t, argument_number(t)?)));
     let wanted = tensors().count();
     if arguments.len() != wanted {
         return Err(LaunchError::Arity { kernel: tables.name, wanted, got: arguments.len() });
     }
     for (tensor, number) in tensors() {
-        fits_tensor(tensor, &arguments[number], route)?;
+        fits_tensor(tensor, &arguments[number], ranks, route)?;
     }
     Ok(())
 }
@@ -74,11 +74,13 @@ const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     }
 }
 
-fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, route: &Route) -> Result<(), LaunchError> {
+fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, ranks: Ranks, route: &Route) -> Result<(), LaunchError> {
     let name = argument.name;
-    let (ranks, parts) = (route.ranks().count(), argument.parts.len());
-    if parts != ranks {
-        return Err(LaunchError::Parts { tensor: name, parts, ranks });
+    if argument.ranks.count() != ranks.count() {
+        return Err(LaunchError::Parts { tensor: name, parts: argument.ranks.count(), ranks: ranks.count() });
+    }
+    if argument.ranks != ranks {
+        return Err(LaunchError::PartsHere { tensor: name, parts: here(argument.ranks), group: here(ranks) });
     }
     let columns = tensor.columns as usize;
     if (argument.element, argument.columns) != (tensor.element, columns) {
@@ -94,11 +96,19 @@ fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, route: &Route) -> 
     if tensor.writable && !argument.writable {
         return Err(LaunchError::ReadOnly { tensor: name });
     }
-    route.ranks().into_iter().try_for_each(|rank| fits_rows(tensor, argument, route, rank))
+    ranks.here().try_for_each(|rank| fits_rows(tensor, argument, route, rank))
+}
+
+/// Which ranks are here, in words.
+fn here(ranks: Ranks) -> String {
+    match ranks.only() {
+        Some(only) => format!("{only} alone"),
+        None => format!("all {} ranks", ranks.count()),
+    }
 }
 
 fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank: Rank) -> Result<(), LaunchError> {
-    let count = argument.parts[rank.id()].count;
+    let count = argument.part(rank).count;
     let error = |unit, got, wanted, reason, way_out| LaunchError::Rows {
         tensor: argument.name,
         rank: rank.id(),

@@ -8,6 +8,7 @@
 pub mod abi;
 mod argument;
 mod backend;
+mod bootstrap;
 mod check;
 mod error;
 mod group;
@@ -23,6 +24,7 @@ mod testing;
 
 pub use argument::{Argument, TensorArgument};
 pub use backend::host::HostStatistics;
+pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
 pub use error::{LaunchError, Resource};
 pub use group::Group;
 #[doc(hidden)]

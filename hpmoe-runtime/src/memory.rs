@@ -1,9 +1,11 @@
 //! Memory that kernels see.
 
+use std::sync::Arc;
+
 use bytemuck::{Pod, Zeroable};
 
 use crate::abi::LINE;
-use crate::backend::host::{Mapping, NoMapping};
+use crate::backend::host::{Mapping, NoMapping, SharedMapping};
 
 /// Each byte that no launch has written.
 pub(crate) const POISON: u8 = 0xff;
@@ -65,6 +67,8 @@ pub(crate) enum Poisoned {
     Filled(LineMemory),
     /// Pages cost time when they are touched.
     Mapped(Mapping),
+    /// Processes share it.
+    Shared(Arc<SharedMapping>),
 }
 
 impl Poisoned {
@@ -87,6 +91,7 @@ impl Poisoned {
         match self {
             Self::Filled(arena) => arena.address(),
             Self::Mapped(mapping) => mapping.address(),
+            Self::Shared(mapping) => mapping.address(),
         }
     }
 }
@@ -129,6 +134,7 @@ mod tests {
         let bytes = |memory: &Poisoned| match memory {
             Poisoned::Filled(arena) => arena.bytes()[1022..1026].to_vec(),
             Poisoned::Mapped(mapping) => mapping.bytes()[1022..1026].to_vec(),
+            Poisoned::Shared(_) => Vec::new(),
         };
         let (small, large) = (Poisoned::new(2048, 1024).unwrap(), Poisoned::new(LARGE, 1024).unwrap());
         assert!(matches!(small, Poisoned::Filled(_)));

@@ -41,7 +41,7 @@ impl Case {
 
 fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
     let found = schedule(&TABLES, ranks)
-        .and_then(|_| launch(&TABLES, ranks, route, arguments))
+        .and_then(|_| launch(&TABLES, Ranks::new(ranks), route, arguments))
         .and_then(|()| super::capacity(&RouteChunks::new(&TABLES, route, capacity)));
     found.map_err(|error| error.to_string())
 }

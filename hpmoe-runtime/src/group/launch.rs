@@ -1,21 +1,29 @@
-//! Launches in a row: a thread for each rank, which ends when its last launch has ended.
+//! Launches in a row: a thread for each rank of this process, which ends when its last launch has ended.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Instant;
 
+use bytemuck::Zeroable as _;
+use hpmoe_kernels::Rank;
+
+use super::agree::shared as shared_arguments;
+use super::ends::exchange;
+use super::member::Member;
 use super::outcome::{memory, report};
 use super::prepare::prepare;
 use super::rank::{RankEnd, RankLaunch};
-use super::regions::regions;
+use super::regions::{peer_regions, regions};
 use super::session::Session;
+use super::watch::watch;
 use super::{InjectedFault, LaunchOptions};
-use crate::backend::host::MemoryRegion;
+use crate::abi::HpmoeRecord;
+use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, SharedMapping};
 use crate::error::Resource;
 use crate::layout::RouteChunks;
 use crate::tables::ScheduleTable;
-use crate::{Argument, CompiledKernel, LaunchError, Report};
+use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
 /// The route and the tensors of one launch.
 pub(super) struct LaunchStep<'a> {
@@ -34,7 +42,7 @@ pub(super) struct LaunchShared<'a> {
     /// Number of the first launch.
     pub(super) first: i32,
     /// Set when a rank can't go on: ends all running launches.
-    pub(super) stop: AtomicI32,
+    pub(super) stop: &'a AtomicI32,
     /// Set when a launch of a rank does not end well: no rank starts another one.
     pub(super) failed: AtomicBool,
 }
@@ -57,32 +65,90 @@ impl LaunchShared<'_> {
     }
 }
 
-/// Runs a row of at least one step on all ranks. Arguments and capacity have been checked.
+/// Runs a row of at least one step on all ranks of this process. Arguments and capacity have been checked. If ranks are
+/// processes, all of them call it and get the same result, unless one is gone.
 pub(super) fn launch(
     kernel: &CompiledKernel,
     schedule: &ScheduleTable,
     row: &[LaunchStep<'_>],
     options: &LaunchOptions,
     session: &mut Session,
+    member: Option<&Member>,
 ) -> Result<Report, LaunchError> {
+    let (here, first_heap) = (AtomicI32::new(0), session.shared_heap(0));
+    let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.stop_at));
     let shared = LaunchShared {
         kernel,
         options,
         ranks: session.ranks.len(),
         steps: row.len(),
         first: session.launches + 1,
-        stop: AtomicI32::new(0),
+        stop,
         failed: AtomicBool::new(false),
     };
     let mut ranks = prepare(&shared, row, schedule, session);
     let regions: Vec<Vec<MemoryRegion>> = (0..row.len())
-        .map(|step| ranks.iter_mut().flat_map(|rank| regions(kernel.tables(), row, session, rank, step)).collect())
+        .map(|step| {
+            let mut all: Vec<MemoryRegion> =
+                ranks.iter_mut().flat_map(|rank| regions(kernel.tables(), row, session, rank, step)).collect();
+            all.extend(peer_regions(kernel.tables(), &row[step], session));
+            all
+        })
         .collect();
+    if let Some(member) = member {
+        copy_in(kernel.tables(), row, session);
+        member.exchange("the start of a launch", &[], options.patience(1))?;
+    }
     let start = Instant::now();
-    let ends = run(&shared, &mut ranks, &regions)?;
+    let ends = run(&shared, &mut ranks, &regions, member);
     let wall = start.elapsed();
+    let ends = match member {
+        None => ends?,
+        Some(member) => exchange(&shared, member, own_end(&shared, ends)?)?,
+    };
+    copy_out(kernel.tables(), row, session);
     session.launches += shared.launches().cast_signed();
     report(&shared, memory(kernel.tables(), row, session), wall, ends)
+}
+
+/// The end of the one rank of this process, also where it could not start.
+fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -> Result<RankEnd, LaunchError> {
+    match ends {
+        Ok(mut ends) => Ok(ends.pop().expect("a process of many runs one rank")),
+        Err(LaunchError::Resource { resource, cause, .. }) => {
+            let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
+            Ok(RankEnd {
+                outcome: Outcome::Lacking { resource, cause },
+                records: vec![HpmoeRecord::zeroed(); cores],
+                number: shared.first,
+                host: HostStatistics::default(),
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Brings the caller's tensors that peers write to the heap that they write to.
+fn copy_in(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
+    each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_in(argument, rank, at));
+}
+
+/// Brings what peers wrote to the caller's tensors.
+fn copy_out(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
+    each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank));
+}
+
+fn each_shared(
+    tables: &KernelTables,
+    row: &[LaunchStep<'_>],
+    session: &Session,
+    copy: impl Fn(&SharedMapping, usize, &Argument<'_>, Rank),
+) {
+    for rank in session.here.clone() {
+        let Some(heap) = session.shared_heap(rank) else { continue };
+        let arguments = row.iter().flat_map(|step| shared_arguments(tables, step));
+        arguments.for_each(|(tensor, argument)| copy(&heap, session.plan.tensors[tensor], argument, Rank::new(rank)));
+    }
 }
 
 /// Runs each rank on a thread of its own and waits for all of them. When a thread can't be started, the ranks that run
@@ -91,21 +157,39 @@ fn run(
     shared: &LaunchShared<'_>,
     ranks: &mut [RankLaunch],
     regions: &[Vec<MemoryRegion>],
+    member: Option<&Member>,
 ) -> Result<Vec<RankEnd>, LaunchError> {
+    let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let lacks_thread = |rank: Rank, error: io::Error| {
+            shared.end_all();
+            LaunchError::lacking(rank.id(), Resource::RankThread, error.to_string())
+        };
         let mut threads = Vec::with_capacity(ranks.len());
         let mut refused = None;
-        for (rank, launch) in ranks.iter_mut().enumerate() {
+        let watcher = member.map(|member| {
+            let watch = || watch(member, &over, shared.stop);
+            thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, watch)
+        });
+        let watcher = match watcher.transpose() {
+            Ok(watcher) => watcher,
+            Err(error) => return Err(lacks_thread(ranks[0].rank, error)),
+        };
+        for launch in ranks {
+            let rank = launch.rank;
             match start(scope, shared, launch, regions) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
-                    shared.end_all();
-                    refused = Some(LaunchError::lacking(rank, Resource::RankThread, error.to_string()));
+                    refused = Some(lacks_thread(rank, error));
                     break;
                 }
             }
         }
         let ends = threads.into_iter().map(|thread| thread.join().expect("a rank's thread does not panic")).collect();
+        over.store(true, Ordering::Release);
+        if let Some(watcher) = watcher {
+            watcher.thread().unpark();
+        }
         refused.map_or(Ok(ends), Err)
     })
 }

@@ -1,26 +1,37 @@
 //! Groups of ranks, and launches.
 
+mod agree;
+mod ends;
+mod join;
 mod launch;
+mod member;
+mod options;
 mod outcome;
 mod prepare;
 mod rank;
 mod regions;
 mod session;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::layout::{RankSizes, RouteChunks};
+use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
+use agree::agree;
 use launch::LaunchStep;
+use member::Member;
+pub use options::InjectedFault;
+use options::LaunchOptions;
 use session::Session;
 
-/// The ranks that run a kernel together, as threads of this process.
+/// The ranks that run a kernel together: as threads of this process ([`new`](Self::new)), or as one process each
+/// ([`join`](Self::join)).
 ///
 /// A group keeps the memory of each kernel that it has run, so later launches need not clear anything.
 ///
@@ -33,61 +44,37 @@ use session::Session;
 /// ```
 pub struct Group {
     ranks: usize,
+    /// This process as one rank of many; `None` where all ranks are threads of it.
+    member: Option<Member>,
     options: LaunchOptions,
     state: Mutex<GroupState>,
 }
 
-/// The options of a launch.
-#[derive(Clone, Debug)]
-struct LaunchOptions {
-    seed: u64,
-    time_limit: Duration,
-    capacity: Option<usize>,
-    delays: BTreeMap<usize, Duration>,
-    threads: Option<u32>,
-    repeat: u32,
-    fault: Option<(Rank, InjectedFault)>,
-}
-
-/// A resource that a test lets be missing, at the call that asks for it.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InjectedFault {
-    /// The thread of the rank.
-    RankThread,
-    /// The worker thread with that number; 0 is the rank's own thread.
-    WorkerThread(u32),
-    /// Memory for the model of the core with that number, matrix cores first.
-    Core(u32),
-    /// The stack of that core.
-    Stack(u32),
-    /// Memory that one of that core's calls asks for.
-    Call(u32),
-}
-
-#[derive(Default)]
 enum GroupState {
     /// Memory of each kernel that has run, by name and fingerprint.
     Sound(BTreeMap<(&'static str, &'static str), Session>),
-    /// A launch failed or panicked.
-    #[default]
+    /// A launch failed or panicked, or an exchange with other processes failed.
     Broken,
 }
 
+impl Default for GroupState {
+    fn default() -> Self {
+        Self::Sound(BTreeMap::new())
+    }
+}
+
+/// What a row of launches is, once it is known to fit.
+struct PreparedRow<'a> {
+    schedule: &'a ScheduleTable,
+    sizes: RankSizes,
+    steps: Vec<LaunchStep<'a>>,
+}
+
 impl Group {
-    /// A group of `ranks` ranks.
+    /// A group of `ranks` ranks, all of them in this process.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
-        let options = LaunchOptions {
-            seed: 0,
-            time_limit: Duration::from_secs(60),
-            capacity: None,
-            delays: BTreeMap::new(),
-            threads: None,
-            repeat: 1,
-            fault: None,
-        };
-        Self { ranks, options, state: Mutex::new(GroupState::Sound(BTreeMap::new())) }
+        Self { ranks, member: None, options: LaunchOptions::default(), state: Mutex::default() }
     }
 
     /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
@@ -145,10 +132,10 @@ impl Group {
         self
     }
 
-    /// The ranks of the group, from 0 on.
+    /// The ranks of the group, from 0 on, with those that run in this process.
     #[must_use]
-    pub const fn ranks(&self) -> Ranks {
-        Ranks::new(self.ranks)
+    pub fn ranks(&self) -> Ranks {
+        self.member.as_ref().map_or(Ranks::new(self.ranks), Member::ranks)
     }
 
     /// Runs a kernel on all ranks and waits for it. Generated code calls this.
@@ -186,28 +173,71 @@ impl Group {
         let tables = kernel.tables();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
+        let (row, mut session) = match self.make_ready(tables, row, sessions) {
+            Ok(ready) => ready,
+            Err(error) => {
+                if error.is_out_of_step() {
+                    *state = GroupState::Broken;
+                }
+                return Err(error);
+            }
+        };
+        // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
+        let GroupState::Sound(mut sessions) = std::mem::replace(&mut *state, GroupState::Broken) else {
+            return Err(LaunchError::Broken);
+        };
+        let PreparedRow { schedule, steps, .. } = row;
+        let report = launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref())?;
+        sessions.insert((tables.name, tables.fingerprint), session);
+        *state = GroupState::Sound(sessions);
+        Ok(report)
+    }
+
+    /// Checks what is launched, on all ranks, and makes or takes the memory for it.
+    fn make_ready<'a>(
+        &self,
+        tables: &'a KernelTables,
+        row: &[(&'a Route, &'a [Argument<'a>])],
+        sessions: &mut BTreeMap<(&'static str, &'static str), Session>,
+    ) -> Result<(PreparedRow<'a>, Session), LaunchError> {
+        let row = self.prepare(tables, row);
+        let row = match &self.member {
+            None => row?,
+            Some(member) => agree(member, tables, &self.options, row)?,
+        };
+        // Another capacity needs other memory.
+        let session = sessions.remove(&(tables.name, tables.fingerprint));
+        let session = session.filter(|session| session.sizes == row.sizes);
+        let session = session.map_or_else(|| self.allocate(tables, &row), Ok)?;
+        Ok((row, session))
+    }
+
+    /// Checks what is launched.
+    fn prepare<'a>(
+        &self,
+        tables: &'a KernelTables,
+        row: &[(&'a Route, &'a [Argument<'a>])],
+    ) -> Result<PreparedRow<'a>, LaunchError> {
         self.options.check_delays(self.ranks)?;
         let schedule = check::schedule(tables, self.ranks)?;
-        let sizes = RankSizes::new(tables, self.ranks, self.options.capacity);
+        let sizes = RankSizes::new(tables, self.ranks, self.options.capacity, self.member.is_some());
         let mut steps = Vec::with_capacity(row.len());
         for &(route, arguments) in row {
-            check::launch(tables, self.ranks, route, arguments)?;
+            check::launch(tables, self.ranks(), route, arguments)?;
             let chunks = RouteChunks::new(tables, route, sizes.capacity);
             check::capacity(&chunks)?;
             steps.push(LaunchStep { chunks, arguments });
         }
-        let key = (tables.name, tables.fingerprint);
-        // Another capacity needs other memory.
-        let mut session = match sessions.remove(&key).filter(|session| session.sizes == sizes) {
-            Some(session) => session,
-            None => Session::new(tables, &sizes).map_err(|bytes| no_room(tables, &sizes, bytes, &steps))?,
-        };
-        // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
-        let GroupState::Sound(mut sessions) = std::mem::take(&mut *state) else { return Err(LaunchError::Broken) };
-        let report = launch::launch(kernel, schedule, &steps, &self.options, &mut session)?;
-        sessions.insert(key, session);
-        *state = GroupState::Sound(sessions);
-        Ok(report)
+        Ok(PreparedRow { schedule, sizes, steps })
+    }
+
+    /// Memory for a kernel that has not run yet.
+    fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
+        let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
+        match &self.member {
+            None => Session::new(tables, &row.sizes).map_err(no_room),
+            Some(member) => Session::of_processes(tables, &row.sizes, member, self.options.patience(1), no_room),
+        }
     }
 }
 
@@ -223,49 +253,8 @@ fn no_room(tables: &KernelTables, sizes: &RankSizes, bytes: usize, row: &[Launch
     }
 }
 
-impl LaunchOptions {
-    /// Refuses a delay for a rank that the group does not have.
-    fn check_delays(&self, ranks: usize) -> Result<(), LaunchError> {
-        match self.delays.keys().find(|&&rank| rank >= ranks) {
-            Some(&rank) => Err(LaunchError::DelayedRank { rank, ranks }),
-            None => Ok(()),
-        }
-    }
-
-    fn threads(&self, ranks: usize) -> u32 {
-        self.threads.unwrap_or_else(|| {
-            let machine = available_parallelism().map_or(1, usize::from);
-            u32::try_from(machine / ranks).unwrap_or(1).max(1)
-        })
-    }
-
-    /// The fault that a test wants on this rank.
-    fn fault(&self, rank: Rank) -> Option<InjectedFault> {
-        self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
-    }
-
-    /// The time limit in cycles of the device's system counter, of 20 ns each.
-    fn time_limit_cycles(&self) -> u64 {
-        u64::try_from(self.time_limit.as_nanos() / 20).unwrap_or(u64::MAX)
-    }
-}
-
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group").field("ranks", &self.ranks).field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_delay_for_a_rank_that_does_not_exist_is_refused() {
-        let group = Group::new(4).delay(3, Duration::ZERO);
-        assert!(group.options.check_delays(4).is_ok());
-        let refused = group.delay(4, Duration::ZERO).options.check_delays(4).unwrap_err();
-        let said = "there is a delay for rank 4, but the group has 4 ranks: delay one from 0 to 3";
-        assert_eq!(refused.to_string(), said);
+        f.debug_struct("Group").field("ranks", &self.ranks()).field("options", &self.options).finish_non_exhaustive()
     }
 }

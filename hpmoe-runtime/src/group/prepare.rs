@@ -1,4 +1,4 @@
-//! The tables of each rank and launch.
+//! The tables of each rank of this process, and of each launch.
 
 use hpmoe_kernels::Rank;
 
@@ -19,15 +19,18 @@ pub(super) fn prepare(
     let tables = shared.kernel.tables();
     let common = Common::new(tables, schedule, &session.plan, shared.options.time_limit_cycles());
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
-    let mut launches = Vec::with_capacity(shared.ranks);
-    for (rank, memory) in session.ranks.iter_mut().enumerate() {
-        let rank = Rank::new(rank);
-        let workspace = memory.workspace.address();
+    let mut launches = Vec::with_capacity(session.here.len());
+    for rank in session.here.clone().map(Rank::new) {
+        let workspace = session.ranks[rank.id()].workspace.address();
+        let on_each = |step: &LaunchStep<'_>, number: usize, at: usize| match session.sizes.processes {
+            true => peers.iter().map(|heap| heap + at as u64).collect(),
+            false => route_ranks(step).map(|rank| step.arguments[number].part(rank).address).collect(),
+        };
         let mut records = LineMemory::zeroed(record_bytes(tables));
         let step_tables = |step: &LaunchStep<'_>| {
             let places = tables.tensors.iter().zip(&session.plan.tensors);
             let tensors: Vec<TensorAddress> =
-                places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace)).collect();
+                places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace, &on_each)).collect();
             let addresses = Addresses { peers: &peers, tensors: &tensors, records: records.address() };
             RankTables::new(&common, &step.chunks, rank, &addresses)
         };
@@ -37,12 +40,23 @@ pub(super) fn prepare(
     launches
 }
 
-/// Where a tensor lies on a rank; `at` is its offset in the workspace or the heap.
-fn place(tensor: &TensorTable, at: usize, step: &LaunchStep<'_>, rank: Rank, workspace: u64) -> TensorAddress {
-    let parts = |number: usize| &step.arguments[number].parts;
+fn route_ranks(step: &LaunchStep<'_>) -> impl Iterator<Item = Rank> {
+    step.chunks.whole().ranks().into_iter()
+}
+
+/// Where a tensor lies on a rank; `at` is its offset in the workspace or the heap, `on_each` where a tensor that peers write
+/// lies on all ranks.
+fn place(
+    tensor: &TensorTable,
+    at: usize,
+    step: &LaunchStep<'_>,
+    rank: Rank,
+    workspace: u64,
+    on_each: &impl Fn(&LaunchStep<'_>, usize, usize) -> Vec<u64>,
+) -> TensorAddress {
     match tensor.storage {
-        Storage::Argument(number) => TensorAddress::At(parts(number)[rank.id()].address),
-        Storage::Shared(number) => TensorAddress::OnEach(parts(number).iter().map(|part| part.address).collect()),
+        Storage::Argument(number) => TensorAddress::At(step.arguments[number].part(rank).address),
+        Storage::Shared(number) => TensorAddress::OnEach(on_each(step, number, at)),
         Storage::Workspace => TensorAddress::At(workspace + at as u64),
         Storage::Symmetric => TensorAddress::At(at as u64),
     }

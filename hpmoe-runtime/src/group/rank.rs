@@ -73,7 +73,7 @@ impl RankLaunch {
             regions: &regions[shared.step(number)],
             fault: options.fault(self.rank),
         };
-        run.run(&shared.stop)
+        run.run(shared.stop)
     }
 
     fn records(&self, shared: &LaunchShared<'_>) -> Vec<HpmoeRecord> {

@@ -13,7 +13,7 @@ use crate::abi::LINE;
 use crate::backend::host::MemoryRegion;
 use crate::layout::plan::row_bytes;
 use crate::layout::rows_of;
-use crate::tables::Storage;
+use crate::tables::{Storage, TensorTable};
 
 /// Lists the regions of a rank in one step of the row.
 pub(super) fn regions(
@@ -31,27 +31,60 @@ pub(super) fn regions(
     regions
 }
 
+/// Lists the regions of ranks that are other processes: those of their heaps, which this process may write.
+pub(super) fn peer_regions(tables: &KernelTables, step: &LaunchStep<'_>, session: &mut Session) -> Vec<MemoryRegion> {
+    let others = (0..session.ranks.len()).filter(|rank| !session.here.contains(rank)).map(Rank::new);
+    let mut regions = Vec::new();
+    for rank in others.collect::<Vec<_>>() {
+        let heap = session.ranks[rank.id()].heap.address();
+        let tensors = tables.tensors.iter().zip(&session.plan.tensors);
+        let symmetric = tensors.filter(|(tensor, _)| matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)));
+        let region = |(tensor, at): (&TensorTable, &usize)| {
+            tensor_region(tables, tensor, step, session, rank, heap + *at as u64)
+        };
+        regions.extend(symmetric.map(region));
+        regions.extend(words(session, rank));
+    }
+    regions.retain(|region| region.bytes > 0);
+    regions
+}
+
 fn tensors(tables: &KernelTables, step: &LaunchStep<'_>, session: &mut Session, rank: Rank) -> Vec<MemoryRegion> {
-    let LaunchStep { chunks, arguments } = step;
     let memory = &mut session.ranks[rank.id()];
     let (heap, workspace) = (memory.heap.address(), memory.workspace.address());
-    let region = |(tensor, at): (&crate::tables::TensorTable, &usize)| MemoryRegion {
-        name: tensor.name,
-        address: match tensor.storage {
-            Storage::Argument(number) | Storage::Shared(number) => arguments[number].parts[rank.id()].address,
+    let region = |(tensor, at): (&TensorTable, &usize)| {
+        let address = match tensor.storage {
+            Storage::Shared(_) if session.sizes.processes => heap + *at as u64,
+            Storage::Argument(number) | Storage::Shared(number) => step.arguments[number].part(rank).address,
             Storage::Workspace => workspace + *at as u64,
             Storage::Symmetric => heap + *at as u64,
-        },
-        bytes: row_bytes(tensor)
-            * match tensor.storage {
-                Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.row_kind),
-                _ => rows_of(tensor.row_kind, chunks.whole(), rank),
-            },
+        };
+        tensor_region(tables, tensor, step, session, rank, address)
+    };
+    tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
+}
+
+/// The region of a tensor that starts at an address.
+fn tensor_region(
+    tables: &KernelTables,
+    tensor: &TensorTable,
+    step: &LaunchStep<'_>,
+    session: &Session,
+    rank: Rank,
+    address: u64,
+) -> MemoryRegion {
+    let rows = match tensor.storage {
+        Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.row_kind),
+        _ => rows_of(tensor.row_kind, step.chunks.whole(), rank),
+    };
+    MemoryRegion {
+        name: tensor.name,
+        address,
+        bytes: row_bytes(tensor) * rows,
         rank: number(rank),
         symmetric: matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)),
         writable: tensor.writable || !matches!(tensor.storage, Storage::Argument(_)),
-    };
-    tables.tensors.iter().zip(&session.plan.tensors).map(region).collect()
+    }
 }
 
 /// The counters, the ready and freed words of the peers, and the abort word.

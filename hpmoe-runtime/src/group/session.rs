@@ -1,14 +1,23 @@
 //! What a group keeps of a kernel between launches.
 
-use crate::KernelTables;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::member::Member;
+use crate::backend::host::SharedMapping;
 use crate::layout::{MemoryPlan, RankSizes};
 use crate::memory::Poisoned;
+use crate::{KernelTables, LaunchError};
 
 /// The memory of a kernel on all ranks.
 pub(super) struct Session {
     pub(super) plan: MemoryPlan,
     pub(super) sizes: RankSizes,
+    /// The memory of each rank; of another process's rank, the heap alone.
     pub(super) ranks: Vec<RankMemory>,
+    /// The ranks that run in this process.
+    pub(super) here: Range<usize>,
     /// Launches so far.
     pub(super) launches: i32,
 }
@@ -27,17 +36,74 @@ impl Session {
     ///
     /// The bytes that a rank needs, when there is no room for them.
     pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
-        let plan = MemoryPlan::new(tables, sizes);
-        let needed = plan.heap.saturating_add(plan.workspace);
-        if !plan.counters.can_be_numbered() {
-            return Err(needed);
-        }
+        let plan = plan(tables, sizes)?;
         let memory = |_| {
             let heap = Poisoned::new(plan.heap, plan.counters_at)?;
-            let workspace = Poisoned::new(plan.workspace, plan.workspace)?;
-            Some(RankMemory { heap, workspace })
+            Some(RankMemory { heap, workspace: workspace(&plan)? })
         };
-        let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or(needed)?;
-        Ok(Self { plan, sizes: *sizes, ranks, launches: 0 })
+        let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or_else(|| needed(&plan))?;
+        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
     }
+
+    /// The memory of a group of processes: the heap of each rank is mapped by all of them. All ranks call it. A
+    /// collective allocation: peers write in place, and nothing is left when the processes have ended.
+    ///
+    /// # Errors
+    ///
+    /// `no_room` where this machine has not enough room, else what went wrong on the rank that it went wrong on.
+    pub(super) fn of_processes(
+        tables: &KernelTables,
+        sizes: &RankSizes,
+        member: &Member,
+        limit: Duration,
+        no_room: impl Fn(usize) -> LaunchError,
+    ) -> Result<Self, LaunchError> {
+        let rank = member.rank().id();
+        let unshared =
+            |peer: usize, error: std::io::Error| LaunchError::SharedMemory { rank, peer, cause: error.to_string() };
+        let own = || -> Result<_, LaunchError> {
+            let plan = plan(tables, sizes).map_err(&no_room)?;
+            let workspace = workspace(&plan).ok_or_else(|| no_room(needed(&plan)))?;
+            let heap = SharedMapping::create(plan.heap, plan.counters_at).map_err(|error| unshared(rank, error))?;
+            let ticket = heap.ticket().map_err(|error| unshared(rank, error))?;
+            Ok(((plan, workspace, heap), ticket))
+        };
+        let ((plan, workspace, heap), tickets) = member.exchange_results("memory", own(), limit)?;
+        let (mut heap, mut workspace) = (Some(heap), Some(workspace));
+        let of_rank = |(peer, ticket): (usize, &Vec<u8>)| {
+            let own = heap.take_if(|_| peer == rank);
+            let heap = own.map_or_else(|| SharedMapping::open(ticket), Ok).map_err(|error| unshared(peer, error))?;
+            let workspace = workspace.take_if(|_| peer == rank).or_else(|| Poisoned::new(0, 0));
+            Ok(RankMemory {
+                heap: Poisoned::Shared(Arc::new(heap)),
+                workspace: workspace.ok_or_else(|| no_room(needed(&plan)))?,
+            })
+        };
+        let ranks = tickets.iter().enumerate().map(of_rank).collect::<Result<Vec<_>, _>>();
+        // No heap may go before all ranks have opened it, nor may one be written that is not complete.
+        let (ranks, _) =
+            member.exchange_results("memory of all ranks", ranks.map(|ranks| (ranks, Vec::new())), limit)?;
+        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0 })
+    }
+
+    /// The heap of a rank that other processes map.
+    pub(super) fn shared_heap(&self, rank: usize) -> Option<Arc<SharedMapping>> {
+        match &self.ranks[rank].heap {
+            Poisoned::Shared(heap) => Some(Arc::clone(heap)),
+            Poisoned::Filled(_) | Poisoned::Mapped(_) => None,
+        }
+    }
+}
+
+fn plan(tables: &KernelTables, sizes: &RankSizes) -> Result<MemoryPlan, usize> {
+    let plan = MemoryPlan::new(tables, sizes);
+    if plan.counters.can_be_numbered() { Ok(plan) } else { Err(needed(&plan)) }
+}
+
+const fn needed(plan: &MemoryPlan) -> usize {
+    plan.heap.saturating_add(plan.workspace)
+}
+
+fn workspace(plan: &MemoryPlan) -> Option<Poisoned> {
+    Poisoned::new(plan.workspace, plan.workspace)
 }

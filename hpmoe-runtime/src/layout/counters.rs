@@ -61,7 +61,15 @@ mod tests {
         let spaces = [SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }];
         let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank]
             .map(|grid| CounterTable { name: "", grid });
-        let sizes = RankSizes { ranks: 2, local_experts: 4, top_k: 2, chunks: 1, chunk_tokens: 100, capacity: 400 };
+        let sizes = RankSizes {
+            ranks: 2,
+            local_experts: 4,
+            top_k: 2,
+            chunks: 1,
+            chunk_tokens: 100,
+            capacity: 400,
+            processes: false,
+        };
         let counters = CounterNumbers::new(&arrays, &spaces, &sizes);
         assert_eq!(counters.bases, [0, 32, 36, 43]);
         assert_eq!(counters.count, 44);

@@ -36,12 +36,14 @@ pub(crate) struct RankSizes {
     pub(crate) chunk_tokens: usize,
     /// Rows of a chunk that a rank has room to receive.
     pub(crate) capacity: usize,
+    /// Whether ranks are processes: the heap then holds what peers write of the caller's tensors, too.
+    pub(crate) processes: bool,
 }
 
 impl RankSizes {
     /// For a kernel on a number of ranks that divides its experts. Without a given capacity, no load exceeds it: every
     /// token of every rank may go to as many experts of one rank as a token has, or as there are.
-    pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>) -> Self {
+    pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
         let local_experts = tables.experts / ranks;
         let chunk_tokens = tables.tokens.div_ceil(tables.chunks);
         let lossless = ranks * chunk_tokens * tables.top_k.min(local_experts);
@@ -52,6 +54,7 @@ impl RankSizes {
             chunks: tables.chunks,
             chunk_tokens,
             capacity: capacity.unwrap_or(lossless),
+            processes,
         }
     }
 
@@ -67,12 +70,20 @@ impl RankSizes {
 
     /// Rows that a tensor of the kernel has memory for.
     pub(crate) fn rows(&self, row_kind: RowKind) -> usize {
-        let buffers = self.chunks.min(CHUNK_BUFFERS);
+        self.rows_of_chunks(row_kind, self.chunks.min(CHUNK_BUFFERS))
+    }
+
+    /// Most rows of a caller's tensor, which holds all chunks.
+    pub(crate) fn caller_rows(&self, row_kind: RowKind) -> usize {
+        self.rows_of_chunks(row_kind, self.chunks)
+    }
+
+    fn rows_of_chunks(&self, row_kind: RowKind, chunks: usize) -> usize {
         match row_kind {
-            RowKind::Token => self.chunk_tokens * buffers,
-            RowKind::Slot => self.chunk_tokens * self.top_k * buffers,
-            RowKind::Received => self.capacity.saturating_mul(buffers),
-            RowKind::Once => self.capacity_once().saturating_mul(buffers),
+            RowKind::Token => self.chunk_tokens * chunks,
+            RowKind::Slot => self.chunk_tokens * self.top_k * chunks,
+            RowKind::Received => self.capacity.saturating_mul(chunks),
+            RowKind::Once => self.capacity_once().saturating_mul(chunks),
             RowKind::Expert(height) => self.local_experts * height as usize,
             RowKind::Matrix(height) => height as usize,
         }

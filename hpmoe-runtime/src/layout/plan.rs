@@ -9,7 +9,7 @@ use crate::tables::{Storage, TensorTable};
 /// Where tensors, counters and words lie, on every rank alike. Offsets are bytes, multiples of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MemoryPlan {
-    /// Offset of each tensor in the workspace or the heap; zero for arguments.
+    /// Offset of each tensor in the workspace or the heap; zero for arguments that have no part there.
     pub(crate) tensors: Vec<usize>,
     /// The numbers of the counters in a set.
     pub(crate) counters: CounterNumbers,
@@ -21,6 +21,8 @@ pub(crate) struct MemoryPlan {
     pub(crate) freed_at: usize,
     /// Offset of the abort word in the heap.
     pub(crate) abort_at: usize,
+    /// Offset in the heap of the word that ends all running launches, of which rank 0's is used if ranks are processes.
+    pub(crate) stop_at: usize,
     /// Bytes of the heap.
     pub(crate) heap: usize,
     /// Bytes of the workspace.
@@ -35,6 +37,9 @@ impl MemoryPlan {
             .tensors
             .iter()
             .map(|tensor| match tensor.storage {
+                Storage::Shared(_) if sizes.processes => {
+                    heap.take(sizes.caller_rows(tensor.row_kind).saturating_mul(row_bytes(tensor)))
+                }
                 Storage::Argument(_) | Storage::Shared(_) => 0,
                 Storage::Workspace => workspace.take(sizes.rows(tensor.row_kind).saturating_mul(row_bytes(tensor))),
                 Storage::Symmetric => heap.take(sizes.rows(tensor.row_kind).saturating_mul(row_bytes(tensor))),
@@ -45,6 +50,7 @@ impl MemoryPlan {
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
         let abort_at = heap.take(LINE);
+        let stop_at = heap.take(if sizes.processes { LINE } else { 0 });
         Self {
             tensors,
             counters,
@@ -52,6 +58,7 @@ impl MemoryPlan {
             ready_at,
             freed_at,
             abort_at,
+            stop_at,
             heap: heap.end(),
             workspace: workspace.end(),
         }
@@ -95,7 +102,7 @@ mod tests {
                 })
                 .collect();
             let tables = KernelTables { tensors: tensors.leak(), ..TABLES };
-            let sizes = RankSizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity };
+            let sizes = RankSizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity, processes: false };
             let plan = MemoryPlan::new(&tables, &sizes);
             for storage in [Storage::Symmetric, Storage::Workspace] {
                 let mut spans: Vec<(usize, usize)> = tables

@@ -20,7 +20,7 @@ pub struct StuckReport {
     pub kernel: &'static str,
     /// The longest that a wait may take.
     pub time_limit: Duration,
-    /// Every core of every rank, matrix cores first.
+    /// Every core of every rank whose records can be read, matrix cores first.
     pub cores: Vec<CoreReport>,
 }
 
@@ -32,6 +32,18 @@ impl StuckReport {
             cores.iter().enumerate().map(core_report).collect()
         };
         Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(rank_reports).collect() }
+    }
+
+    /// From the records of one rank of many, where those of the others can't be had.
+    pub(crate) fn of_rank(
+        tables: &KernelTables,
+        time_limit: Duration,
+        ranks: usize,
+        rank: usize,
+        records: &[HpmoeRecord],
+    ) -> Self {
+        let core_report = |(core, record)| CoreReport::new(tables, ranks, rank, core, record);
+        Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().map(core_report).collect() }
     }
 }
 

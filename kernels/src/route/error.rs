@@ -20,6 +20,26 @@ pub enum RouteError {
         /// Ranks of the group.
         ranks: usize,
     },
+    /// The ids of the other ranks are in other processes.
+    Elsewhere {
+        /// The rank that this process is.
+        rank: Rank,
+        /// Ranks of the group.
+        ranks: usize,
+    },
+    /// Two processes of a group make their routes differently.
+    Differ {
+        /// What differs.
+        name: &'static str,
+        /// The rank that this process is.
+        rank: Rank,
+        /// Its number.
+        here: usize,
+        /// The other rank.
+        other: Rank,
+        /// The number that it sent.
+        there: usize,
+    },
     /// An id below zero, or not below the number of experts.
     Id {
         /// The rank that the ids belong to.
@@ -68,6 +88,16 @@ impl fmt::Display for RouteError {
             Self::Ranks { tensors, ranks } => write!(
                 f,
                 "topk_ids has {tensors} tensors, but the group has {ranks} ranks: pass one per rank, with zero rows for a rank without tokens"
+            ),
+            Self::Elsewhere { rank, ranks } => write!(
+                f,
+                "this process has the ids of {rank} alone, one of {ranks}: use Route::gather(&group, experts, &ids), \
+                 which exchanges them"
+            ),
+            Self::Differ { name, rank, here, other, there } => write!(
+                f,
+                "{rank} has {here} {name}, but {other} has {there}: start all processes of the group from one build \
+                 with the same arguments"
             ),
             Self::Id { rank, token, k, id, experts } => write!(
                 f,

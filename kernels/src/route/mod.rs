@@ -13,6 +13,7 @@
 
 mod coming;
 mod error;
+mod gather;
 mod load;
 mod once;
 mod order;
@@ -22,6 +23,7 @@ mod rank;
 
 pub use coming::as_rows_come;
 pub use error::RouteError;
+pub use gather::Exchange;
 pub use load::by_load;
 pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
@@ -77,7 +79,8 @@ impl Route {
     /// # Errors
     ///
     /// If the number of ranks does not divide the number of experts, `ids` is not for this group, an id is not that of an
-    /// expert, a token names an expert twice, or a rank would have more rows than fit an i32.
+    /// expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
+    /// of many: [`gather`](Self::gather) exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
@@ -85,6 +88,9 @@ impl Route {
         }
         if ids.ranks() != ep {
             return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks });
+        }
+        if let Some(rank) = ep.only() {
+            return Err(RouteError::Elsewhere { rank, ranks });
         }
         let sources = ep
             .into_iter()

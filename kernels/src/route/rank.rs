@@ -5,20 +5,58 @@ use std::iter::Map;
 use std::ops::Range;
 
 /// The ranks of an expert-parallel group: `for r in ep`.
+///
+/// All of them may run in this process, or one of them may, next to processes of the others. Loops run over all ranks
+/// either way; [`PerRank`](crate::PerRank) holds the parts of the ranks that are [here](Self::here).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ranks(usize);
+pub struct Ranks {
+    count: usize,
+    /// The one rank of this process; `None` where it runs all of them.
+    only: Option<Rank>,
+}
 
 impl Ranks {
-    /// A group of `count` ranks.
+    /// A group of `count` ranks, all of them in this process.
     #[must_use]
     pub const fn new(count: usize) -> Self {
-        Self(count)
+        Self { count, only: None }
+    }
+
+    /// A group of `count` ranks of which this process is `rank`.
+    ///
+    /// # Panics
+    ///
+    /// If the group has no such rank.
+    #[must_use]
+    pub fn joined(rank: Rank, count: usize) -> Self {
+        assert!(rank.0 < count, "a group of {count} ranks has no {rank}: ranks are numbered from 0");
+        Self { count, only: Some(rank) }
     }
 
     /// Number of ranks.
     #[must_use]
     pub const fn count(self) -> usize {
-        self.0
+        self.count
+    }
+
+    /// The one rank that this process is; `None` where all ranks run in this process.
+    #[must_use]
+    pub const fn only(self) -> Option<Rank> {
+        self.only
+    }
+
+    /// The ranks that run in this process: all of them, or one.
+    pub fn here(self) -> impl Iterator<Item = Rank> {
+        let ids = self.only.map_or(0..self.count, |Rank(id)| id..id + 1);
+        ids.map(Rank)
+    }
+
+    /// The position of a rank among those that are here.
+    pub(crate) fn position(self, rank: Rank) -> Option<usize> {
+        match self.only {
+            Some(only) => (only == rank).then_some(0),
+            None => (rank.0 < self.count).then_some(rank.0),
+        }
     }
 }
 
@@ -27,7 +65,7 @@ impl IntoIterator for Ranks {
     type IntoIter = Map<Range<usize>, fn(usize) -> Rank>;
 
     fn into_iter(self) -> Self::IntoIter {
-        (0..self.0).map(Rank)
+        (0..self.count).map(Rank)
     }
 }
 

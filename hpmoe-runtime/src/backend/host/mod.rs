@@ -3,7 +3,7 @@
 mod ffi;
 mod mapping;
 
-pub(crate) use mapping::{Mapping, NoMapping};
+pub(crate) use mapping::{Mapping, NoMapping, SharedMapping};
 
 use std::sync::atomic::AtomicI32;
 
@@ -34,6 +34,17 @@ pub struct HostStatistics {
 }
 
 impl HostStatistics {
+    /// All figures, in the order of the fields.
+    pub(crate) const fn figures(&self) -> [u64; 7] {
+        [self.calls, self.dma_bytes, self.dmas, self.mmads, self.mmad_flops, self.vector_calls, self.flag_waits]
+    }
+
+    /// From all figures, in the order of the fields.
+    pub(crate) const fn from_figures(figures: [u64; 7]) -> Self {
+        let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits] = figures;
+        Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits }
+    }
+
     /// Adds another rank's.
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;

@@ -1,6 +1,12 @@
-//! Where copy-on-write mappings of poison are not available.
+//! Where copy-on-write mappings of poison, and files without names, are not available.
+
+use std::io;
+use std::sync::atomic::AtomicI32;
+
+use hpmoe_kernels::Rank;
 
 use super::NoMapping;
+use crate::Argument;
 
 /// There is none.
 pub(crate) enum Mapping {}
@@ -16,6 +22,39 @@ impl Mapping {
 
     #[cfg(test)]
     pub(crate) const fn bytes(&self) -> &[u8] {
+        match *self {}
+    }
+}
+
+/// There is none.
+pub(crate) enum SharedMapping {}
+
+impl SharedMapping {
+    pub(crate) fn create(_bytes: usize, _poisoned: usize) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
+        match *self {}
+    }
+
+    pub(crate) fn open(_ticket: &[u8]) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) const fn address(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) const fn word(&self, _at: usize) -> &AtomicI32 {
+        match *self {}
+    }
+
+    pub(crate) const fn copy_in(&self, _argument: &Argument<'_>, _rank: Rank, _at: usize) {
+        match *self {}
+    }
+
+    pub(crate) const fn copy_out(&self, _at: usize, _argument: &Argument<'_>, _rank: Rank) {
         match *self {}
     }
 }

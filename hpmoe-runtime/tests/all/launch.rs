@@ -18,7 +18,13 @@ use hpmoe_runtime::{Argument, CompiledKernel, EntryPoint};
 const AIC: usize = 2;
 const CORES: usize = 6;
 
-const fn tensor(name: &'static str, row_kind: RowKind, storage: Storage, pitch: u32, writable: bool) -> TensorTable {
+pub(crate) const fn tensor(
+    name: &'static str,
+    row_kind: RowKind,
+    storage: Storage,
+    pitch: u32,
+    writable: bool,
+) -> TensorTable {
     TensorTable { name, element: ElementType::bf16, columns: 16, pitch, row_kind, storage, writable }
 }
 
@@ -43,7 +49,7 @@ const TENSORS: &[TensorTable] = &[
 
 const SCHEDULES: &[ScheduleTable] = &[schedule(1), schedule(2)];
 
-const fn tables(name: &'static str) -> KernelTables {
+pub(crate) const fn tables(name: &'static str) -> KernelTables {
     KernelTables {
         name,
         fingerprint: "0",
@@ -65,7 +71,7 @@ const fn tables(name: &'static str) -> KernelTables {
 }
 
 /// A kernel of this file.
-fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel {
+pub(crate) fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel {
     // SAFETY: the functions of this file read what the runtime makes of these tables, and nothing else.
     unsafe { CompiledKernel::new(entry, tables) }
 }
@@ -75,7 +81,7 @@ fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel {
 /// # Safety
 ///
 /// `launch` is what the runtime gives a kernel, and all cores of a rank run on one thread.
-unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [HpmoeRecord]) {
+pub(crate) unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [HpmoeRecord]) {
     // SAFETY: the runtime wrote the structure, and the records are this rank's alone.
     unsafe {
         let launch = &*launch.cast::<HpmoeLaunch>();
@@ -88,7 +94,7 @@ unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [HpmoeRecord]) 
 /// # Safety
 ///
 /// `address` is one that the runtime wrote for `len` elements of that type.
-unsafe fn array<'a, T>(address: u64, len: usize) -> &'a [T] {
+pub(crate) unsafe fn array<'a, T>(address: u64, len: usize) -> &'a [T] {
     // SAFETY: as above.
     unsafe { from_raw_parts(address as *const T, len) }
 }

@@ -1,14 +1,18 @@
 //! Errors of launches, with their words.
 
-use std::fmt;
+mod resource;
 
+pub use resource::Resource;
+
+use hpmoe_kernels::RouteError;
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
+use crate::bootstrap::{BootstrapError, rank_list};
 use crate::report::{StuckReport, size_text};
 
-/// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule) and [`Resource`](Self::Resource), errors are
-/// found before anything starts, on all ranks.
+/// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
+/// [`Lost`](Self::Lost), errors are found before anything starts, on all ranks.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -85,6 +89,18 @@ pub enum LaunchError {
         parts: usize,
         /// Ranks of the group.
         ranks: usize,
+    },
+    /// A tensor has the parts of other ranks than those of this process.
+    #[error(
+        "`{tensor}` holds the parts of {parts}, but this process runs {group}: make it with PerRank::from_fn(group.ranks(), ..)"
+    )]
+    PartsHere {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// Ranks whose parts it holds.
+        parts: String,
+        /// Ranks of this process.
+        group: String,
     },
     /// A tensor has an element type or width that the kernel was not built for.
     #[error(
@@ -174,6 +190,63 @@ pub enum LaunchError {
         /// The system's answer.
         cause: String,
     },
+    /// Processes launch different things, or with different settings.
+    #[error(
+        "the ranks disagree about {subject}: {}; start all processes from one build with the same arguments, and make the \
+         same calls in the same order", each_value(.values)
+    )]
+    Disagreement {
+        /// What differs.
+        subject: &'static str,
+        /// Each value with the ranks that have it.
+        values: Vec<(Vec<usize>, String)>,
+    },
+    /// Another process could not start the launch.
+    #[error("rank {rank} could not go on, and its error is: {message}")]
+    OtherRank {
+        /// The rank with the error.
+        rank: usize,
+        /// Its error.
+        message: String,
+    },
+    /// A process could not map the heap of a rank.
+    #[error(
+        "rank {rank} could not map the heap of rank {peer} ({cause}): run all processes on one Linux machine, in one \
+         namespace of processes (/proc), as one user"
+    )]
+    SharedMemory {
+        /// The rank that tried.
+        rank: usize,
+        /// The rank that the heap belongs to.
+        peer: usize,
+        /// The system's answer.
+        cause: String,
+    },
+    /// A row of launches can't be run by processes.
+    #[error(
+        "peers write `{tensor}`, and {launches} launches in a row would write it one over the other if ranks are processes: \
+         launch them one by one"
+    )]
+    Row {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// Launches of the row.
+        launches: usize,
+    },
+    /// An exchange between the processes of the group failed before the kernel ran.
+    #[error(transparent)]
+    Peers(#[from] BootstrapError),
+    /// The route can't be made.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A rank was lost while the kernel ran.
+    #[error("{cause}\n{report}")]
+    Lost {
+        /// The rank, and what was seen of it.
+        cause: BootstrapError,
+        /// The cores of this process's rank.
+        report: Box<StuckReport>,
+    },
     /// An earlier launch of the group went wrong, so its counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
@@ -190,49 +263,24 @@ pub enum LaunchError {
     },
 }
 
-/// A resource of this machine that a launch needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Resource {
-    /// The thread that a rank runs on.
-    RankThread,
-    /// A thread that shares the cores of a rank.
-    WorkerThread,
-    /// The stack of a core.
-    Stack,
-    /// Memory for the cores of a rank.
-    Memory,
-}
-
-impl Resource {
-    const fn way_out(self) -> &'static str {
-        match self {
-            Self::RankThread => "use fewer ranks or raise the limit on threads (`ulimit -u`, pids.max of a container)",
-            Self::WorkerThread => {
-                "lower Group::threads or raise the limit on threads (`ulimit -u`, pids.max of a container)"
-            }
-            Self::Stack => "use fewer ranks or raise the limits on memory maps (vm.max_map_count, `ulimit -v`)",
-            Self::Memory => "use fewer ranks, free memory or raise its limit (`ulimit -v`, memory.max of a container)",
-        }
-    }
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RankThread => "its thread",
-            Self::WorkerThread => "a worker thread",
-            Self::Stack => "the stack of a core",
-            Self::Memory => "memory for its cores",
-        })
-    }
-}
-
 impl LaunchError {
+    /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
+    pub(crate) const fn is_out_of_step(&self) -> bool {
+        matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. })
+    }
+
     /// A rank that could not get a resource.
     pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
         Self::Resource { rank, resource, cause }
     }
+}
+
+/// ``rank 0 has `a`, ranks 1, 2 have `b` ``
+fn each_value(values: &[(Vec<usize>, String)]) -> String {
+    let value = |(ranks, value): &(Vec<usize>, String)| {
+        format!("{} {} `{value}`", rank_list(ranks), if ranks.len() == 1 { "has" } else { "have" })
+    };
+    values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
 fn list(numbers: &[u32]) -> String {

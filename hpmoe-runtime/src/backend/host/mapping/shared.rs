@@ -1,0 +1,179 @@
+//! Memory that several processes map: the heap of a rank, which its peers write. The only door to it.
+//!
+//! It is a file without a name. A peer opens it through the process that made it, so that nothing is left once the last
+//! process that maps it has ended, however it ended.
+#![expect(unsafe_code, reason = "memory that other processes write")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::process;
+use std::ptr::{NonNull, copy_nonoverlapping, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::AtomicI32;
+
+use hpmoe_kernels::Rank;
+use rustix::fs::{
+    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create, open,
+};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::Argument;
+use crate::argument::RankPart;
+use crate::bootstrap::wire::{Message, Reader};
+use crate::memory::POISON;
+
+/// Most bytes that are filled with poison. All of it takes memory at once; the rest reads as zeros until it is written.
+const MOST_POISON: usize = 256 << 20;
+
+/// A file that can neither shrink nor grow: memory that is mapped stays there.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// Memory of this process or of another one on the same machine.
+pub(crate) struct SharedMapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    file: File,
+}
+
+// SAFETY: a value refers to pages that stay mapped while it lives, and gives access to them by atomics and by copies that
+// other processes may see half done anyway.
+unsafe impl Send for SharedMapping {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMapping {}
+
+impl SharedMapping {
+    /// Memory of this process: `bytes` bytes, of which the first `poisoned` have all bits set (as far as
+    /// [`MOST_POISON`] allows) and the others are zero.
+    pub(crate) fn create(bytes: usize, poisoned: usize) -> io::Result<Self> {
+        let file = File::from(memfd_create(c"hpmoe heap", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+        ftruncate(&file, bytes as u64)?;
+        fcntl_add_seals(&file, SEALS)?;
+        let mapping = Self::map(file, bytes)?;
+        // SAFETY: the first bytes of the mapping, which no other process has opened yet.
+        unsafe { mapping.start.as_ptr().write_bytes(POISON, poisoned.min(bytes).min(MOST_POISON)) };
+        Ok(mapping)
+    }
+
+    /// What another process of this machine needs to [`open`](Self::open) it.
+    pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
+        let status = fstat(&self.file)?;
+        let path = format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd());
+        let ticket = Message::default().bytes(path.as_bytes()).number(status.st_dev).number(status.st_ino);
+        Ok(ticket.number(self.bytes as u64).finish())
+    }
+
+    /// The memory of another process.
+    pub(crate) fn open(ticket: &[u8]) -> io::Result<Self> {
+        let mut ticket = Reader(ticket);
+        let parts = || Some((ticket.text()?, ticket.number()?, ticket.number()?, ticket.size()?));
+        let (path, device, number, bytes) = { parts }().ok_or(io::ErrorKind::InvalidData)?;
+        let file = File::from(open(path.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?);
+        let status = fstat(&file)?;
+        // In another namespace of processes, or after the process has ended, the number may mean any file.
+        let is_it = (status.st_dev, status.st_ino, status.st_size) == (device, number, bytes as i64);
+        if !is_it || !fcntl_get_seals(&file)?.contains(SEALS) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("{path} is another file")));
+        }
+        Self::map(file, bytes)
+    }
+
+    fn map(file: File, bytes: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: the system chooses the addresses, so nothing that exists is replaced; the file keeps its size.
+        let start = unsafe { mmap(null_mut(), bytes, access, flags, &file, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes, file })
+    }
+
+    /// Its address in this process, on a page.
+    pub(crate) fn address(&self) -> u64 {
+        self.start.as_ptr().expose_provenance() as u64
+    }
+
+    /// The word at a byte offset.
+    ///
+    /// # Panics
+    ///
+    /// If it is not an aligned word of the memory.
+    pub(crate) fn word(&self, at: usize) -> &AtomicI32 {
+        assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "byte {at} of {} is no word", self.bytes);
+        // SAFETY: aligned, mapped as long as `self` lives, and accessed by atomics alone, here and in every process.
+        unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(at).cast()) }
+    }
+
+    /// Copies a rank's part of an argument to a byte offset.
+    pub(crate) fn copy_in(&self, argument: &Argument<'_>, rank: Rank, at: usize) {
+        let (RankPart { address, .. }, count) = (argument.part(rank), argument.bytes(rank));
+        let to = self.part(at, count);
+        // SAFETY: the argument borrows that many bytes of a tensor on this thread, and `part` has checked the other side.
+        unsafe { copy_nonoverlapping(with_exposed_provenance(address as usize), to, count) };
+    }
+
+    /// Copies from a byte offset to a rank's part of an argument.
+    ///
+    /// # Panics
+    ///
+    /// If the argument was not borrowed for writing.
+    pub(crate) fn copy_out(&self, at: usize, argument: &Argument<'_>, rank: Rank) {
+        assert!(argument.writable, "`{}` was passed for reading", argument.name);
+        let (RankPart { address, .. }, count) = (argument.part(rank), argument.bytes(rank));
+        let from = self.part(at, count);
+        // SAFETY: the argument borrows that many bytes of cells on this thread, and `part` has checked the other side.
+        unsafe { copy_nonoverlapping(from, with_exposed_provenance_mut(address as usize), count) };
+    }
+
+    fn part(&self, at: usize, count: usize) -> *mut u8 {
+        let fits = at.checked_add(count).is_some_and(|end| end <= self.bytes);
+        assert!(fits, "{count} bytes from byte {at} on are not in {} bytes", self.bytes);
+        // SAFETY: inside the mapping.
+        unsafe { self.start.as_ptr().add(at) }
+    }
+}
+
+impl Drop for SharedMapping {
+    fn drop(&mut self) {
+        // SAFETY: this value's own pages, which nothing can refer to any more.
+        let result = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert!(result.is_ok(), "{result:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_kernels::{PerRank, Tensor};
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn two_mappings_of_one_heap_see_the_same() {
+        let (bytes, poisoned) = (3 * 4096, 4096 + 512);
+        let own = SharedMapping::create(bytes, poisoned).unwrap();
+        let peer = SharedMapping::open(&own.ticket().unwrap()).unwrap();
+        assert_ne!(own.address(), peer.address());
+        assert_eq!(
+            (peer.word(poisoned - 4).load(Ordering::SeqCst), peer.word(poisoned).load(Ordering::SeqCst)),
+            (-1, 0)
+        );
+        peer.word(2 * 4096).fetch_add(7, Ordering::SeqCst);
+        assert_eq!(own.word(2 * 4096).load(Ordering::SeqCst), 7);
+        let from = PerRank::from_vec(vec![Tensor::<f32, 2>::from_f32(&[1.0, 2.0])]);
+        let mut to = PerRank::from_vec(vec![Tensor::<f32, 2>::zeros(1)]);
+        own.copy_in(&Argument::read("from", &from), Rank::new(0), 104);
+        peer.copy_out(104, &Argument::write("to", &mut to), Rank::new(0));
+        assert_eq!(to, from);
+    }
+
+    #[test]
+    fn another_file_is_not_taken_for_a_heap() {
+        let ticket = {
+            let gone = SharedMapping::create(4096, 0).unwrap();
+            let ticket = gone.ticket().unwrap();
+            drop(gone);
+            ticket
+        };
+        // The descriptor is free, or another test's file has it now.
+        assert!(SharedMapping::open(&ticket).is_err());
+        assert!(SharedMapping::open(b"short").is_err());
+    }
+}

@@ -1,0 +1,48 @@
+//! How the processes of a group find each other and exchange small messages.
+//!
+//! A [`Bootstrap`] joins the processes of a group whose ranks are processes. [`TcpBootstrap`] is the one of this crate;
+//! [`Place`] is what a process must know to join by it, taken from arguments or from the variables that launchers set.
+
+mod error;
+mod place;
+mod tcp;
+pub(crate) mod wire;
+
+pub use error::BootstrapError;
+pub(crate) use error::list as rank_list;
+pub use place::Place;
+pub use tcp::TcpBootstrap;
+
+use std::time::Duration;
+
+/// A process's connection to the other processes of its group.
+///
+/// All ranks make the same calls in the same order. Messages are small: routes, addresses and results of launches, but
+/// no tensors.
+pub trait Bootstrap: Send + Sync {
+    /// The rank that this process is, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks of the group.
+    fn ranks(&self) -> usize;
+
+    /// Returns the bytes that each rank passed, rank 0 first, once all ranks have called it.
+    ///
+    /// # Errors
+    ///
+    /// If a rank is gone, or has not called it after `limit`.
+    fn all_gather(&self, bytes: &[u8], limit: Duration) -> Result<Vec<Vec<u8>>, BootstrapError>;
+
+    /// Returns once all ranks have called it.
+    ///
+    /// # Errors
+    ///
+    /// As [`all_gather`](Self::all_gather).
+    fn barrier(&self, limit: Duration) -> Result<(), BootstrapError> {
+        self.all_gather(&[], limit).map(drop)
+    }
+
+    /// Says which rank is gone, if one is known to be: its process ended, or its connection closed. A launch asks while
+    /// its kernel runs, from a thread of its own. An implementation should know within a second.
+    fn gone(&self) -> Option<BootstrapError>;
+}

@@ -1,0 +1,87 @@
+//! What processes compare before each launch, so that a difference is one error on all ranks.
+
+use super::launch::LaunchStep;
+use super::member::{Member, same};
+use super::{LaunchOptions, PreparedRow};
+use crate::abi::HPMOE_ABI;
+use crate::bootstrap::wire::{Message, Reader};
+use crate::tables::{KernelTables, Storage};
+use crate::{Argument, LaunchError};
+
+/// The names of what is compared, in the order in which a difference is told.
+const TERMS: [&str; 9] =
+    ["the kernel", "EXPERTS", "TOP_K", "TOKENS", "capacity (rows)", "launches", "seed", "the fingerprint", "the route"];
+
+/// Compares a launch with those of the other processes; `row` is what this process is about to launch, or why it can't.
+pub(super) fn agree<'a>(
+    member: &Member,
+    tables: &KernelTables,
+    options: &LaunchOptions,
+    row: Result<PreparedRow<'a>, LaunchError>,
+) -> Result<PreparedRow<'a>, LaunchError> {
+    let row = row.and_then(|row| in_order(tables, row));
+    let mine = row.map(|row| {
+        let terms = terms(tables, options, &row);
+        let message = terms.iter().fold(Message::default(), |message, term| message.bytes(term.as_bytes()));
+        (row, message.finish())
+    });
+    let (row, all) = member.exchange_results("a launch", mine, options.patience(1))?;
+    let mut readers: Vec<Reader<'_>> = all.iter().map(|terms| Reader(terms)).collect();
+    for term in TERMS {
+        let values: Vec<String> = readers.iter_mut().map(|reader| reader.text().unwrap_or_default()).collect();
+        same(term, &values)?;
+    }
+    Ok(row)
+}
+
+fn terms(tables: &KernelTables, options: &LaunchOptions, row: &PreparedRow<'_>) -> [String; TERMS.len()] {
+    let routes = row.steps.iter().fold(DIGEST, |digest, step| route_digest(digest, step));
+    [
+        tables.name.to_owned(),
+        tables.experts.to_string(),
+        tables.top_k.to_string(),
+        tables.tokens.to_string(),
+        row.sizes.capacity.to_string(),
+        format!("{} x {}", options.repeat.max(1), row.steps.len()),
+        options.seed.to_string(),
+        format!("{} (ABI {HPMOE_ABI})", tables.fingerprint),
+        format!("{routes:016x}"),
+    ]
+}
+
+/// One launch after another can't be told apart in memory that all of them write.
+fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedRow<'a>, LaunchError> {
+    match tables.tensors.iter().find(|tensor| matches!(tensor.storage, Storage::Shared(_))) {
+        Some(tensor) if row.steps.len() > 1 => Err(LaunchError::Row { tensor: tensor.name, launches: row.steps.len() }),
+        _ => Ok(row),
+    }
+}
+
+/// The offset basis of FNV-1a.
+const DIGEST: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A digest of which rows go where.
+fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
+    let route = step.chunks.whole();
+    let number = |digest: u64, number: u64| {
+        number
+            .to_le_bytes()
+            .iter()
+            .fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    route.ranks().into_iter().fold(digest, |digest, rank| {
+        let rows = route.experts().fold(digest, |digest, e| number(digest, route.pair(rank, e).rows as u64));
+        route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(slot.cast_unsigned())))
+    })
+}
+
+/// The arguments of a row's steps that peers write: tensor number and argument.
+pub(super) fn shared<'a, 'b>(
+    tables: &KernelTables,
+    step: &'b LaunchStep<'a>,
+) -> impl Iterator<Item = (usize, &'b Argument<'a>)> {
+    tables.tensors.iter().enumerate().filter_map(|(number, tensor)| match tensor.storage {
+        Storage::Shared(argument) => Some((number, &step.arguments[argument])),
+        Storage::Argument(_) | Storage::Workspace | Storage::Symmetric => None,
+    })
+}

@@ -1,0 +1,115 @@
+//! The ends of all ranks, exchanged between their processes.
+
+use std::time::Duration;
+
+use hpmoe_kernels::Rank;
+
+use super::launch::LaunchShared;
+use super::member::Member;
+use super::rank::RankEnd;
+use crate::abi::HpmoeRecord;
+use crate::backend::host::{HostStatistics, Outcome};
+use crate::bootstrap::wire::{Message, Reader};
+use crate::error::Resource;
+use crate::layout::tables::record_bytes;
+use crate::report::StuckReport;
+use crate::{KernelTables, LaunchError};
+
+const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, Resource::Stack, Resource::Memory];
+
+/// Gives this rank's end to all others and returns those of all ranks. If a rank is gone, the error says what the cores of
+/// this one were doing.
+pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
+    let tables = shared.kernel.tables();
+    let limit: Duration = shared.options.patience(shared.launches());
+    let all = match member.exchange("the end of a launch", &encode(&own), limit) {
+        Ok(all) => all,
+        Err(LaunchError::Peers(cause)) => {
+            let report = one_rank(tables, shared, member.rank(), &own);
+            return Err(LaunchError::Lost { cause, report: Box::new(report) });
+        }
+        Err(error) => return Err(error),
+    };
+    let unread = |rank| {
+        let message = "it sent an end of a launch that this version does not know".to_owned();
+        LaunchError::OtherRank { rank, message }
+    };
+    all.iter().enumerate().map(|(rank, end)| decode(tables, end).ok_or_else(|| unread(rank))).collect()
+}
+
+fn one_rank(tables: &KernelTables, shared: &LaunchShared<'_>, rank: Rank, own: &RankEnd) -> StuckReport {
+    StuckReport::of_rank(tables, shared.options.time_limit, shared.ranks, rank.id(), &own.records)
+}
+
+fn encode(end: &RankEnd) -> Vec<u8> {
+    let RankEnd { outcome, records, number, host } = end;
+    let message = match outcome {
+        Outcome::Left(statistics) => add(Message::default().number(0), statistics),
+        Outcome::BrokenRule { message, core } => {
+            Message::default().number(1).bytes(message.as_bytes()).number(*core as u64)
+        }
+        Outcome::Lacking { resource, cause } => {
+            let index = RESOURCES.iter().position(|other| other == resource).expect("all resources are listed");
+            Message::default().number(2).number(index as u64).bytes(cause.as_bytes())
+        }
+        Outcome::Stopped => Message::default().number(3),
+    };
+    let message = message.bytes(bytemuck::cast_slice(records)).number(u64::from(number.cast_unsigned()));
+    add(message, host).finish()
+}
+
+fn decode(tables: &KernelTables, end: &[u8]) -> Option<RankEnd> {
+    let mut reader = Reader(end);
+    let outcome = match reader.number()? {
+        0 => Outcome::Left(statistics(&mut reader)?),
+        1 => Outcome::BrokenRule { message: reader.text()?, core: reader.size()? },
+        2 => Outcome::Lacking { resource: *RESOURCES.get(reader.size()?)?, cause: reader.text()? },
+        3 => Outcome::Stopped,
+        _ => return None,
+    };
+    let records = reader.bytes().filter(|bytes| bytes.len() == record_bytes(tables))?;
+    let records = records.chunks_exact(size_of::<HpmoeRecord>()).map(bytemuck::pod_read_unaligned).collect();
+    let number = u32::try_from(reader.number()?).ok()?.cast_signed();
+    Some(RankEnd { outcome, records, number, host: statistics(&mut reader)? })
+}
+
+fn add(message: Message, statistics: &HostStatistics) -> Message {
+    statistics.figures().into_iter().fold(message, Message::number)
+}
+
+fn statistics(reader: &mut Reader<'_>) -> Option<HostStatistics> {
+    let mut figures = [0; 7];
+    for figure in &mut figures {
+        *figure = reader.number()?;
+    }
+    Some(HostStatistics::from_figures(figures))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::HPMOE_GAVE_UP;
+    use crate::testing::TABLES;
+    use bytemuck::Zeroable as _;
+
+    #[test]
+    fn an_end_is_read_as_it_was_written() {
+        let record = HpmoeRecord { state: HPMOE_GAVE_UP, index: 7, ..HpmoeRecord::zeroed() };
+        let records = vec![record; (TABLES.aic + TABLES.aiv) as usize];
+        let host = HostStatistics { calls: 1, flag_waits: 7, ..HostStatistics::default() };
+        let outcomes = [
+            Outcome::Left(HostStatistics { dmas: 3, ..host }),
+            Outcome::BrokenRule { message: "core 3 …".to_owned(), core: 3 },
+            Outcome::Lacking { resource: Resource::Stack, cause: "no".to_owned() },
+            Outcome::Stopped,
+        ];
+        for outcome in outcomes {
+            let end = RankEnd { outcome, records: records.clone(), number: 5, host };
+            let bytes = encode(&end);
+            let read = decode(&TABLES, &bytes).unwrap();
+            assert_eq!((&read.outcome, read.number, read.host), (&end.outcome, 5, host));
+            assert_eq!(bytemuck::cast_slice::<_, u8>(&read.records), bytemuck::cast_slice::<_, u8>(&records));
+            assert!(decode(&TABLES, &bytes[..bytes.len() - 1]).is_none());
+        }
+    }
+}

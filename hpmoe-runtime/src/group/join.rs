@@ -1,0 +1,82 @@
+//! Groups whose ranks are processes.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hpmoe_kernels::Ranks;
+use hpmoe_kernels::route::Exchange;
+
+use super::member::{Member, same};
+use super::options::LaunchOptions;
+use super::{Group, GroupState};
+use crate::LaunchError;
+use crate::abi::HPMOE_ABI;
+use crate::bootstrap::{Bootstrap, Place, TcpBootstrap};
+
+/// The longest that a process waits for the others to join, and for their first messages.
+const JOINING: Duration = Duration::from_secs(60);
+
+impl Group {
+    /// A group of which this process is one rank; the other ranks are processes that do the same. They make the same calls
+    /// in the same order. [`PerRank`](hpmoe_kernels::PerRank) holds the part of this rank alone, routes come from
+    /// [`Route::gather`](hpmoe_kernels::Route::gather), and rows that peers write lie in memory that all processes map.
+    ///
+    /// A launch compares what the ranks launch, and returns the same report or error on all of them. If a process ends,
+    /// the launches of all others end within a second, with an error that names its rank.
+    ///
+    /// # Errors
+    ///
+    /// If another rank does not come, or runs another version of this crate.
+    pub fn join(bootstrap: impl Bootstrap + 'static) -> Result<Self, LaunchError> {
+        let member = Member::new(Box::new(bootstrap));
+        let version = concat!("hpmoe-runtime ", env!("CARGO_PKG_VERSION"));
+        let all = member.exchange("a group", format!("{version}, ABI {HPMOE_ABI}").as_bytes(), JOINING)?;
+        let versions: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+        same("their version", &versions)?;
+        let (ranks, options) = (member.ranks().count(), LaunchOptions::default());
+        Ok(Self { ranks, member: Some(member), options, state: Mutex::default() })
+    }
+
+    /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`
+    /// if none did. The processes are joined by [`TcpBootstrap`].
+    ///
+    /// # Errors
+    ///
+    /// If a launcher's variable has no meaning, or as [`join`](Self::join).
+    pub fn from_launcher() -> Result<Option<Self>, LaunchError> {
+        let join = |place: Place| Self::join(TcpBootstrap::join(&place, JOINING)?);
+        Place::from_launcher()?.map(join).transpose()
+    }
+
+    /// The bytes that each rank passed, rank 0 first. All ranks call it. Where all ranks run in this process, nothing is
+    /// exchanged: the bytes passed are the only ones.
+    ///
+    /// # Errors
+    ///
+    /// If a rank is gone or does not come within [`time_limit`](Self::time_limit), after which the group can no longer be
+    /// used.
+    pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, LaunchError> {
+        let Some(member) = &self.member else { return Ok(vec![bytes.to_vec()]) };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, GroupState::Broken) {
+            return Err(LaunchError::Broken);
+        }
+        let all = member.exchange("bytes of the caller", bytes, self.options.patience(1));
+        if all.is_err() {
+            *state = GroupState::Broken;
+        }
+        all
+    }
+}
+
+impl Exchange for Group {
+    type Error = LaunchError;
+
+    fn ranks(&self) -> Ranks {
+        self.ranks()
+    }
+
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, LaunchError> {
+        self.all_gather(bytes)
+    }
+}

@@ -1,0 +1,94 @@
+//! This process as one rank of a group of processes.
+
+use std::time::Duration;
+
+use hpmoe_kernels::{Rank, Ranks};
+
+use crate::LaunchError;
+use crate::bootstrap::wire::{Message, Reader};
+use crate::bootstrap::{Bootstrap, BootstrapError};
+
+/// One rank of many, and its connection to the others.
+pub(super) struct Member {
+    bootstrap: Box<dyn Bootstrap>,
+}
+
+impl Member {
+    pub(super) fn new(bootstrap: Box<dyn Bootstrap>) -> Self {
+        Self { bootstrap }
+    }
+
+    /// The rank of this process.
+    pub(super) fn rank(&self) -> Rank {
+        Rank::new(self.bootstrap.rank())
+    }
+
+    /// The ranks of the group.
+    pub(super) fn ranks(&self) -> Ranks {
+        Ranks::joined(self.rank(), self.bootstrap.ranks())
+    }
+
+    /// Which rank is gone, if one is.
+    pub(super) fn gone(&self) -> Option<BootstrapError> {
+        self.bootstrap.gone()
+    }
+
+    /// Exchanges bytes; `purpose` must be the same on all ranks.
+    pub(super) fn exchange(
+        &self,
+        purpose: &'static str,
+        bytes: &[u8],
+        limit: Duration,
+    ) -> Result<Vec<Vec<u8>>, LaunchError> {
+        let message = Message::default().bytes(purpose.as_bytes()).bytes(bytes).finish();
+        let all = self.bootstrap.all_gather(&message, limit)?;
+        let mut readers: Vec<Reader<'_>> = all.iter().map(|message| Reader(message)).collect();
+        let unread = || "a message that this version does not know".to_owned();
+        let purposes: Vec<String> = readers.iter_mut().map(|reader| reader.text().unwrap_or_else(unread)).collect();
+        same("what they exchange", &purposes)?;
+        Ok(readers.iter_mut().map(|reader| reader.bytes().unwrap_or_default().to_vec()).collect())
+    }
+
+    /// Exchanges what each rank has, or the error that it has instead: with one rank's error, all have one.
+    pub(super) fn exchange_results<T>(
+        &self,
+        purpose: &'static str,
+        mine: Result<(T, Vec<u8>), LaunchError>,
+        limit: Duration,
+    ) -> Result<(T, Vec<Vec<u8>>), LaunchError> {
+        let message = match &mine {
+            Ok((_, bytes)) => Message::default().number(1).bytes(bytes),
+            Err(error) => Message::default().number(0).bytes(error.to_string().as_bytes()),
+        };
+        let all = self.exchange(purpose, &message.finish(), limit);
+        let (mine, _) = mine?;
+        let mut parts = Vec::new();
+        for (rank, message) in all?.iter().enumerate() {
+            let mut reader = Reader(message);
+            match (reader.number(), reader.bytes()) {
+                (Some(1), Some(bytes)) => parts.push(bytes.to_vec()),
+                (_, text) => {
+                    let message = String::from_utf8_lossy(text.unwrap_or_default()).into_owned();
+                    return Err(LaunchError::OtherRank { rank, message });
+                }
+            }
+        }
+        Ok((mine, parts))
+    }
+}
+
+/// Whether all ranks have the same; `values` are those of each rank.
+pub(super) fn same(subject: &'static str, values: &[String]) -> Result<(), LaunchError> {
+    let mut groups: Vec<(Vec<usize>, &String)> = Vec::new();
+    for (rank, value) in values.iter().enumerate() {
+        match groups.iter_mut().find(|(_, other)| *other == value) {
+            Some((ranks, _)) => ranks.push(rank),
+            None => groups.push((vec![rank], value)),
+        }
+    }
+    if groups.len() <= 1 {
+        return Ok(());
+    }
+    let values = groups.into_iter().map(|(ranks, value)| (ranks, value.clone())).collect();
+    Err(LaunchError::Disagreement { subject, values })
+}

@@ -1,0 +1,4 @@
+//! What a kernel gets from a launch, and the runtime from a kernel; and the same for ranks that are processes.
+
+mod launch;
+mod processes;

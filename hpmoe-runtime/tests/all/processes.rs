@@ -1,0 +1,326 @@
+//! Groups whose ranks are processes. The test program starts itself once for each rank, with the same test: where
+//! `HPMOE_RANK` is set, it is that rank.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use hpmoe_runtime::abi::{HPMOE_DONE, HpmoeLaunch, HpmoeRecord};
+use hpmoe_runtime::prelude::*;
+use hpmoe_runtime::tables::{KernelTables, RowKind, Storage, TensorTable};
+use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Place, TcpBootstrap};
+
+use crate::launch::{array, kernel, read, tables, tensor};
+
+/// The processes of a test, killed with it.
+struct Processes(Vec<Child>);
+
+impl Processes {
+    /// Starts this test once for each rank.
+    fn start(test: &str, ranks: usize) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
+        let start = |rank: usize| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([&format!("processes::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
+            let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
+            command.envs(place.map(|(name, value)| (name, value.to_string())));
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        Self((0..ranks).map(start).collect())
+    }
+
+    /// Waits until a rank has printed a line.
+    fn wait_for(&mut self, rank: usize, line: &str) {
+        let mut lines = BufReader::new(self.0[rank].stdout.take().unwrap()).lines();
+        assert!(lines.any(|found| found.unwrap().ends_with(line)), "rank {rank} ended before it printed {line:?}");
+    }
+
+    /// Waits until a rank has ended, at most `limit`: its end, and what it wrote to stderr.
+    fn end(&mut self, rank: usize, limit: Duration) -> (Option<i32>, String) {
+        let deadline = Instant::now() + limit;
+        let child = &mut self.0[rank];
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+            }
+            sleep(Duration::from_millis(2));
+        }
+        let mut text = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        (child.wait().unwrap().code(), text)
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // Most have ended, which is an error here.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The place of this process, if it is a rank.
+fn place() -> Option<Place> {
+    Place::from_launcher().unwrap()
+}
+
+/// The group of this process, which is a rank.
+fn group() -> Group {
+    let group = Group::from_launcher().unwrap().unwrap();
+    println!("\njoined");
+    group.threads(1).time_limit(Duration::from_secs(20))
+}
+
+/// All processes of a test must end well.
+fn all_end_well(test: &str, ranks: usize) {
+    let mut processes = Processes::start(test, ranks);
+    for rank in 0..ranks {
+        let (code, text) = processes.end(rank, Duration::from_secs(60));
+        assert_eq!(code, Some(0), "rank {rank}:\n{text}");
+    }
+}
+
+#[test]
+fn ranks_exchange_bytes_and_routes() {
+    let Some(Place { rank, .. }) = place() else { return all_end_well("ranks_exchange_bytes_and_routes", 3) };
+    let group = group();
+    for round in 0..50 {
+        // The parts differ in length, the longest does not fit a socket's buffer.
+        let part = |rank: usize| vec![rank as u8; (rank * 100_000 * (round % 5)) + round];
+        assert_eq!(group.all_gather(&part(rank)).unwrap(), [part(0), part(1), part(2)]);
+    }
+    let ids = |rank: usize| [vec![0, 1, 2, 3], Vec::new(), vec![5, 0]][rank].clone();
+    let own = PerRank::from_fn(group.ranks(), |rank| Tensor::<i32, 2>::from_vec(ids(rank.id())));
+    let whole = PerRank::from_fn(Ranks::new(3), |rank| Tensor::<i32, 2>::from_vec(ids(rank.id())));
+    assert_eq!(Route::gather(&group, 6, &own).unwrap(), Route::new(Ranks::new(3), 6, &whole).unwrap());
+    let error = Route::gather(&group, [6, 9, 6][rank], &own).unwrap_err().to_string();
+    assert!(error.contains("rank 1 has 9 experts, but rank 0 has 6") || error.contains("but rank 1 has 9"), "{error}");
+}
+
+#[test]
+fn a_killed_process_is_noticed_within_a_second() {
+    let test = "a_killed_process_is_noticed_within_a_second";
+    if let Some(Place { rank, .. }) = place() {
+        let group = group();
+        // The last rank never comes: it is killed.
+        match rank {
+            3 => sleep(Duration::from_secs(60)),
+            _ => panic!("{}", group.all_gather(&[]).unwrap_err()),
+        }
+        return;
+    }
+    let mut processes = Processes::start(test, 4);
+    (0..4).for_each(|rank| processes.wait_for(rank, "joined"));
+    processes.0[3].kill().unwrap();
+    let killed = Instant::now();
+    for rank in 0..3 {
+        let (code, text) = processes.end(rank, Duration::from_secs(10));
+        assert_eq!(code, Some(101), "rank {rank}:\n{text}");
+        assert!(text.contains("rank 3 is gone: its connection closed"), "rank {rank}:\n{text}");
+    }
+    assert!(killed.elapsed() < Duration::from_secs(2), "the others took {:?}", killed.elapsed());
+}
+
+#[test]
+fn a_rank_that_does_not_come_is_named() {
+    let Some(Place { rank, .. }) = place() else { return all_end_well("a_rank_that_does_not_come_is_named", 3) };
+    let group = group().time_limit(Duration::from_millis(300));
+    if rank == 1 {
+        sleep(Duration::from_secs(2));
+        return;
+    }
+    let error = group.all_gather(&[]).unwrap_err().to_string();
+    let late = format!("rank {rank} waited 300ms for rank 1 to come to an exchange: ");
+    // Whoever waits less long hears first that another has left.
+    assert!(error.starts_with(&late) || error.contains("left the group while others went on"), "{error}");
+    assert!(matches!(group.all_gather(&[]), Err(LaunchError::Broken)));
+    sleep(Duration::from_secs(1));
+}
+
+#[test]
+fn a_rank_that_never_starts_is_named() {
+    let address = "127.0.0.1:0";
+    let error = TcpBootstrap::host(TcpListener::bind(address).unwrap(), 3, Duration::from_millis(50)).unwrap_err();
+    assert!(error.to_string().starts_with("of 3 ranks, ranks 1, 2 did not join rank 0 at 127.0.0.1:"), "{error}");
+    let listener = TcpListener::bind(address).unwrap();
+    let nobody = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let place = Place { rank: 1, ranks: 3, address: nobody.clone() };
+    let error = TcpBootstrap::join(&place, Duration::from_millis(50)).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("rank 1 could not reach rank 0 at {nobody} within 50ms (")), "{error}");
+}
+
+#[test]
+fn processes_that_do_not_fit_together_all_say_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let limit = Duration::from_secs(10);
+    let errors = std::thread::scope(|scope| {
+        let other = |rank, ranks| {
+            let place = Place { rank, ranks, address: address.clone() };
+            scope.spawn(move || TcpBootstrap::join(&place, limit).unwrap_err().to_string())
+        };
+        let others = [other(1, 4)];
+        let mut errors = vec![TcpBootstrap::host(listener, 2, limit).unwrap_err().to_string()];
+        errors.extend(others.map(|other| other.join().unwrap()));
+        errors
+    });
+    for error in errors {
+        assert!(error.starts_with("rank 1 was started for 4 ranks and rank 0 for 2: start all"), "{error}");
+    }
+}
+
+#[test]
+fn a_stranger_does_not_disturb() {
+    use std::io::Write as _;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut stranger = std::net::TcpStream::connect(&address).unwrap();
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let limit = Duration::from_secs(10);
+    std::thread::scope(|scope| {
+        let place = Place { rank: 1, ranks: 2, address: address.clone() };
+        let other = scope.spawn(move || TcpBootstrap::join(&place, limit).unwrap().all_gather(b"b", limit).unwrap());
+        let first = TcpBootstrap::host(listener, 2, limit).unwrap();
+        assert_eq!(first.all_gather(b"a", limit).unwrap(), [b"a", b"b"]);
+        assert_eq!(other.join().unwrap(), [b"a", b"b"]);
+    });
+}
+
+const TENSORS: &[TensorTable] = &[
+    tensor("x", RowKind::Token, Storage::Argument(0), 16, false),
+    tensor("y", RowKind::Received, Storage::Shared(1), 16, true),
+    tensor("recv", RowKind::Received, Storage::Symmetric, 256, true),
+];
+
+fn trading_tables(name: &'static str) -> KernelTables {
+    KernelTables { tensors: TENSORS, ..tables(name) }
+}
+
+/// Each core writes the launch's number to both ranks' `recv` and waits for the other rank's; then a row to the other's `y`.
+unsafe extern "C" fn trading(launch: *mut u8) {
+    // SAFETY: the runtime called it with one thread per rank; lengths are those of the tables.
+    unsafe {
+        let (launch, records) = read(launch);
+        let (peers, tensors) = (array::<u64>(launch.peers, 2), array::<u64>(launch.tensors, 3));
+        let word = |on: usize, of: u32| &*((peers[on] + tensors[2] + 512 * u64::from(of)) as *const AtomicI32);
+        let (own, other) = (launch.rank as usize, 1 - launch.rank);
+        (0..2).for_each(|peer| word(peer, launch.rank).store(launch.launch, Ordering::SeqCst));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while word(own, other).load(Ordering::SeqCst) < launch.launch {
+            assert!(Instant::now() < deadline, "the other rank's word did not come");
+        }
+        let rows = array::<u64>(tensors[1], 2);
+        *(rows[1 - own] as *mut u16) = 0x4000 + launch.rank as u16;
+        finish(launch, records);
+    }
+}
+
+fn finish(launch: &HpmoeLaunch, records: &mut [HpmoeRecord]) {
+    for record in records {
+        *record = HpmoeRecord { state: HPMOE_DONE, tasks: launch.rank + 1, ..*record };
+    }
+}
+
+/// Rank 1's process ends in the middle of a launch; rank 0's kernel finishes.
+unsafe extern "C" fn deadly(launch: *mut u8) {
+    // SAFETY: as above.
+    let (launch, records) = unsafe { read(launch) };
+    if launch.rank == 1 {
+        std::process::abort();
+    }
+    finish(launch, records);
+}
+
+/// Two tokens of rank 0 for both of rank 1's experts, and one of rank 1 for experts of rank 0.
+fn launch_trading(group: &Group, kernel: &CompiledKernel) -> Result<(Vec<Vec<u16>>, Report), LaunchError> {
+    let ids = |rank: usize| [vec![2, 3, 3, 2], vec![0, 1]][rank].clone();
+    let own = PerRank::from_fn(group.ranks(), |rank| Tensor::<i32, 2>::from_vec(ids(rank.id())));
+    let route = Route::gather(group, 4, &own)?;
+    let x = PerRank::from_fn(group.ranks(), |rank| Tensor::<bf16, 16>::zeros(own[rank].row_count()));
+    let mut y = PerRank::symmetric::<bf16, 16>(group.ranks(), &route);
+    let report = group.launch(kernel, &route, &[Argument::read("x", &x), Argument::write("y", &mut y)])?;
+    Ok((y.iter().map(|part| part.to_vec().iter().map(|x| x.to_bits()).collect()).collect(), report))
+}
+
+#[test]
+fn kernels_write_the_memory_of_other_processes() {
+    let Some(Place { rank, .. }) = place() else {
+        return all_end_well("kernels_write_the_memory_of_other_processes", 2);
+    };
+    let kernel = kernel(trading, trading_tables("trading"));
+    let group = group();
+    for _ in 0..3 {
+        let (y, report) = launch_trading(&group, &kernel).unwrap();
+        assert_eq!(y.len(), 1, "the part of this rank");
+        assert_eq!((y[0][0], y[0][1]), (0x4000 + 1 - rank as u16, 0xffff), "the other rank wrote one number");
+        assert_eq!((report.ranks, report.launches, report.tasks), (2, 1, 6 + 12));
+    }
+}
+
+#[test]
+fn a_difference_is_one_error_on_all_ranks() {
+    let Some(Place { rank, .. }) = place() else {
+        return all_end_well("a_difference_is_one_error_on_all_ranks", 2);
+    };
+    let kernel = kernel(trading, trading_tables("trading"));
+    let group = group().capacity_rows([32, 16][rank]);
+    let error = launch_trading(&group, &kernel).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the ranks disagree about capacity (rows): rank 0 has `32`, rank 1 has `16`; start all processes from one build \
+         with the same arguments, and make the same calls in the same order"
+    );
+}
+
+#[test]
+fn an_error_of_one_rank_is_an_error_of_all() {
+    let Some(Place { rank, .. }) = place() else {
+        return all_end_well("an_error_of_one_rank_is_an_error_of_all", 2);
+    };
+    let kernel = kernel(trading, trading_tables("trading"));
+    let group = group().capacity_rows([32, 1][rank]);
+    let error = launch_trading(&group, &kernel).unwrap_err().to_string();
+    let own = "rank 0 would receive 2 rows, but there is room for 1: ";
+    let told = format!("rank 1 could not go on, and its error is: {own}");
+    assert!(error.starts_with([told.as_str(), own][rank]), "{error}");
+    // Nothing has been launched, so that the group can go on.
+    let (y, _) = launch_trading(&group.capacity_rows(32), &kernel).unwrap();
+    assert_eq!(y[0][0], 0x4000 + 1 - rank as u16);
+}
+
+#[test]
+fn a_death_in_a_launch_ends_it_with_a_report() {
+    let test = "a_death_in_a_launch_ends_it_with_a_report";
+    if place().is_some() {
+        let kernel = kernel(deadly, trading_tables("deadly"));
+        let error = launch_trading(&group(), &kernel).unwrap_err();
+        assert!(matches!(error, LaunchError::Lost { .. }), "{error}");
+        panic!("{error}");
+    }
+    let mut processes = Processes::start(test, 2);
+    let (code, text) = processes.end(0, Duration::from_secs(30));
+    assert_eq!(code, Some(101), "{text}");
+    let report = "rank 1 is gone: its connection closed. Its own output says why\n\
+                  deadly ended before its cores were done\nevery core, when the launch was given up:\n  rank 0\n    ";
+    assert!(text.contains(report), "{text}");
+}
+
+#[test]
+fn parts_of_other_ranks_are_refused() {
+    let Some(Place { rank, .. }) = place() else { return all_end_well("parts_of_other_ranks_are_refused", 2) };
+    let group = group();
+    let own = PerRank::from_fn(group.ranks(), |_| Tensor::<i32, 2>::from_slice(&[0, 1]));
+    let route = Route::gather(&group, 4, &own).unwrap();
+    let x = PerRank::from_vec(vec![Tensor::<bf16, 16>::zeros(1), Tensor::zeros(1)]);
+    let mut y = PerRank::symmetric::<bf16, 16>(group.ranks(), &route);
+    let kernel = kernel(trading, trading_tables("trading"));
+    let error = group.launch(&kernel, &route, &[Argument::read("x", &x), Argument::write("y", &mut y)]).unwrap_err();
+    let text = format!("`x` holds the parts of all 2 ranks, but this process runs rank {rank} alone: make it with ");
+    assert!(error.to_string().starts_with(&text), "{error}");
+}

@@ -1,0 +1,126 @@
+//! Routes of groups whose ranks are processes: each brings its own ids.
+
+use super::{Route, RouteError};
+use crate::{PerRank, Rank, Ranks, Tensor};
+
+/// A group that can exchange bytes between its ranks.
+pub trait Exchange {
+    /// An error of the exchange, or of the route made from it.
+    type Error: From<RouteError>;
+
+    /// The ranks of the group, with those that run in this process.
+    fn ranks(&self) -> Ranks;
+
+    /// The bytes that each rank passed, rank 0 first. All ranks call it. Where all ranks run in this process, nothing is
+    /// exchanged: the bytes passed are the only ones.
+    ///
+    /// # Errors
+    ///
+    /// If a rank is gone, or does not come.
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Self::Error>;
+}
+
+impl Route {
+    /// Makes a route from the ids of the ranks that run in this process, as [`new`](Self::new) does, and from those of
+    /// all other processes of the group. All ranks call it, and all get the same route or the same error.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new), if the processes have different numbers of ids for each token, or if the group can't
+    /// exchange them.
+    pub fn gather<G: Exchange, const K: usize>(
+        group: &G,
+        experts: usize,
+        ids: &PerRank<Tensor<i32, K>>,
+    ) -> Result<Self, G::Error> {
+        let ep = group.ranks();
+        let Some(rank) = ep.only() else { return Ok(Self::new(ep, experts, ids)?) };
+        // Sent even if it does not fit, so that no other rank waits for it.
+        let own: Vec<i32> = ids.iter().flat_map(Tensor::to_vec).collect();
+        let header = [K as u64, experts as u64].map(u64::to_le_bytes).concat();
+        let bytes: Vec<u8> = header.into_iter().chain(own.iter().flat_map(|id| id.to_le_bytes())).collect();
+        let all = group.all_gather(&bytes)?;
+        if ids.ranks() != ep {
+            return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks: ep.count() }.into());
+        }
+        let parts: Vec<Tensor<i32, K>> = (0..)
+            .map(Rank::new)
+            .zip(&all)
+            .map(|(from, bytes)| decode(rank, from, experts, bytes))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new(Ranks::new(ep.count()), experts, &PerRank::from_vec(parts))?)
+    }
+}
+
+/// The ids that `from` sent to `rank`.
+fn decode<const K: usize>(rank: Rank, from: Rank, experts: usize, bytes: &[u8]) -> Result<Tensor<i32, K>, RouteError> {
+    let (header, ids) = bytes.split_at(bytes.len().min(16));
+    let (numbers, _) = header.as_chunks::<8>();
+    let sent = numbers.iter().map(|number| u64::from_le_bytes(*number) as usize).collect::<Vec<_>>();
+    for (name, here, there) in [("ids for each token", K, sent.first()), ("experts", experts, sent.get(1))] {
+        if there != Some(&here) {
+            return Err(RouteError::Differ { name, rank, here, other: from, there: there.copied().unwrap_or(0) });
+        }
+    }
+    let (ids, rest) = ids.as_chunks::<4>();
+    if !rest.is_empty() || !ids.len().is_multiple_of(K) {
+        return Err(RouteError::Differ {
+            name: "bytes of ids",
+            rank,
+            here: 4 * K,
+            other: from,
+            there: bytes.len() - 16,
+        });
+    }
+    Ok(Tensor::from_vec(ids.iter().map(|id| i32::from_le_bytes(*id)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rank to which the others have sent these bytes.
+    struct Member(Ranks, Vec<Vec<u8>>);
+
+    impl Exchange for Member {
+        type Error = RouteError;
+
+        fn ranks(&self) -> Ranks {
+            self.0
+        }
+
+        fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RouteError> {
+            let mut all = self.1.clone();
+            all[self.0.only().map_or(0, Rank::id)] = bytes.to_vec();
+            Ok(all)
+        }
+    }
+
+    fn sent(k: u64, experts: u64, ids: &[i32]) -> Vec<u8> {
+        let header = [k, experts].map(u64::to_le_bytes).concat();
+        header.into_iter().chain(ids.iter().flat_map(|id| id.to_le_bytes())).collect()
+    }
+
+    #[test]
+    fn a_gathered_route_is_that_of_all_ids() {
+        let ep = Ranks::joined(Rank::new(1), 2);
+        let own = PerRank::from_fn(ep, |_| Tensor::<i32, 2>::from_slice(&[3, 1]));
+        let gather = |other| Route::gather(&Member(ep, vec![other, Vec::new()]), 4, &own);
+        let whole = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, 2, 1]), Tensor::from_slice(&[3, 1])]);
+        assert_eq!(gather(sent(2, 4, &[0, 3, 2, 1])), Route::new(Ranks::new(2), 4, &whole));
+        let differ =
+            |name, here, there| Err(RouteError::Differ { name, rank: Rank::new(1), here, other: Rank::new(0), there });
+        assert_eq!(gather(sent(4, 4, &[0, 3, 2, 1])), differ("ids for each token", 2, 4));
+        assert_eq!(gather(sent(2, 8, &[0, 3, 2, 1])), differ("experts", 4, 8));
+        assert_eq!(gather(sent(2, 4, &[0, 3, 2])), differ("bytes of ids", 8, 12));
+    }
+
+    #[test]
+    fn a_route_needs_the_ids_of_all_ranks() {
+        let ep = Ranks::joined(Rank::new(1), 2);
+        let own = PerRank::from_fn(ep, |_| Tensor::<i32, 2>::from_slice(&[3, 1]));
+        let error = Route::new(ep, 4, &own).unwrap_err();
+        assert_eq!(error, RouteError::Elsewhere { rank: Rank::new(1), ranks: 2 });
+        assert!(error.to_string().contains("Route::gather(&group, experts, &ids)"), "{error}");
+    }
+}
