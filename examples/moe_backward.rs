@@ -486,29 +486,35 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<bool, String> {
     let file = options.data.as_deref();
     let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
-    let step = Step::of(&layer, &gradients, Ranks::new(options.ranks))?;
-    println!("{}\n", moe_train::forward::summary(options.ranks).unwrap_or_default());
+    let team = options.team.start(options.seed)?;
+    let (group, ranks) = (&team.group, team.group.ranks().count());
+    let whole = Step::of(&layer, &gradients, &Group::new(ranks))?;
+    let step = Step::of(&layer, &gradients, group)?;
+    team.tell(format_args!("{}\n", moe_train::forward::summary(ranks).unwrap_or_default()));
 
-    let group = Group::new(options.ranks).seed(options.seed);
-    let reference_saved = step.forward();
-    let (saved, report) = step.launch_forward(&group).map_err(|error| error.to_string())?;
-    println!("{report}\n");
-    let mut good = saved == reference_saved;
+    let reference_saved = whole.forward();
+    let (saved, report) = step.launch_forward(group).map_err(|error| error.to_string())?;
+    team.tell(format_args!("{report}\n"));
+    let saved_equal = team.all(saved.is_part_of(&reference_saved)).map_err(|error| error.to_string())?;
+    let mut good = saved_equal;
     let mut last = None;
     for choice in Choice::ALL {
-        println!("{}\n", choice.summary(options.ranks));
-        let expected = step.backward(&reference_saved, choice);
-        let (found, report) = step.launch_backward(&group, &saved, choice).map_err(|error| error.to_string())?;
-        let equal = found == expected;
-        let compared = found.compare(&gradients);
-        println!("{report}\n\n{compared}");
-        println!("  compared with the reference: {}\n", if equal { "equal bit for bit" } else { "DIFFERENT" });
+        team.tell(format_args!("{}\n", choice.summary(ranks)));
+        let expected = whole.backward(&reference_saved, choice);
+        let (found, report) = step.launch_backward(group, &saved, choice).map_err(|error| error.to_string())?;
+        let found = found.gather(&team)?;
+        let equal = found::has_bits_of(&found, &expected.numbers());
+        let compared = Found::compare_numbers(&found, &gradients);
+        team.tell(format_args!("{report}\n\n{compared}"));
+        let words = if equal { "equal bit for bit" } else { "DIFFERENT" };
+        team.tell(format_args!("  compared with the reference: {words}\n"));
         good &= equal && compared.is_good();
         last = Some((compared, equal, report));
     }
     if let (true, Some((compared, equal, report))) = (options.json, last) {
-        println!("{}", compared.json(equal && saved == reference_saved, &report));
+        team.tell(compared.json(equal && saved_equal, &report, team.processes()));
     }
+    team.finish()?;
     Ok(good)
 }
 
@@ -545,6 +551,17 @@ struct Saved {
     y: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
 }
 
+impl Saved {
+    /// Whether what the ranks here saved is what they saved there.
+    fn is_part_of(&self, whole: &Self) -> bool {
+        self.y.ranks().here().all(|r| {
+            let rows = |a: &PerRank<Received<bf16, { moe_train::INTER }>>, b: &PerRank<_>| a[r] == b[r];
+            let inter = rows(&self.g, &whole.g) && rows(&self.u, &whole.u) && rows(&self.h, &whole.h);
+            inter && self.recv[r] == whole.recv[r] && self.y[r] == whole.y[r]
+        })
+    }
+}
+
 impl PartialEq for Saved {
     fn eq(&self, other: &Self) -> bool {
         let rows = |it: &Self| -> Vec<f32> {
@@ -567,8 +584,9 @@ struct Step {
 }
 
 impl Step {
-    fn of(layer: &Layer, gradients: &Gradients, ep: Ranks) -> Result<Self, String> {
-        let tensors = Tensors::of(layer, ep, &sizes!(moe_train))?;
+    fn of(layer: &Layer, gradients: &Gradients, group: &Group) -> Result<Self, String> {
+        let tensors = Tensors::of(layer, group, &sizes!(moe_train))?;
+        let ep = tensors.ep;
         let weights = by_slot(ep, &tensors.route, &tensors.weights);
         Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), weights })
     }

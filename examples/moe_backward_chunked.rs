@@ -194,17 +194,22 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<bool, String> {
     let file = options.data.as_deref();
     let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
-    let step = Step::of(&layer, &gradients, Ranks::new(options.ranks))?;
-    println!("{}\n", moe_backward_chunked::backward::summary(options.ranks).unwrap_or_default());
-    let group = Group::new(options.ranks).seed(options.seed);
-    let (found, report) = step.launch(&group).map_err(|error| error.to_string())?;
-    let equal = found == step.reference();
-    let compared = found.compare(&gradients);
-    println!("{report}\n\n{compared}");
-    println!("  compared with the reference: {}", if equal { "equal bit for bit" } else { "DIFFERENT" });
+    let team = options.team.start(options.seed)?;
+    let ranks = team.group.ranks().count();
+    let whole = Step::of(&layer, &gradients, &Group::new(ranks))?;
+    let step = Step::of(&layer, &gradients, &team.group)?;
+    team.tell(format_args!("{}\n", moe_backward_chunked::backward::summary(ranks).unwrap_or_default()));
+    let (found, report) = step.launch(&team.group).map_err(|error| error.to_string())?;
+    let found = found.gather(&team)?;
+    let equal = found::has_bits_of(&found, &whole.reference().numbers());
+    let compared = Found::compare_numbers(&found, &gradients);
+    team.tell(format_args!("{report}\n\n{compared}"));
+    let words = if equal { "equal bit for bit" } else { "DIFFERENT" };
+    team.tell(format_args!("  compared with the reference: {words}"));
     if options.json {
-        println!("{}", compared.json(equal, &report));
+        team.tell(compared.json(equal, &report, team.processes()));
     }
+    team.finish()?;
     Ok(equal && compared.is_good())
 }
 
@@ -219,8 +224,9 @@ struct Step {
 }
 
 impl Step {
-    fn of(layer: &Layer, gradients: &Gradients, ep: Ranks) -> Result<Self, String> {
-        let tensors = Tensors::of(layer, ep, &sizes!(moe_backward_chunked))?;
+    fn of(layer: &Layer, gradients: &Gradients, group: &Group) -> Result<Self, String> {
+        let tensors = Tensors::of(layer, group, &sizes!(moe_backward_chunked))?;
+        let ep = tensors.ep;
         let weights = by_slot(ep, &tensors.route, &tensors.weights);
         Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), weights })
     }

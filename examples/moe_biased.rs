@@ -159,8 +159,9 @@ impl Example for Biased {
     const KERNEL: Kernel = kernel!(moe_biased);
     const VARIANT: Option<&'static str> = Some("biased");
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        let routed = Tensors::of(layer, group, &Self::KERNEL.sizes)?;
+        let ep = routed.ep;
         Ok(Self {
             gate_up: PerRank::from_fn(ep, |rank| taking_turns(&routed.gate[rank], &routed.up[rank])),
             // So large that a tenth of all gates and ups leave the limits.

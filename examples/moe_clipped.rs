@@ -148,8 +148,8 @@ impl Example for Clipped {
     const KERNEL: Kernel = kernel!(moe_clipped);
     const VARIANT: Option<&'static str> = Some("clipped");
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        Tensors::of(layer, ep, &Self::KERNEL.sizes).map(Self)
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        Tensors::of(layer, group, &Self::KERNEL.sizes).map(Self)
     }
 
     fn reference(&self) -> Vec<f32> {

@@ -144,8 +144,8 @@ impl Example for Ffn {
     const KERNEL: Kernel = kernel!(moe_ffn);
     const VARIANT: Option<&'static str> = None;
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        Tensors::of(layer, ep, &Self::KERNEL.sizes).map(Self)
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        Tensors::of(layer, group, &Self::KERNEL.sizes).map(Self)
     }
 
     fn reference(&self) -> Vec<f32> {
@@ -176,8 +176,23 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    const LAYER: &str = if super::moe_ffn::EXPERTS == 12 { "qwen3_ragged" } else { "deepseek_skewed" };
+
     #[test]
     fn is_right_for_every_number_of_ranks() {
         super::support::check::check::<super::Ffn>();
+    }
+
+    #[test]
+    fn has_the_same_bits_on_processes() {
+        let module = module_path!();
+        super::support::check_processes::check_bits::<super::Ffn>(LAYER, module, "has_the_same_bits_on_processes");
+    }
+
+    #[test]
+    fn ends_everywhere_when_a_process_is_killed() {
+        let module = module_path!();
+        let test = "ends_everywhere_when_a_process_is_killed";
+        super::support::check_processes::check_kill::<super::Ffn>(LAYER, module, test);
     }
 }

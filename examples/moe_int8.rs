@@ -189,8 +189,8 @@ impl Example for Quantised {
     const KERNEL: Kernel = kernel!(moe_int8);
     const VARIANT: Option<&'static str> = Some("int8");
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        let routed = Tensors::of(layer, group, &Self::KERNEL.sizes)?;
         let (gate, up, down) = (Int8::of(&routed.gate), Int8::of(&routed.up), Int8::of(&routed.down));
         Ok(Self { routed, gate, up, down })
     }

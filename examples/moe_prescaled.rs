@@ -137,9 +137,9 @@ impl Example for Prescaled {
     const KERNEL: Kernel = kernel!(moe_prescaled);
     const VARIANT: Option<&'static str> = Some("prescaled");
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
-        let weights = by_slot(ep, &routed.route, &routed.weights);
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        let routed = Tensors::of(layer, group, &Self::KERNEL.sizes)?;
+        let weights = by_slot(routed.ep, &routed.route, &routed.weights);
         Ok(Self { routed, weights })
     }
 

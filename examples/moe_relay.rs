@@ -133,8 +133,8 @@ impl Example for Relay {
     const KERNEL: Kernel = kernel!(moe_relay);
     const VARIANT: Option<&'static str> = None;
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        Tensors::of(layer, ep, &Self::KERNEL.sizes).map(Self)
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        Tensors::of(layer, group, &Self::KERNEL.sizes).map(Self)
     }
 
     fn reference(&self) -> Vec<f32> {

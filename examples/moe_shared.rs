@@ -163,8 +163,9 @@ impl Example for Shared {
     const KERNEL: Kernel = kernel!(moe_shared);
     const VARIANT: Option<&'static str> = Some("shared");
 
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String> {
-        let routed = Tensors::of(layer, ep, &Self::KERNEL.sizes)?;
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        let routed = Tensors::of(layer, group, &Self::KERNEL.sizes)?;
+        let ep = routed.ep;
         let shared = layer.shared.as_ref().ok_or("this layer has no shared expert")?;
         let (inter, built) = (shared.gate_proj.len() / moe_shared::HIDDEN, moe_shared::SHARED);
         if inter != built {

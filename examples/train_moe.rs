@@ -13,7 +13,8 @@ use support::found::Found;
 use support::program;
 use support::router::Router;
 use support::synthetic::Teacher;
-use support::tensors::by_slot;
+use support::team::{Team, TeamSize};
+use support::tensors::{by_slot, numbers};
 use trained::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
 
 /// The layer, forward and backward.
@@ -251,9 +252,8 @@ pub mod trained {
 #[derive(Parser, Debug)]
 #[command(about = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU")]
 struct Options {
-    /// Ranks of the expert-parallel group; must divide the number of experts.
-    #[arg(long, default_value_t = 4)]
-    ranks: usize,
+    #[command(flatten)]
+    team: TeamSize,
     /// Steps of gradient descent.
     #[arg(long, default_value_t = 300)]
     steps: usize,
@@ -274,23 +274,25 @@ fn main() -> ExitCode {
 
 /// Trains both and compares them after every step; whether they stayed equal and the loss fell.
 fn run(options: &Options) -> Result<bool, String> {
-    let ep = Ranks::new(options.ranks);
-    sizes!(trained).check_ranks(ep)?;
     if options.steps < 2 {
         return Err(format!("{} steps show no loss falling: take at least 2", options.steps));
     }
-    let group = Group::new(options.ranks).seed(options.seed);
+    let team = options.team.start(options.seed)?;
+    let alone = Team::alone(team.group.ranks().count());
+    let whole = alone.group.ranks();
+    sizes!(trained).check_ranks(whole)?;
     let teacher = Teacher::new::<HIDDEN>(7);
-    let (mut kernels, mut reference) = (Model::new(ep), Model::new(ep));
-    let bar = ProgressBar::new(options.steps as u64);
+    let (mut kernels, mut reference) = (Model::new(team.group.ranks()), Model::new(whole));
+    let bar = if team.tells() { ProgressBar::new(options.steps as u64) } else { ProgressBar::hidden() };
     let style = ProgressStyle::with_template("{bar:40} step {pos} of {len}, loss {msg}, {eta} to go");
     bar.set_style(style.map_err(|error| error.to_string())?);
     let (mut losses, mut equal) = (Vec::new(), true);
     for step in 0..options.steps {
-        let x = teacher.tokens(ep, TOKENS, step);
-        let found = kernels.step(&teacher, &x, &Passes::Megakernels(&group)).map_err(|error| error.to_string())?;
-        let expected = reference.step(&teacher, &x, &Passes::Sequential).map_err(|error| error.to_string())?;
-        equal &= same_bits(&[found], &[expected]) && kernels.has_bits_of(&reference);
+        let x = teacher.tokens(whole, TOKENS, step);
+        let found = kernels.step(&teacher, &x, &team, Passes::Megakernels).map_err(|error| error.to_string())?;
+        let expected = reference.step(&teacher, &x, &alone, Passes::Sequential).map_err(|error| error.to_string())?;
+        let same = same_bits(&[found], &[expected]) && kernels.is_part_of(&reference);
+        equal &= team.all(same).map_err(|error| error.to_string())?;
         losses.push(found);
         bar.set_message(format!("{found:.4}"));
         bar.inc(1);
@@ -299,91 +301,104 @@ fn run(options: &Options) -> Result<bool, String> {
     let mean = |losses: &[f32]| losses.iter().sum::<f32>() / losses.len() as f32;
     let part = (options.steps / 10).max(1);
     for (number, losses) in losses.chunks(part).enumerate() {
-        println!("steps {:>4} to {:>4}: loss {:.4}", number * part, number * part + losses.len() - 1, mean(losses));
+        let (first, last) = (number * part, number * part + losses.len() - 1);
+        team.tell(format_args!("steps {first:>4} to {last:>4}: loss {:.4}", mean(losses)));
     }
     let (first, last) = (mean(&losses[..part]), mean(&losses[options.steps - part..]));
-    println!(
-        "compared with the reference loop: {}",
-        if equal { "equal bit for bit after every step" } else { "DIFFERENT" }
-    );
+    let words = if equal { "equal bit for bit after every step" } else { "DIFFERENT" };
+    team.tell(format_args!("compared with the reference loop: {words}"));
     if options.json {
-        let line = serde_json::json!({
-            "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps, "ranks": options.ranks,
-        });
-        println!("{line}");
+        team.tell(serde_json::json!({
+            "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps,
+            "ranks": whole.count(), "processes": team.processes(),
+        }));
     }
+    team.finish()?;
     Ok(equal && last < first)
 }
 
 /// How the layer is run.
-enum Passes<'a> {
-    Megakernels(&'a Group),
+enum Passes {
+    Megakernels,
     /// Task after task, as ordinary functions.
     Sequential,
 }
 
-/// The layer's parameters: those that are trained in f32, those that are multiplied in bf16.
+/// The layer's parameters: those that are trained in f32, those that are multiplied in bf16. Every rank has the router;
+/// the experts are those of the ranks here.
 struct Model {
-    ep: Ranks,
     router: Router,
-    gate: Vec<Vec<f32>>,
-    up: Vec<Vec<f32>>,
-    down: Vec<Vec<f32>>,
+    gate: PerRank<Vec<f32>>,
+    up: PerRank<Vec<f32>>,
+    down: PerRank<Vec<f32>>,
 }
 
 impl Model {
-    /// Whether all parameters have the same bits.
-    fn has_bits_of(&self, other: &Self) -> bool {
-        let experts = [(&self.gate, &other.gate), (&self.up, &other.up), (&self.down, &other.down)];
-        let same = |(a, b): (&Vec<f32>, &Vec<f32>)| same_bits(a, b);
-        self.router.has_bits_of(&other.router) && experts.into_iter().all(|(a, b)| a.iter().zip(b).all(same))
-    }
-
     fn new(ep: Ranks) -> Self {
-        let own = EXPERTS / ep.count();
-        let matrices = |seed: u64, scale: f32| -> Vec<Vec<f32>> {
+        let part = EXPERTS / ep.count() * INTER * HIDDEN;
+        let matrices = |seed: u64, scale: f32| {
             let all = support::synthetic::numbers(seed, EXPERTS * INTER * HIDDEN, scale);
-            all.chunks(own * INTER * HIDDEN).map(<[f32]>::to_vec).collect()
+            PerRank::from_fn(ep, |rank| all[rank.id() * part..][..part].to_vec())
         };
         let (wide, narrow) = ((HIDDEN as f32).sqrt().recip(), (INTER as f32).sqrt().recip());
         let (gate, up, down) = (matrices(1, wide), matrices(2, wide), matrices(3, narrow));
-        Self { ep, router: Router::new::<HIDDEN>(EXPERTS, 4), gate, up, down }
+        Self { router: Router::new::<HIDDEN>(EXPERTS, 4), gate, up, down }
     }
 
-    /// One step of gradient descent; the loss before it.
+    /// Whether its router, and the experts of the ranks here, are those of a model with all ranks.
+    fn is_part_of(&self, whole: &Self) -> bool {
+        let same =
+            |a: &PerRank<Vec<f32>>, b: &PerRank<Vec<f32>>| a.ranks().here().all(|rank| same_bits(&a[rank], &b[rank]));
+        let experts = same(&self.gate, &whole.gate) && same(&self.up, &whole.up) && same(&self.down, &whole.down);
+        experts && self.router.has_bits_of(&whole.router)
+    }
+
+    /// One step of gradient descent on the tokens of all ranks; the loss before it.
     fn step(
         &mut self,
         teacher: &Teacher,
         x: &PerRank<Tensor<bf16, HIDDEN>>,
-        passes: &Passes<'_>,
+        team: &Team,
+        passes: Passes,
     ) -> Result<f32, LaunchError> {
-        let ep = self.ep;
-        let routed = self.router.route::<HIDDEN, TOP_K>(ep, x);
-        let route = Route::new(ep, EXPERTS, &routed.ids).expect("the router names each expert of a token once");
-        let rounded = |parts: &[Vec<f32>]| -> PerRank<Vec<bf16>> {
-            parts.iter().map(|part| part.iter().map(|&x| bf16::from_f32(x)).collect()).collect()
-        };
-        let experts = |parts: &[Vec<f32>]| rounded(parts).iter().map(|part| Experts::from_slice(part)).collect();
+        let group = &team.group;
+        let (ep, all_here) = (group.ranks(), x.ranks());
+        // The router is small, and every rank computes it for all tokens.
+        let all_routed = self.router.route::<HIDDEN, TOP_K>(all_here, x);
+        let ids = PerRank::from_fn(ep, |rank| all_routed.ids[rank].clone());
+        let weights = &PerRank::from_fn(ep, |rank| all_routed.weights[rank].clone());
+        let route = Route::gather(group, EXPERTS, &ids)?;
+        let all_x = x;
+        let x = &PerRank::from_fn(ep, |rank| all_x[rank].clone());
+        let rounded = |part: &Vec<f32>| -> Vec<bf16> { part.iter().map(|&x| bf16::from_f32(x)).collect() };
+        let experts = |parts: &PerRank<Vec<f32>>| parts.map(|part| Experts::from_slice(&rounded(part)));
         let (gate, up) = (experts(&self.gate), experts(&self.up));
-        let down = rounded(&self.down).iter().map(|part| Experts::from_slice(part)).collect();
+        let down = self.down.map(|part| Experts::from_slice(&rounded(part)));
 
-        let weights = &routed.weights;
         let recv = &mut PerRank::symmetric(ep, &route);
         let (g, u) = (&mut PerRank::ragged(ep, &route), &mut PerRank::ragged(ep, &route));
         let y = &mut PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count()));
         match passes {
-            Passes::Megakernels(group) => {
+            Passes::Megakernels => {
                 trained::forward::launch(group, &route, x, weights, &gate, &up, &down, recv, g, u, y)?;
             }
             Passes::Sequential => trained::forward(ep, &route, x, weights, &gate, &up, &down, recv, g, u, y),
         }
-        let (loss, dy) = teacher.loss(x, y);
+        // The loss is a mean over all tokens, in their order.
+        let all_y = team.gather(&numbers(y))?;
+        let mut rest = all_y.as_slice();
+        let all_y = PerRank::from_fn(all_here, |rank| {
+            let (part, others) = rest.split_at(all_x[rank].row_count() * HIDDEN);
+            rest = others;
+            Tensor::from_f32(part)
+        });
+        let (loss, all_dy) = teacher.loss(all_x, &all_y);
 
-        let (dy, w) = (&dy, &by_slot(ep, &route, weights));
+        let (dy, w) = (&PerRank::from_fn(ep, |rank| all_dy[rank].clone()), &by_slot(ep, &route, weights));
         let mut found = Found::nothing(ep, &route, x);
         let Found { dx, dweights, dgate, dup, ddown } = &mut found;
         match passes {
-            Passes::Megakernels(group) => {
+            Passes::Megakernels => {
                 trained::backward::launch(
                     group, &route, dy, w, &gate, &up, &down, recv, g, u, dx, dweights, dgate, dup, ddown,
                 )?;
@@ -392,12 +407,17 @@ impl Model {
                 trained::backward(ep, &route, dy, w, &gate, &up, &down, recv, g, u, dx, dweights, dgate, dup, ddown)
             }
         }
-        for rank in ep {
-            let dweights = dweights[rank].to_vec();
-            self.router.descend::<HIDDEN, TOP_K>(&x[rank], &routed, rank, &dweights, RATE);
-            descend(&mut self.gate[rank.id()], &dgate[rank].to_vec());
-            descend(&mut self.up[rank.id()], &dup[rank].to_vec());
-            descend(&mut self.down[rank.id()], &ddown[rank].to_vec());
+        let all_dweights = team.gather(&dweights.iter().flat_map(Slots::to_vec).collect::<Vec<_>>())?;
+        let mut rest = all_dweights.as_slice();
+        for rank in all_here {
+            let (part, others) = rest.split_at(all_x[rank].row_count() * TOP_K);
+            rest = others;
+            self.router.descend::<HIDDEN, TOP_K>(&all_x[rank], &all_routed, rank, part, RATE);
+        }
+        for rank in ep.here() {
+            descend(&mut self.gate[rank], &dgate[rank].to_vec());
+            descend(&mut self.up[rank], &dup[rank].to_vec());
+            descend(&mut self.down[rank], &ddown[rank].to_vec());
         }
         Ok(loss)
     }

@@ -49,7 +49,7 @@ const LAUNCHES: usize = 50;
 
 fn main() {
     let Tensors { ep, route, x, weights, gate, up, down } =
-        &Tensors::<HIDDEN, INTER, TOP_K>::of(&layer(), Ranks::new(1), &sizes!(moe_ffn))
+        &Tensors::<HIDDEN, INTER, TOP_K>::of(&layer(), &Group::new(1), &sizes!(moe_ffn))
             .expect("a layer of these sizes");
     let output = || PerRank::from_fn(*ep, |rank| Tensor::zeros(x[rank].row_count()));
     let group = Group::new(1);

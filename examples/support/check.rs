@@ -21,12 +21,12 @@ pub fn check<E: Example>() {
     assert!(!fitting.is_empty(), "no bundled layer has the sizes of this kernel: {sizes:?}");
     for name in fitting {
         let layer = Layer::find_bundled(name, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
-        let expected = E::of(&layer, Ranks::new(1)).unwrap().reference();
+        let expected = E::of(&layer, &Group::new(1)).unwrap().reference();
         let comparison = Comparison::of(&expected, &layer.output);
         assert!(comparison.is_good(), "{name}: {comparison:?}");
         println!("{name}: {comparison:?}");
         for ranks in (1..=8).filter(|ranks| sizes.experts.is_multiple_of(*ranks)) {
-            let example = E::of(&layer, Ranks::new(ranks)).unwrap();
+            let example = E::of(&layer, &Group::new(ranks)).unwrap();
             assert!(example.reference() == expected, "{name}: other bits of the reference on {ranks} ranks");
             for seed in 0..3 {
                 let late = Duration::from_millis(2 * seed.min(1));

@@ -14,7 +14,7 @@ impl Compared {
     }
 
     /// What `--json` prints of a backward pass; `equal`: whether the bits are the reference's.
-    pub fn json(&self, equal: bool, report: &Report) -> serde_json::Value {
+    pub fn json(&self, equal: bool, report: &Report, processes: usize) -> serde_json::Value {
         let gradients = self.0.iter().map(|(name, comparison)| {
             let figures = serde_json::json!({
                 "relative_l2": comparison.relative_l2,
@@ -26,6 +26,7 @@ impl Compared {
             "gradients": serde_json::Value::Object(gradients.collect()),
             "bitwise_equal": equal,
             "ranks": report.ranks,
+            "processes": processes,
             "empty_tasks": report.empty_tasks,
             "workspace_bytes": report.workspace_bytes,
         })

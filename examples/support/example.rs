@@ -63,11 +63,11 @@ pub trait Example: Sized {
     const KERNEL: Kernel;
     /// The variant's name in the names of its oracles; none where the layer's file holds what should come out.
     const VARIANT: Option<&'static str>;
-    /// Cuts a layer.
-    fn of(layer: &Layer, ep: Ranks) -> Result<Self, String>;
-    /// Task after task, as an ordinary function.
+    /// Cuts a layer: the parts of the ranks that are here.
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String>;
+    /// Task after task, as an ordinary function. All ranks are here.
     fn reference(&self) -> Vec<f32>;
-    /// As a megakernel on every rank.
+    /// As a megakernel on every rank: the numbers of the ranks here.
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError>;
 }
 
@@ -79,22 +79,30 @@ pub fn main<E: Example>() -> ExitCode {
 /// Runs the layer and prints what came of it; whether it is right.
 fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let layer = Layer::find(options.data.as_deref(), E::VARIANT)?;
-    let example = E::of(&layer, Ranks::new(options.ranks))?;
-    println!("{}\n", (E::KERNEL.summary)(options.ranks).unwrap_or_default());
-    write_pictures(&E::KERNEL, options)?;
+    let team = options.team.start(options.seed)?;
+    let ranks = team.group.ranks().count();
+    let whole = E::of(&layer, &Group::new(ranks))?;
+    if team.tells() {
+        println!("{}\n", (E::KERNEL.summary)(ranks).unwrap_or_default());
+        write_pictures(&E::KERNEL, options, ranks)?;
+    }
 
     let started = Instant::now();
-    let expected = example.reference();
+    let expected = whole.reference();
     let reference_time = started.elapsed();
-    let group = Group::new(options.ranks).seed(options.seed);
-    let (found, report) = example.launch(&group).map_err(|error| error.to_string())?;
+    let example = E::of(&layer, &team.group)?;
+    let (found, report) = example.launch(&team.group).map_err(|error| error.to_string())?;
+    let found = team.gather(&found).map_err(|error| error.to_string())?;
 
     let equal = same_bits(&found, &expected);
     let comparison = Comparison::of(&found, &layer.output);
-    print_run(&report, &comparison, equal, reference_time);
-    if options.json {
-        println!("{}", json(&report, &comparison, equal, E::KERNEL.fingerprint));
+    if team.tells() {
+        print_run(&report, &comparison, equal, reference_time);
     }
+    if options.json {
+        team.tell(json(&report, &comparison, equal, E::KERNEL.fingerprint, team.processes()));
+    }
+    team.finish()?;
     Ok(equal && comparison.is_good())
 }
 
@@ -125,13 +133,13 @@ impl Sizes {
 }
 
 /// Writes the graph and the schedule, and says where.
-fn write_pictures(kernel: &Kernel, options: &Options) -> Result<(), String> {
+fn write_pictures(kernel: &Kernel, options: &Options, ranks: usize) -> Result<(), String> {
     let problem = |error: std::io::Error| format!("can't write to {}: {error}", options.out.display());
     std::fs::create_dir_all(&options.out).map_err(problem)?;
     let graph = options.out.join(format!("{}.mmd", kernel.name));
     std::fs::write(&graph, kernel.graph_mermaid).map_err(problem)?;
     println!("graph (Mermaid)  {}", graph.display());
-    if let Some(svg) = (kernel.schedule_svg)(options.ranks) {
+    if let Some(svg) = (kernel.schedule_svg)(ranks) {
         let schedule = options.out.join(format!("{}_schedule.svg", kernel.name));
         std::fs::write(&schedule, svg).map_err(problem)?;
         println!("schedule (SVG)   {}", schedule.display());
@@ -149,12 +157,19 @@ fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_ti
     );
 }
 
-fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str) -> serde_json::Value {
+fn json(
+    report: &Report,
+    comparison: &Comparison,
+    equal: bool,
+    fingerprint: &str,
+    processes: usize,
+) -> serde_json::Value {
     serde_json::json!({
         "relative_l2": comparison.relative_l2,
         "max_error": comparison.max_error,
         "bitwise_equal": equal,
         "ranks": report.ranks,
+        "processes": processes,
         "tasks": report.tasks,
         "empty_tasks": report.empty_tasks,
         "aic_cores_used": report.aic_cores_used,

@@ -3,6 +3,7 @@
 use super::compare::{Comparison, same_bits};
 use super::compared::Compared;
 use super::gradients::Gradients;
+use super::team::Team;
 use hpmoe_runtime::prelude::*;
 
 /// The gradients of a routed layer, on every rank.
@@ -26,16 +27,26 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
         }
     }
 
-    /// How far it is from the oracle's.
+    /// How far it is from the oracle's. All ranks are here.
     pub fn compare(&self, expected: &Gradients) -> Compared {
+        Self::compare_numbers(&self.numbers(), expected)
+    }
+
+    /// How far the numbers of all ranks are from the oracle's.
+    pub fn compare_numbers(found: &[Vec<f32>; 4], expected: &Gradients) -> Compared {
         let names = ["grad_hidden_states", "grad_topk_weights", "grad_gate_up_proj", "grad_down_proj"];
         let wanted = [&expected.hidden_states, &expected.topk_weights, &expected.gate_up_proj, &expected.down_proj];
-        let found = self.all();
         names.into_iter().zip(found.iter().zip(wanted)).map(|(name, (a, b))| (name, Comparison::of(a, b))).collect()
     }
 
-    /// As a file has them: gate and up of an expert in one matrix.
-    fn all(&self) -> [Vec<f32>; 4] {
+    /// The numbers of all ranks, from those of the ranks here.
+    pub fn gather(&self, team: &Team) -> Result<[Vec<f32>; 4], String> {
+        let [a, b, c, d] = self.numbers().map(|numbers| team.gather(&numbers).map_err(|error| error.to_string()));
+        Ok([a?, b?, c?, d?])
+    }
+
+    /// Those of the ranks here, as a file has them: gate and up of an expert in one matrix.
+    pub fn numbers(&self) -> [Vec<f32>; 4] {
         let gate = self.dgate.iter().map(Experts::to_vec);
         let both = gate.zip(self.dup.iter().map(Experts::to_vec)).flat_map(|(gate, up)| {
             let experts = gate.chunks(INTER * HIDDEN).zip(up.chunks(INTER * HIDDEN));
@@ -53,6 +64,11 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
 /// Equal bits.
 impl<const HIDDEN: usize, const INTER: usize> PartialEq for Found<HIDDEN, INTER> {
     fn eq(&self, other: &Self) -> bool {
-        self.all().iter().zip(other.all()).all(|(found, expected)| same_bits(found, &expected))
+        has_bits_of(&self.numbers(), &other.numbers())
     }
+}
+
+/// Whether all numbers have the same bits.
+pub fn has_bits_of(found: &[Vec<f32>; 4], expected: &[Vec<f32>; 4]) -> bool {
+    found.iter().zip(expected).all(|(found, expected)| same_bits(found, expected))
 }

@@ -4,6 +4,8 @@
 
 #[cfg(test)]
 pub mod check;
+#[cfg(test)]
+pub mod check_processes;
 pub mod compare;
 pub mod compared;
 pub mod example;
@@ -14,4 +16,5 @@ pub mod options;
 pub mod program;
 pub mod router;
 pub mod synthetic;
+pub mod team;
 pub mod tensors;

@@ -1,5 +1,6 @@
 //! Command line of the examples.
 
+use super::team::TeamSize;
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -7,9 +8,8 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(about = "Runs the layer's megakernel on this machine's CPU and checks it against an independent oracle")]
 pub struct Options {
-    /// Ranks of the expert-parallel group; must divide the number of experts.
-    #[arg(long, default_value_t = 4)]
-    pub ranks: usize,
+    #[command(flatten)]
+    pub team: TeamSize,
     /// A layer in safetensors form: hidden_states, topk_ids, topk_weights, gate_up_proj, down_proj, output.
     #[arg(long, value_name = "FILE.safetensors")]
     pub data: Option<PathBuf>,

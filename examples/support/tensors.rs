@@ -16,13 +16,14 @@ pub struct Tensors<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> 
 }
 
 impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN, INTER, TOP_K> {
-    /// Cuts a layer for a kernel of these sizes.
-    pub fn of(layer: &Layer, ep: Ranks, sizes: &Sizes) -> Result<Self, String> {
+    /// Cuts a layer for a kernel of these sizes: the parts of the ranks that are here.
+    pub fn of(layer: &Layer, group: &Group, sizes: &Sizes) -> Result<Self, String> {
+        let ep = group.ranks();
         sizes.check(layer, ep)?;
         let ids: PerRank<Tensor<i32, TOP_K>> = layer.by_tokens(ep, &layer.topk_ids);
         Ok(Self {
             ep,
-            route: Route::new(ep, sizes.experts, &ids).map_err(|error| error.to_string())?,
+            route: Route::gather(group, sizes.experts, &ids).map_err(|error| error.to_string())?,
             x: layer.by_tokens(ep, &layer.hidden_states),
             weights: layer.by_tokens(ep, &layer.topk_weights),
             gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, 0),
@@ -44,13 +45,13 @@ pub fn by_slot<const TOP_K: usize>(
     weights: &PerRank<Tensor<f32, TOP_K>>,
 ) -> PerRank<Slots<f32, 1>> {
     let mut slots = PerRank::slots(ep, route);
-    for rank in ep {
+    for rank in ep.here() {
         slots[rank].copy_from(&weights[rank].to_vec());
     }
     slots
 }
 
-/// The numbers of all ranks, rank 0 first.
+/// The numbers of the ranks here, lowest rank first.
 pub fn numbers<const C: usize>(tensors: &PerRank<Tensor<bf16, C>>) -> Vec<f32> {
     tensors.iter().flat_map(Tensor::to_f32).collect()
 }

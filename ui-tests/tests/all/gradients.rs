@@ -18,13 +18,13 @@ macro_rules! layers {
             #[test]
             fn is_right_for_every_number_of_ranks() {
                 let (layer, gradients) = data();
-                let alone = Step::of(&layer, &gradients, Ranks::new(1)).unwrap();
+                let alone = Step::of(&layer, &gradients, &Group::new(1)).unwrap();
                 let expected = alone.backward(&alone.forward(), Choice::Projections);
                 let compared = expected.compare(&gradients);
                 assert!(compared.is_good(), "{compared}");
                 println!("{}: {compared}", $name);
                 for ranks in (1..=8).filter(|ranks| layer.experts.is_multiple_of(*ranks)) {
-                    let step = Step::of(&layer, &gradients, Ranks::new(ranks)).unwrap();
+                    let step = Step::of(&layer, &gradients, &Group::new(ranks)).unwrap();
                     let group = Group::new(ranks);
                     let (saved, report) = step.launch_forward(&group).unwrap_or_else(|error| panic!("{error}"));
                     assert!(saved == step.forward(), "what is saved on {ranks} ranks");
@@ -46,7 +46,7 @@ macro_rules! layers {
             #[test]
             fn experts_without_tokens_have_gradients_of_zero() {
                 let (layer, gradients) = data();
-                let step = Step::of(&layer, &gradients, Ranks::new(1)).unwrap();
+                let step = Step::of(&layer, &gradients, &Group::new(1)).unwrap();
                 let (saved, _) = step.launch_forward(&Group::new(1)).unwrap();
                 let (found, _) = step.launch_backward(&Group::new(1), &saved, Choice::Projections).unwrap();
                 for expert in step.layer.route.experts().filter(|&e| step.layer.route.expert_rows(e) == 0) {
@@ -61,7 +61,7 @@ macro_rules! layers {
             #[test]
             fn has_the_same_bits_in_every_order() {
                 let (layer, gradients) = data();
-                let step = Step::of(&layer, &gradients, Ranks::new(4)).unwrap();
+                let step = Step::of(&layer, &gradients, &Group::new(4)).unwrap();
                 let saved = step.forward();
                 let expected = step.backward(&saved, Choice::Least);
                 for seed in 0..5 {

@@ -17,7 +17,7 @@ mod whole {
 
     pub fn gradients(ep: Ranks) -> found::Found<{ train_qwen3_ragged::HIDDEN }, { train_qwen3_ragged::INTER }> {
         let (layer, gradients) = super::data();
-        let step = Step::of(&layer, &gradients, ep).unwrap();
+        let step = Step::of(&layer, &gradients, &Group::new(ep.count())).unwrap();
         step.backward(&step.forward(), Choice::Least)
     }
 }
@@ -36,7 +36,7 @@ macro_rules! passes {
                 let (layer, gradients) = super::data();
                 for ranks in (1..=8).filter(|ranks| layer.experts.is_multiple_of(*ranks)) {
                     let whole = super::whole::gradients(Ranks::new(ranks));
-                    let step = Step::of(&layer, &gradients, Ranks::new(ranks)).unwrap();
+                    let step = Step::of(&layer, &gradients, &Group::new(ranks)).unwrap();
                     let expected = step.reference();
                     for seed in 0..2 {
                         let group = Group::new(ranks).seed(seed).delay(ranks - 1, Duration::from_millis(2));
@@ -56,7 +56,7 @@ macro_rules! passes {
             #[test]
             fn experts_without_tokens_keep_what_they_have() {
                 let (layer, gradients) = super::data();
-                let step = Step::of(&layer, &gradients, Ranks::new(3)).unwrap();
+                let step = Step::of(&layer, &gradients, &Group::new(3)).unwrap();
                 let (found, _) = step.launch(&Group::new(3)).unwrap();
                 let route = &step.layer.route;
                 let idle: Vec<Expert> = route.experts().filter(|&e| route.expert_rows(e) == 0).collect();

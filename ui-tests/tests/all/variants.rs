@@ -23,8 +23,8 @@ mod sends_once {
 
     fn same_bits(layer: &Layer) {
         for ranks in [1, 2, 3, 4, 6] {
-            let plain = super::plain::Ffn::of(layer, Ranks::new(ranks)).unwrap().reference();
-            let relayed = super::relayed::Relay::of(layer, Ranks::new(ranks)).unwrap();
+            let plain = super::plain::Ffn::of(layer, &Group::new(ranks)).unwrap().reference();
+            let relayed = super::relayed::Relay::of(layer, &Group::new(ranks)).unwrap();
             assert!(relayed.reference() == plain, "other bits of the reference on {ranks} ranks");
             for seed in 0..2 {
                 let late = Duration::from_millis(2 * seed);

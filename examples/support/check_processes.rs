@@ -1,0 +1,141 @@
+//! The test of an example whose ranks are processes: the same bits, and an end for all when one of them is killed.
+//!
+//! The test program starts itself once for each rank, with the same test: where `HPMOE_RANK` is set, it is that rank.
+
+use super::example::Example;
+use super::layer::Layer;
+use hpmoe_runtime::LaunchError;
+use hpmoe_runtime::prelude::*;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What a rank of a test does.
+const WORK: &str = "HPMOE_TEST_WORK";
+
+/// The longest that a test waits for its processes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A rank that waits for a dead one ends long before this, which is the time that a core may wait.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Launches on 2 and 4 processes give the reference's bits, launch after launch with a rank that is late.
+pub fn check_bits<E: Example>(layer: &str, module: &str, test: &str) {
+    if std::env::var(WORK).is_ok() {
+        return be_a_rank::<E>(layer, 3);
+    }
+    for ranks in [2, 4] {
+        for (rank, child) in start(module, test, ranks).into_iter().enumerate() {
+            let (status, text) = end(child, PATIENCE);
+            assert!(status.success(), "rank {rank} of {ranks} ended with {status}:\n{text}");
+        }
+    }
+}
+
+/// When a process is killed while the others launch again and again, they end with an error that names it.
+pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
+    if std::env::var(WORK).is_ok() {
+        return be_a_rank::<E>(layer, u32::MAX);
+    }
+    for round in 0..3_u32 {
+        let ranks = 4;
+        let mut children = start(module, test, ranks);
+        children.iter_mut().for_each(wait_for_a_launch);
+        // The moment differs from run to run.
+        let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock").subsec_micros();
+        sleep(Duration::from_millis(u64::from(clock % 97 + 40 * round)));
+        let victim = (round as usize + clock as usize) % ranks;
+        children[victim].kill().expect("the test started it");
+        let killed = Instant::now();
+        for (rank, child) in children.into_iter().enumerate() {
+            let (status, text) = end(child, PATIENCE);
+            if rank != victim {
+                assert_eq!(
+                    status.code(),
+                    Some(101),
+                    "rank {rank}, with rank {victim} killed, ended with {status}:\n{text}"
+                );
+                assert!(
+                    text.contains(&format!("rank {victim} is gone")),
+                    "rank {rank}, with rank {victim} killed:\n{text}"
+                );
+            }
+        }
+        assert!(killed.elapsed() < TIME_LIMIT / 2, "the others took {:?} to end", killed.elapsed());
+    }
+}
+
+/// Launches the example again and again, and panics unless all goes well.
+fn be_a_rank<E: Example>(layer: &str, launches: u32) {
+    let layer = Layer::find_bundled(layer, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
+    let group = Group::from_launcher().unwrap_or_else(|error| panic!("{error}")).expect("the test sets the variables");
+    let ranks = group.ranks();
+    let own = ranks.only().expect("a process is one rank").id();
+    let group = group.threads(1).time_limit(TIME_LIMIT).repeat(2).delay(ranks.count() - 1, Duration::from_millis(2));
+    let expected = E::of(&layer, &Group::new(ranks.count())).unwrap().reference();
+    let run = || -> Result<(), LaunchError> {
+        let example = E::of(&layer, &group).unwrap_or_else(|problem| panic!("{problem}"));
+        let (found, report) = example.launch(&group)?;
+        assert_eq!((report.ranks, report.empty_tasks), (ranks.count(), 0));
+        let bytes: Vec<u8> = found.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let all = group.all_gather(&bytes)?;
+        assert!(all[own] == bytes);
+        let all = all.concat().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect::<Vec<_>>();
+        assert!(all == expected, "other bits of the megakernel on {} processes", ranks.count());
+        Ok(())
+    };
+    for launch in 0..launches {
+        run().unwrap_or_else(|error| panic!("{error}"));
+        if launch == 0 {
+            println!("{LAUNCHED}");
+        }
+    }
+}
+
+/// What a rank prints after its first launch.
+const LAUNCHED: &str = "a launch ended well";
+
+fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {
+    let (_, module) = module.split_once("::").expect("a test is in a module of its crate");
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let rank = |rank: usize| {
+        let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
+        command.args([&format!("{module}::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port)), (WORK, 1)];
+        command.envs(place.map(|(name, value)| (name, value.to_string())));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("a test can start itself")
+    };
+    (0..ranks).map(rank).collect()
+}
+
+/// Reads what a rank prints until its first launch has ended.
+fn wait_for_a_launch(child: &mut Child) {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    let output = child.stdout.as_mut().expect("piped");
+    while !text.ends_with(LAUNCHED.as_bytes()) {
+        let count = output.read(&mut byte).expect("a pipe can be read");
+        assert!(count > 0, "a rank ended early:\n{}", String::from_utf8_lossy(&text));
+        text.extend(byte);
+    }
+}
+
+/// Waits for a rank, and kills it if that takes too long; its end, and what it printed.
+fn end(mut child: Child, limit: Duration) -> (ExitStatus, String) {
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("the test started it") {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().expect("the test started it");
+        }
+        sleep(Duration::from_millis(5));
+    };
+    let mut text = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
+    (status, text)
+}

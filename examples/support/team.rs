@@ -1,0 +1,155 @@
+//! The group that an example runs on: threads of this process, or processes.
+
+use hpmoe_runtime::TcpBootstrap;
+use hpmoe_runtime::prelude::*;
+use std::fmt::Display;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The options that say how many ranks there are, and what they are.
+#[derive(clap::Args, Debug)]
+pub struct TeamSize {
+    /// Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.
+    #[arg(long)]
+    ranks: Option<usize>,
+    /// Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank
+    /// without this.
+    #[arg(long, value_name = "N", conflicts_with = "ranks")]
+    processes: Option<usize>,
+}
+
+/// The longest that processes wait for each other to join, or for each other to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A group, and the processes that were started for it.
+pub struct Team {
+    pub group: Group,
+    started: Started,
+}
+
+impl TeamSize {
+    /// Joins the group that this process was started for, or makes one.
+    pub fn start(&self, seed: u64) -> Result<Team, String> {
+        let asked = self.ranks.or(self.processes);
+        if let Some(group) = Group::from_launcher().map_err(|error| error.to_string())? {
+            let ranks = group.ranks().count();
+            return match asked {
+                Some(asked) if asked != ranks => Err(format!(
+                    "this process is one of {ranks} that a launcher started, but {asked} ranks were asked for: leave out \
+                     --ranks and --processes, or the launcher"
+                )),
+                _ => Ok(Team { group: group.seed(seed), started: Started(Vec::new()) }),
+            };
+        }
+        match self.processes {
+            Some(0) => Err("--processes 0 starts nothing: ask for one or more".to_owned()),
+            Some(processes) => start_processes(processes, seed),
+            None => {
+                let Team { group, started } = Team::alone(asked.unwrap_or(4));
+                Ok(Team { group: group.seed(seed), started })
+            }
+        }
+    }
+}
+
+/// Starts this program again for each rank but the first, which this process is.
+fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
+    let problem = |error: std::io::Error| format!("can't start {processes} processes: {error}");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+    let port = listener.local_addr().map_err(problem)?.port();
+    let program = std::env::current_exe().map_err(problem)?;
+    let mut started = Started(Vec::new());
+    for rank in 1..processes {
+        let mut command = Command::new(&program);
+        command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", processes), ("HPMOE_PORT", usize::from(port))];
+        command.envs(place.map(|(name, value)| (name, value.to_string()))).env_remove("MASTER_ADDR");
+        started.0.push(command.spawn().map_err(problem)?);
+    }
+    let bootstrap = TcpBootstrap::host(listener, processes, PATIENCE).map_err(|error| error.to_string())?;
+    let group = Group::join(bootstrap).map_err(|error| error.to_string())?.seed(seed);
+    Ok(Team { group, started })
+}
+
+impl Team {
+    /// All ranks as threads of this process.
+    pub fn alone(ranks: usize) -> Self {
+        Self { group: Group::new(ranks), started: Started(Vec::new()) }
+    }
+
+    /// Number of processes that the ranks run in.
+    pub fn processes(&self) -> usize {
+        self.group.ranks().only().map_or(1, |_| self.group.ranks().count())
+    }
+
+    /// Whether this process tells what came of it: one of them does.
+    pub fn tells(&self) -> bool {
+        self.group.ranks().only().is_none_or(|rank| rank.id() == 0)
+    }
+
+    /// Prints a line, if this is the process that does.
+    pub fn tell(&self, line: impl Display) {
+        if self.tells() {
+            println!("{line}");
+        }
+    }
+
+    /// The numbers of all ranks, rank 0 first, from those of the ranks here.
+    pub fn gather(&self, numbers: &[f32]) -> Result<Vec<f32>, LaunchError> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let all = self.group.all_gather(&bytes)?.concat();
+        Ok(all.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+
+    /// Whether something is true on all ranks.
+    pub fn all(&self, here: bool) -> Result<bool, LaunchError> {
+        Ok(self.group.all_gather(&[here.into()])?.iter().flatten().all(|there| *there != 0))
+    }
+
+    /// Leaves the group and waits for the processes that were started for it.
+    pub fn finish(self) -> Result<(), String> {
+        let Self { group, mut started } = self;
+        drop(group);
+        started.wait()
+    }
+}
+
+/// Processes that end with this one, whatever happens.
+struct Started(Vec<Child>);
+
+impl Started {
+    /// Waits until all have ended. One that takes too long is killed.
+    fn wait(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut problems = Vec::new();
+        for (rank, mut child) in (1..).zip(self.0.drain(..)) {
+            let status = loop {
+                match child.try_wait() {
+                    Ok(None) if Instant::now() < deadline => sleep(Duration::from_millis(5)),
+                    Ok(Some(status)) => break Ok(status),
+                    Ok(None) => {
+                        // It has not ended by itself, and nothing more can be done if this fails.
+                        let _ = child.kill().and_then(|()| child.wait());
+                        break Err(format!("did not end within {PATIENCE:?} and was killed"));
+                    }
+                    Err(error) => break Err(error.to_string()),
+                }
+            };
+            match status {
+                Ok(status) if status.success() => {}
+                Ok(status) => problems.push(format!("rank {rank} ended with {status}")),
+                Err(problem) => problems.push(format!("rank {rank} {problem}")),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.join(", ")) }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // After an error: the others end because this process has left the group.
+        let _ = self.wait();
+    }
+}
