@@ -6,14 +6,23 @@ use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 use std::path::{Path, PathBuf};
 
+/// Constants of groups with few experts.
+pub(super) const SMALL_GROUPS: [(&str, usize); 2] = [("EXPERTS", 4), ("TOP_K", 2)];
+
 /// Name (`kernel::taskflow`) and graph of each, with the constants of its source, in the order of files and declarations.
 pub(super) fn kernels() -> Vec<(String, CheckedGraph)> {
+    kernels_with(&[])
+}
+
+/// Those kernels, with these values of constants.
+pub(super) fn kernels_with(values: &[(&str, usize)]) -> Vec<(String, CheckedGraph)> {
     let mut kernels = Vec::new();
     for file in files("../examples").into_iter().chain(files("../ui-tests/kernels")) {
         let source = std::fs::read_to_string(&file).expect("a source can be read");
         for module in modules(&source).expect("a source is Rust") {
             let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
-            let front = front(&module, &Overrides::new()).map_err(words).expect("a kernel has no fault");
+            let overrides: Overrides = values.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+            let front = front(&module, &overrides).map_err(words).expect("a kernel has no fault");
             kernels.extend(front.flows.into_iter().map(|flow| (name(&flow), flow)));
         }
     }

@@ -17,7 +17,7 @@
 //! | Numbers fit their fields, and buffers the memory | `budgets.rs` | `TooLarge` |
 //!
 //! `execute` runs schedules tile by tile on random routings, in tests alone: what is accepted runs right, and what is broken
-//! is refused and fails.
+//! is refused and fails. `fuzz` changes the schedules of all kernels field by field and has `execute` judge what is accepted.
 
 #[cfg(test)]
 mod broken;
@@ -28,6 +28,8 @@ mod derive;
 mod execute;
 mod footprint;
 mod forms;
+#[cfg(test)]
+mod fuzz;
 mod joins;
 #[cfg(test)]
 mod kernels;

@@ -43,20 +43,31 @@ impl ValidSchedule {
 /// All violations; if the schedule does not have the structure of one for this graph, those of its structure alone.
 pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
     let mut violations = Vec::new();
-    structure(checked, &schedule, &mut violations);
-    forms(checked, &schedule, &mut violations);
-    if !violations.is_empty() {
-        return Err(violations);
+    if has_structure(checked, &schedule, &mut violations) {
+        derive(checked, &mut violations);
+        keeps_promises(checked, &schedule, &mut violations);
     }
-    derive(checked, &mut violations);
-    joins(checked, &schedule, &mut violations);
-    coverage(checked, &schedule, &mut violations);
-    reuse(checked, &schedule, &mut violations);
-    sums(checked, &schedule, &mut violations);
-    total_order(checked, &schedule, &mut violations);
-    thresholds(checked, &schedule, &mut violations);
-    budgets(checked, &schedule, &mut violations);
     if violations.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(violations) }
+}
+
+/// Whether a schedule has the structure of one for this graph, which everything else relies on.
+pub(super) fn has_structure(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) -> bool {
+    structure(checked, schedule, violations);
+    if violations.is_empty() {
+        forms(checked, schedule, violations);
+    }
+    violations.is_empty()
+}
+
+/// What a schedule of the right structure promises. [`derive`] looks at the graph alone.
+pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    joins(checked, schedule, violations);
+    coverage(checked, schedule, violations);
+    reuse(checked, schedule, violations);
+    sums(checked, schedule, violations);
+    total_order(checked, schedule, violations);
+    thresholds(checked, schedule, violations);
+    budgets(checked, schedule, violations);
 }
 
 #[cfg(test)]
@@ -104,6 +115,15 @@ mod tests {
             *queue = queue.iter().rev().copied().collect();
         };
         finds(&turned_round, |v| matches!(v, Violation::Cycle { .. }));
+    }
+
+    #[test]
+    fn a_phase_left_out_is_refused() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        schedule.phases = schedule.phases.iter().skip(1).map(|(_, phase)| phase.clone()).collect();
+        let violations = validate(&checked, schedule).expect_err("a phase has no row");
+        assert_eq!(violations, [Violation::Table { what: "phases" }]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{PhaseTile, RoutedSlots};
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
 use hpmoe_language::graph::{CHUNK_BUFFERS, RowKind};
 use hpmoe_language::ids::CounterId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One counter: rank, array, expert or block, row tile or chunk, column.
 type CounterKey = (usize, CounterId, usize, usize, usize);
@@ -15,11 +15,13 @@ pub(super) struct CounterValues<'a> {
     values: BTreeMap<CounterKey, u64>,
     /// The threshold that tiles waited for, by counter.
     needs: BTreeMap<CounterKey, u64>,
+    /// Counters that a peer added to, which it may do when this rank has ended unless this rank waits for it.
+    by_peers: BTreeSet<CounterKey>,
 }
 
 impl<'a> CounterValues<'a> {
     pub(super) fn new(checked: &'a CheckedGraph, routing: &'a RoutedSlots) -> Self {
-        Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new() }
+        Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new(), by_peers: BTreeSet::new() }
     }
 
     pub(super) fn signal(&mut self, tile: &PhaseTile, signal: &Signal) {
@@ -33,7 +35,9 @@ impl<'a> CounterValues<'a> {
             let height = self.height(signal.counter);
             for slot in &tile.item.slots {
                 let block = slot / self.routing.top_k / height;
-                *self.values.entry((rank, signal.counter, block, tile.item.chunk, 0)).or_default() += 1;
+                let place = (rank, signal.counter, block, tile.item.chunk, 0);
+                *self.values.entry(place).or_default() += 1;
+                self.by_peers.extend(signal.remote.then_some(place));
             }
             return;
         }
@@ -43,6 +47,7 @@ impl<'a> CounterValues<'a> {
         };
         let place = self.place(rank, tile, signal.counter, signal.index);
         *self.values.entry(place).or_default() += amount;
+        self.by_peers.extend(signal.remote.then_some(place));
     }
 
     pub(super) fn holds(&mut self, tile: &PhaseTile, wait: &Wait) -> bool {
@@ -57,11 +62,12 @@ impl<'a> CounterValues<'a> {
         })
     }
 
-    /// Whether each counter that was touched holds exactly the threshold that was waited for.
+    /// Whether each counter holds exactly the threshold that was waited for, and all that peers add is awaited. What a rank adds
+    /// itself nobody may need: an expert's matrix is made even if it has no rows.
     pub(super) fn exact(&self) -> bool {
         let value = |place| self.values.get(place).copied().unwrap_or(0);
         self.needs.iter().all(|(place, &need)| value(place) == need)
-            && self.values.keys().all(|place| self.needs.contains_key(place))
+            && self.by_peers.iter().all(|place| self.needs.contains_key(place))
     }
 
     fn place(&self, rank: usize, tile: &PhaseTile, counter: CounterId, index: Index) -> CounterKey {

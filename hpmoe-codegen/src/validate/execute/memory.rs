@@ -3,10 +3,10 @@
 use super::routing::HALF;
 use super::{PhaseTile, RoutedSlots, groups};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
-use hpmoe_language::ids::TensorId;
+use hpmoe_language::ids::{Id, TensorId};
 use std::collections::{BTreeSet, HashMap};
 
-/// A part of a row that no tile cuts: tensor, rank, row, and which step of its columns.
+/// A part of a row that no tile cuts: tensor, rank, row, and its first column.
 type Cell = (TensorId, usize, usize, usize);
 
 /// The versions that a tile met when phases ran one after the other.
@@ -32,7 +32,7 @@ struct CellState {
 }
 
 /// The version of each cell that some phase writes, while tiles run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Versions {
     numbers: HashMap<Cell, usize>,
     cells: Vec<CellState>,
@@ -40,24 +40,25 @@ pub(super) struct Versions {
 
 impl Versions {
     /// Runs phase after phase and returns what each tile met, by phase, rank and tile in the order of
-    /// [`tiles_of_phase`](groups::tiles_of_phase). Resets all versions.
+    /// [`tiles_of_phase`](groups::tiles_of_phase). Resets all versions, and leaves cells their numbers alone.
     pub(super) fn reference(graph: &TaskGraph, routing: &RoutedSlots) -> (Self, Vec<(PhaseTile, Met)>) {
         let mut versions = Self::default();
         let mut met = Vec::new();
-        let step = column_step(graph);
+        let cuts = Cuts::new(graph);
         let written = written(graph);
         let chunks = (0..routing.chunks).flat_map(|chunk| graph.phases.ids().map(move |phase| (chunk, phase)));
         for (chunk, phase) in chunks {
             for rank in 0..routing.ranks {
                 for tile in groups::tiles_of_phase(graph, routing, phase, rank, chunk) {
                     let version = met.len() as u64 + 1;
-                    let touched = touched_cells(graph, routing, &written, step, &tile);
+                    let touched = touched_cells(graph, routing, &written, &cuts, &tile);
                     let seen = versions.once(touched, version);
                     met.push((tile, seen));
                 }
             }
         }
         versions.cells.fill(CellState::default());
+        versions.numbers = HashMap::new();
         (versions, met)
     }
 
@@ -112,15 +113,40 @@ impl Versions {
     }
 }
 
-/// The largest number of columns that divides every tile into whole steps.
-fn column_step(graph: &TaskGraph) -> usize {
-    let widths =
-        graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter_map(|access| match access.region.columns {
-            Columns::Tile { width, .. } => Some(width),
-            Columns::All => None,
-        });
-    let columns = graph.tensors.iter().map(|(_, tensor)| tensor.columns);
-    widths.chain(columns.filter(|&columns| columns > 1)).fold(0, gcd) as usize
+/// Where tiles cut tensors. What lies between two cuts is touched as a whole or not at all: it is one cell of a row.
+struct Cuts {
+    /// By tensor: the first column of each cell, and the end of the last.
+    columns: Vec<Vec<usize>>,
+    /// By tensor: the number of rows of an expert's matrix that divides every tile of it.
+    matrix_rows: Vec<usize>,
+}
+
+impl Cuts {
+    fn new(graph: &TaskGraph) -> Self {
+        let mut cuts = Self { columns: Vec::new(), matrix_rows: Vec::new() };
+        for (id, tensor) in graph.tensors.iter() {
+            let accesses =
+                || graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter(|access| access.tensor == id);
+            let mut columns = BTreeSet::from([0, tensor.columns as usize]);
+            for access in accesses() {
+                if let Columns::Tile { width, .. } = access.region.columns {
+                    columns.extend((0..tensor.columns as usize).step_by(width as usize));
+                }
+            }
+            cuts.columns.push(columns.into_iter().collect());
+            let rows = accesses().filter_map(|access| match (access.region.rows, tensor.rows) {
+                (Rows::Expert { height, .. }, RowKind::Expert { rows }) => Some(gcd(height, rows)),
+                _ => None,
+            });
+            cuts.matrix_rows.push((rows.fold(0, gcd) as usize).max(1));
+        }
+        cuts
+    }
+
+    /// The first columns of the cells of a row from one column to another.
+    fn cells(&self, tensor: TensorId, from: usize, to: usize) -> impl Iterator<Item = usize> {
+        self.columns[tensor.index()].iter().copied().filter(move |&column| (from..to).contains(&column))
+    }
 }
 
 fn gcd(a: u32, b: u32) -> u32 {
@@ -139,7 +165,7 @@ fn touched_cells(
     graph: &TaskGraph,
     routing: &RoutedSlots,
     written: &BTreeSet<TensorId>,
-    step: usize,
+    cuts: &Cuts,
     tile: &PhaseTile,
 ) -> Vec<(Cell, bool)> {
     let phase = &graph.phases[tile.phase];
@@ -151,7 +177,8 @@ fn touched_cells(
                 let (height, rows) = (height as usize, rows as usize);
                 let own = routing.local / routing.chunks;
                 let first = tile.item.expert % own * rows;
-                (tile.item.rank, (first + index * height..first + rows.min((index + 1) * height)).collect())
+                let rows = first + index * height..first + rows.min((index + 1) * height);
+                (tile.item.rank, rows.step_by(cuts.matrix_rows[access.tensor.index()]).collect())
             }
             (Rows::Once, _) => (tile.item.rank, rows_once(routing, tile)),
             (rows_of, _) => {
@@ -171,8 +198,8 @@ fn touched_cells(
             }
         };
         for row in rows {
-            let steps = from / step..to.div_ceil(step);
-            touched.extend(steps.map(|step| ((access.tensor, rank, row, step), access.write)));
+            let cells = cuts.cells(access.tensor, from, to);
+            touched.extend(cells.map(|column| ((access.tensor, rank, row, column), access.write)));
         }
     }
     if let Some(origins) = phase.origins {

@@ -12,6 +12,7 @@ mod tests;
 
 use crate::random::Random;
 use groups::PhaseTile;
-use routing::RoutedSlots;
-use run::{Failure, run};
+pub(super) use routing::RoutedSlots;
+use run::run;
+pub(super) use run::{Failure, Reference, run_against};
 pub(super) use tests::runs;

@@ -5,7 +5,7 @@ use hpmoe_language::graph::{CHUNK_BUFFERS, Sizes};
 
 /// Tokens of each rank, and the rows that they become.
 #[derive(Clone, Debug)]
-pub(super) struct RoutedSlots {
+pub(in crate::validate) struct RoutedSlots {
     pub(super) ranks: usize,
     /// Expert chunks of one rank.
     pub(super) local: usize,
@@ -23,39 +23,66 @@ pub(super) const HALF: usize = 1 << 24;
 
 impl RoutedSlots {
     /// Draws token counts from none to all, and experts evenly or with favourites, the same or others on each rank.
-    pub(super) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
+    pub(in crate::validate) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
         let favourites = 1 + random.index(sizes.experts);
         let empty_ranks = random.index(2) == 0;
-        let mut routing = Self {
+        let mut routing = Self::empty(sizes, ranks);
+        for _ in 0..ranks {
+            let tokens = match random.index(3) {
+                0 if empty_ranks => 0,
+                1 => sizes.tokens,
+                _ => random.index(sizes.tokens + 1),
+            };
+            routing.push(sizes, tokens, |_| {
+                let mut experts: Vec<usize> = (0..sizes.experts).collect();
+                random.shuffle(&mut experts);
+                // Favourites first, as long as there are enough.
+                experts.sort_by_key(|&expert| expert >= favourites);
+                experts.truncate(sizes.top_k);
+                experts
+            });
+        }
+        routing
+    }
+
+    /// So many tokens of each rank, to the experts that `experts` returns for a rank and a token of it.
+    pub(in crate::validate) fn routed(
+        sizes: &Sizes,
+        tokens: &[usize],
+        experts: impl Fn(usize, usize) -> Vec<usize>,
+    ) -> Self {
+        let mut routing = Self::empty(sizes, tokens.len());
+        for (source, &tokens) in tokens.iter().enumerate() {
+            routing.push(sizes, tokens, |token| experts(source, token));
+        }
+        routing
+    }
+
+    fn empty(sizes: &Sizes, ranks: usize) -> Self {
+        Self {
             ranks,
             local: sizes.expert_chunks(ranks),
             chunks: sizes.chunks,
             top_k: sizes.top_k,
             tokens: Vec::new(),
             slots: vec![vec![Vec::new(); sizes.expert_chunks(ranks) * ranks]; ranks],
-        };
-        for source in 0..ranks {
-            let tokens = match random.index(3) {
-                0 if empty_ranks => 0,
-                1 => sizes.tokens,
-                _ => random.index(sizes.tokens + 1),
-            };
-            routing.tokens.push(tokens);
-            let own = sizes.experts / ranks;
-            for token in 0..tokens {
-                let chunk = token / tokens.div_ceil(sizes.chunks);
-                let mut experts: Vec<usize> = (0..sizes.experts).collect();
-                random.shuffle(&mut experts);
-                // Favourites first, as long as there are enough.
-                experts.sort_by_key(|&expert| expert >= favourites);
-                for (k, &expert) in experts[..sizes.top_k].iter().enumerate() {
-                    let group = expert / own * routing.local + chunk * own + expert % own;
-                    let token = token - routing.first_token(source, chunk);
-                    routing.slots[source][group].push(token * sizes.top_k + k);
-                }
+        }
+    }
+
+    /// Adds the tokens of the next rank.
+    fn push(&mut self, sizes: &Sizes, tokens: usize, mut experts: impl FnMut(usize) -> Vec<usize>) {
+        let source = self.tokens.len();
+        self.tokens.push(tokens);
+        let own = sizes.experts / self.ranks;
+        for token in 0..tokens {
+            let chunk = token / tokens.div_ceil(sizes.chunks);
+            let experts = experts(token);
+            let token = token - self.first_token(source, chunk);
+            for (k, expert) in experts.into_iter().enumerate() {
+                let group = expert / own * self.local + chunk * own + expert % own;
+                self.slots[source][group].push(token * sizes.top_k + k);
             }
         }
-        routing
     }
 
     /// Rows received for an expert of the group.

@@ -31,6 +31,19 @@ struct CoreProgress {
     speed: usize,
 }
 
+/// What tiles meet on one routing when phases run one after the other.
+pub(in crate::validate) struct Reference {
+    versions: Versions,
+    met: HashMap<PhaseTile, Met>,
+}
+
+impl Reference {
+    pub(in crate::validate) fn new(checked: &CheckedGraph, routing: &RoutedSlots) -> Self {
+        let (versions, met) = Versions::reference(checked.graph(), routing);
+        Self { versions, met: met.into_iter().collect() }
+    }
+}
+
 /// Runs a schedule with one interleaving, chosen by `random`.
 pub(super) fn run(
     checked: &CheckedGraph,
@@ -38,8 +51,18 @@ pub(super) fn run(
     routing: &RoutedSlots,
     random: &mut Random,
 ) -> Result<(), Failure> {
-    let (mut versions, met) = Versions::reference(checked.graph(), routing);
-    let met: HashMap<PhaseTile, Met> = met.into_iter().collect();
+    run_against(&Reference::new(checked, routing), checked, schedule, routing, random)
+}
+
+/// Runs a schedule with one interleaving, where what tiles must meet is known.
+pub(in crate::validate) fn run_against(
+    Reference { versions, met }: &Reference,
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &RoutedSlots,
+    random: &mut Random,
+) -> Result<(), Failure> {
+    let mut versions = versions.clone();
     let mut cores = cores(checked, schedule, routing, random);
     let planned: usize = cores.iter().map(|core| core.tiles.len()).sum();
     if planned != met.len() {
