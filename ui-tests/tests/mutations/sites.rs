@@ -62,7 +62,10 @@ fn single(number: usize, source: &Source, at: usize) -> Site {
     let range = source.statement(at);
     let mut what = squeezed(&source.code[range.clone()]);
     if what.starts_with("PipeBarrier") {
-        what = format!("{what} before {}", source.next_statement(range.end));
+        what = match source.next_statement(range.end).as_str() {
+            "" => format!("{what} at the end of its block"),
+            next => format!("{what} before {next}"),
+        };
     }
     let key = format!("{}, {}: {what}", source.name, source.function(at));
     Site { source: number, line: source.line(at), key, edits: vec![(number, range, "")] }
