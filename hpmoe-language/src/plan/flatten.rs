@@ -95,8 +95,7 @@ impl Builder<'_> {
             Device::Routine(routine) => {
                 let scratch = self.scratch(routine.scratch, &name, &step.result, made);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                let terms = matches!(routine.sizes, Sizes::SumOverK | Sizes::RowsForEachToken);
-                let (name, waits) = (routine.name, routine.waits);
+                let (name, waits, terms) = (routine.name, routine.waits, routine.takes_terms());
                 let instruction = Instruction::Routine { name, waits, terms };
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to

@@ -89,8 +89,8 @@ pub enum Device {
     Routine(Routine),
 }
 
-/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and for
-/// [`Sizes::SumOverK`] K.
+/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and
+/// K if it [takes terms](Self::takes_terms).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routine {
     /// Name in `include/hpmoe/`.
@@ -101,6 +101,14 @@ pub struct Routine {
     pub scratch: &'static [Columns],
     /// The point at which it waits for earlier writes of the vector unit.
     pub waits: Waits,
+}
+
+impl Routine {
+    /// Whether it takes several rows of its first operand for each row of its result, and is told how many.
+    #[must_use]
+    pub const fn takes_terms(&self) -> bool {
+        matches!(self.sizes, Sizes::SumOverK | Sizes::RowsForEachToken)
+    }
 }
 
 /// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before it.

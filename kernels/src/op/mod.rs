@@ -2,8 +2,10 @@
 //! meaning on the host.
 
 mod device;
+mod host;
 
 pub use device::{Columns, Contracted, Device, Routine, Scalar, Sizes, Slot, VectorCall, Waits};
+pub use host::{AnyTile, AnyValue, Given, Host, MOST};
 
 use std::fmt;
 
@@ -162,6 +164,8 @@ pub struct Operation {
     /// has one. Numbers are left out of `operands`; a size is a shape with that many rows. The result of a store or a put is
     /// the tile that was written.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
+    /// Its meaning on the host.
+    pub host: Host,
     /// Its code on the device.
     pub device: Device,
 }

@@ -1,7 +1,7 @@
 //! `tile.accumulate(value)`: a value added to what a tile holds.
 
 use super::{any_numbers, misshapen, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value};
 
 /// Adds to a tile.
@@ -12,6 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Moves,
     device: Device::Accumulate,
 };
 

@@ -2,7 +2,7 @@
 
 use super::any_numbers;
 use super::product::{Factor, added, fits};
-use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
 /// Adds the product of two tiles to a value.
@@ -13,6 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Product(|sum, x, w| sum.expect("a value to add to").add_matmul_t(&x, &w)),
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: true },
 };
 

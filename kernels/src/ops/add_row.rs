@@ -2,13 +2,14 @@
 
 use super::elementwise::{ONE_VALUE, row_for_all};
 use crate::Value;
-use crate::op::{Device, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
+use crate::op::{Device, Host, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
 
 /// Adds one row to all rows.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("add_row"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| row_for_all("add_row", operands),
+    host: Host::Values(|given| given[0].add_row(&given[1].bounded())),
     device: Device::Routine(Routine {
         name: "AddRow",
         sizes: Sizes::NumberForEachColumn,

@@ -2,12 +2,13 @@
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;
-use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// A value and a number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("at_least"),
     operands: &[OperandKind::Value, OperandKind::Number],
+    host: Host::Values(|given| given[0].at_least(given.numbers[0])),
     device: Device::Vector {
         scratch: 0,
         calls: &[VectorCall::Scalar("Maxs", Slot::Out, Slot::In(0), Scalar::Given(0))],

@@ -1,8 +1,8 @@
 //! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
 
 use super::{any_numbers, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
-use crate::{Float, Value};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::{Float, Value, bf16};
 
 /// Rounds a value.
 pub(super) static OPERATION: Operation = Operation {
@@ -12,6 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: true,
     numbers: any_numbers,
     shape,
+    host: Host::Values(|given| given[0].cast::<bf16>()),
     device: Device::Cast,
 };
 

@@ -3,13 +3,14 @@
 use super::elementwise::ONE_VALUE;
 use super::misshapen;
 use crate::Value;
-use crate::op::{Device, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// A value and two numbers.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("clamp"),
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
     numbers: ascending,
+    host: Host::Values(|given| given[0].clamp(given.numbers[0], given.numbers[1])),
     device: Device::Vector {
         scratch: 0,
         calls: &[

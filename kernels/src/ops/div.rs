@@ -1,13 +1,14 @@
 //! `a / b`: quotients, number by number.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
-use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Divides two values of one size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`/` divides", operands),
+    host: Host::Values(|given| &given[0] / &given[1]),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
@@ -16,6 +17,7 @@ pub(super) static VALUES: Operation = Operation {
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Number],
+    host: Host::Values(|given| &given[0] / given.numbers[0]),
     device: Device::Vector {
         scratch: 1,
         calls: &[
@@ -30,6 +32,7 @@ pub(super) static NUMBER: Operation = Operation {
 pub(super) static NUMBER_FIRST: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Number, OperandKind::Value],
+    host: Host::Values(|given| given.numbers[0] / &given[0]),
     device: Device::Vector {
         scratch: 1,
         calls: &[

@@ -1,7 +1,7 @@
 //! What elementwise operations have in common.
 
 use super::{any_numbers, misshapen};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 
 /// An operation on one value and any numbers that makes a value of the same size: the base of other operations.
 pub(super) const ONE_VALUE: Operation = Operation {
@@ -11,6 +11,7 @@ pub(super) const ONE_VALUE: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape: like_the_value,
+    host: Host::Moves,
     device: Device::Vector { scratch: 0, calls: &[] },
 };
 

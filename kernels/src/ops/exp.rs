@@ -1,12 +1,13 @@
 //! `value.exp()`: e to the power of each number.
 
 use super::elementwise::ONE_VALUE;
-use crate::op::{Device, Operation, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
 /// Raises e to each number: e^x.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("exp"),
+    host: Host::Values(|given| given[0].exp()),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Unary("Exp", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

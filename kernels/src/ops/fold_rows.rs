@@ -3,7 +3,7 @@
 use super::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
-    Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
+    Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
 };
 
 /// Sums consecutive rows.
@@ -14,6 +14,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Values(|given| folded(&given[0], given[0].rows() / given.size)),
     device: Device::Routine(Routine {
         name: "FoldRows",
         sizes: Sizes::RowsForEachToken,
@@ -50,24 +51,24 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
         const { assert!(B > 0 && R.is_multiple_of(B), "`fold_rows` sums as many rows into each") };
-        let terms = R / B;
-        assert!(
-            self.rows().is_multiple_of(terms),
-            "`fold_rows` sums {terms} rows into each, there are {}",
-            self.rows()
-        );
-        let mut data = Vec::with_capacity(self.rows() / terms * self.cols());
-        for first in (0..self.rows()).step_by(terms) {
-            let mut sums = self.row(first).to_vec();
-            for row in first + 1..first + terms {
-                for (sum, x) in sums.iter_mut().zip(self.row(row)) {
-                    *sum += x;
-                }
-            }
-            data.extend(sums);
-        }
-        Value::new(self.rows() / terms, self.cols(), data)
+        folded(&self, R / B)
     }
+}
+
+/// The sums of `terms` consecutive rows.
+fn folded<const R: usize, const C: usize, const B: usize>(value: &Value<R, C>, terms: usize) -> Value<B, C> {
+    assert!(value.rows().is_multiple_of(terms), "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
+    let mut data = Vec::with_capacity(value.rows() / terms * value.cols());
+    for first in (0..value.rows()).step_by(terms) {
+        let mut sums = value.row(first).to_vec();
+        for row in first + 1..first + terms {
+            for (sum, x) in sums.iter_mut().zip(value.row(row)) {
+                *sum += x;
+            }
+        }
+        data.extend(sums);
+    }
+    Value::new(value.rows() / terms, value.cols(), data)
 }
 
 #[cfg(test)]

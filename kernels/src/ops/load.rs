@@ -1,7 +1,7 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
 use super::{any_numbers, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 
 /// Reads a tile.
@@ -12,6 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Moves,
     device: Device::Load,
 };
 

@@ -2,7 +2,7 @@
 
 use super::any_numbers;
 use super::product::{Factor, fits};
-use crate::op::{Contracted, Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
 /// Multiplies two tiles.
@@ -13,6 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Product(|_, x, w| x.matmul_t(&w)),
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: false },
 };
 

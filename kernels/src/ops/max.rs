@@ -2,13 +2,14 @@
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
-use crate::op::{Device, OperandKind, Operation, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
 /// Takes the larger of two values, number by number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`max` compares", operands),
+    host: Host::Values(|given| given[0].max(&given[1])),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };

@@ -2,13 +2,14 @@
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
-use crate::op::{Device, OperandKind, Operation, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
 /// Takes the smaller of two values, number by number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("min"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`min` compares", operands),
+    host: Host::Values(|given| given[0].min(&given[1])),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Min", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };

@@ -1,23 +1,31 @@
 //! `a * b`: products, number by number.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
-use crate::op::{Device, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Multiplies two values of one size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('*'),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`*` multiplies", operands),
+    host: Host::Values(|given| &given[0] * &given[1]),
     device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
 /// A value and a number.
-pub(super) static NUMBER: Operation = Operation { operands: &[OperandKind::Value, OperandKind::Number], ..SCALAR };
+pub(super) static NUMBER: Operation = Operation {
+    operands: &[OperandKind::Value, OperandKind::Number],
+    host: Host::Values(|given| &given[0] * given.numbers[0]),
+    ..SCALAR
+};
 
 /// A number and a value.
-pub(super) static NUMBER_FIRST: Operation =
-    Operation { operands: &[OperandKind::Number, OperandKind::Value], ..SCALAR };
+pub(super) static NUMBER_FIRST: Operation = Operation {
+    operands: &[OperandKind::Number, OperandKind::Value],
+    host: Host::Values(|given| given.numbers[0] * &given[0]),
+    ..SCALAR
+};
 
 const SCALAR: Operation = Operation {
     spelling: Spelling::Operator('*'),

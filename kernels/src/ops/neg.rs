@@ -4,11 +4,12 @@ use std::ops::Neg;
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;
-use crate::op::{Device, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Multiplies each number by -1.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Operator('-'),
+    host: Host::Values(|given| -&given[0]),
     device: Device::Vector {
         scratch: 0,
         calls: &[VectorCall::Scalar("Muls", Slot::Out, Slot::In(0), Scalar::Is(-1.0))],

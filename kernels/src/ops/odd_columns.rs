@@ -2,12 +2,13 @@
 
 use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;
-use crate::op::{Device, Operation, Routine, Sizes, Spelling, Waits};
+use crate::op::{Device, Host, MOST, Operation, Routine, Sizes, Spelling, Waits};
 
 /// Takes every second column, from the second on.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("odd_columns"),
     shape: |operands, _| half_of_columns("odd_columns", operands),
+    host: Host::Values(|given| given[0].odd_columns::<{ MOST / 2 }>().any()),
     device: Device::Routine(Routine {
         name: "OddColumns",
         sizes: Sizes::HalfOfColumns,

@@ -1,7 +1,7 @@
 //! `dst.put(&src)`: a copy of rows, possibly to another rank.
 
 use super::{any_numbers, misshapen, mistyped};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Element, Tile};
 
 /// Copies a tile, to another rank if the destination is there.
@@ -12,6 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Moves,
     device: Device::Put,
 };
 

@@ -2,7 +2,7 @@
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;
-use crate::op::{Columns, Device, ElementType, Operation, Routine, Shape, Sizes, Spelling, Waits};
+use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Partial sums of a row: the lanes of a vector call.
 const LANES: usize = 64;
@@ -11,6 +11,7 @@ const LANES: usize = 64;
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_sum"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
+    host: Host::Values(|given| given[0].row_sum().any()),
     device: Device::Routine(Routine {
         name: "RowSum",
         sizes: Sizes::OneColumn,

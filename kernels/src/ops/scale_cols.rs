@@ -2,13 +2,14 @@
 
 use super::elementwise::{ONE_VALUE, row_for_all};
 use crate::Value;
-use crate::op::{Device, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
+use crate::op::{Device, Host, OperandKind, Operation, Routine, Sizes, Spelling, Waits};
 
 /// Multiplies each column by its number in one row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_cols"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| row_for_all("scale_cols", operands),
+    host: Host::Values(|given| given[0].scale_cols(&given[1].bounded())),
     device: Device::Routine(Routine {
         name: "ScaleColumns",
         sizes: Sizes::NumberForEachColumn,

@@ -3,13 +3,14 @@
 use super::elementwise::ONE_VALUE;
 use super::misshapen;
 use crate::Value;
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Rows and a column.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("scale_rows"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape,
+    host: Host::Values(|given| given[0].scale_rows(&given[1].bounded())),
     device: Device::Routine(Routine {
         name: "ScaleRows",
         sizes: Sizes::NumberForEachRow,

@@ -2,7 +2,7 @@
 
 use super::any_numbers;
 use crate::op::{
-    Device, ElementType, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall,
+    Device, ElementType, Host, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall,
 };
 use crate::{Value, math};
 
@@ -14,6 +14,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Values(|given| given[0].silu()),
     device: Device::Vector { scratch: 1, calls: CALLS },
 };
 

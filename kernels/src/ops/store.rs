@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use super::{any_numbers, float, misshapen};
-use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
+use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Float, Tile, Value};
 
 /// Writes a tile.
@@ -14,6 +14,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Moves,
     device: Device::Store,
 };
 

@@ -3,7 +3,8 @@
 use super::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
-    Columns, Device, ElementType, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
+    Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind,
+    Waits,
 };
 
 /// Sums over k with weights.
@@ -14,6 +15,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
+    host: Host::Values(|given| weighted(&given[0], &given[1])),
     device: Device::Routine(Routine {
         name: "WeightedSum",
         sizes: Sizes::SumOverK,
@@ -56,21 +58,29 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn weighted_sum<const B: usize, const K: usize>(&self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };
-        assert_eq!(self.rows(), weights.rows() * weights.cols(), "`weighted_sum` takes one row for each weight");
-        let mut data = Vec::with_capacity(weights.rows() * self.cols());
-        for b in 0..weights.rows() {
-            let first = b * weights.cols();
-            let factors = weights.row(b);
-            let mut sums: Vec<f32> = self.row(first).iter().map(|x| x * factors[0]).collect();
-            for (k, factor) in factors.iter().enumerate().skip(1) {
-                for (sum, x) in sums.iter_mut().zip(self.row(first + k)) {
-                    *sum += x * factor;
-                }
-            }
-            data.extend(sums);
-        }
-        Value::new(weights.rows(), self.cols(), data)
+        weighted(self, weights)
     }
+}
+
+/// The sums of consecutive rows with weights.
+fn weighted<const R: usize, const C: usize, const B: usize, const K: usize>(
+    value: &Value<R, C>,
+    weights: &Value<B, K>,
+) -> Value<B, C> {
+    assert_eq!(value.rows(), weights.rows() * weights.cols(), "`weighted_sum` takes one row for each weight");
+    let mut data = Vec::with_capacity(weights.rows() * value.cols());
+    for b in 0..weights.rows() {
+        let first = b * weights.cols();
+        let factors = weights.row(b);
+        let mut sums: Vec<f32> = value.row(first).iter().map(|x| x * factors[0]).collect();
+        for (k, factor) in factors.iter().enumerate().skip(1) {
+            for (sum, x) in sums.iter_mut().zip(value.row(first + k)) {
+                *sum += x * factor;
+            }
+        }
+        data.extend(sums);
+    }
+    Value::new(weights.rows(), value.cols(), data)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Values, which live on chip.
 
+use crate::op::AnyValue;
+
 /// At most R×C numbers that live on chip while a task runs.
 ///
 /// They are f32; after a [`cast`](Value::cast) each is one that the narrower type can hold. `R` and `C` are
@@ -50,6 +52,16 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn as_slice(&self) -> &[f32] {
         &self.data
+    }
+
+    /// The same numbers under other bounds.
+    pub(crate) fn bounded<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
+        Value::new(self.rows, self.cols, self.data.clone())
+    }
+
+    /// The same numbers as a value of any size.
+    pub(crate) fn any(&self) -> AnyValue {
+        self.bounded()
     }
 
     pub(crate) fn map(&self, f: impl Fn(f32) -> f32) -> Self {

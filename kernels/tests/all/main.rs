@@ -5,5 +5,7 @@ mod bindings;
 mod device;
 mod forward;
 mod host_ascendc;
+mod model;
+mod operations;
 mod oracle;
 mod route;

@@ -1,0 +1,43 @@
+//! The meaning of operations on the host, for operands of any size.
+
+use crate::{Tile, Value, bf16};
+
+/// The bound of [`AnyValue`] and [`AnyTile`]: a multiple of every size that their users divide it by.
+pub const MOST: usize = 1 << 16;
+
+/// A value of any size.
+pub type AnyValue = Value<MOST, MOST>;
+
+/// A tile of any size.
+pub type AnyTile<'a> = Tile<'a, bf16, MOST, MOST>;
+
+/// What an operation is given, in the order of its operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The values.
+    pub values: &'a [AnyValue],
+    /// The numbers.
+    pub numbers: &'a [f32],
+    /// The size, if it takes one.
+    pub size: usize,
+}
+
+impl std::ops::Index<usize> for Given<'_> {
+    type Output = AnyValue;
+
+    fn index(&self, value: usize) -> &AnyValue {
+        &self.values[value]
+    }
+}
+
+/// The method or operator that is the meaning of an operation. A test compares it, for operands of many sizes, with the
+/// operation's code on the device.
+#[derive(Clone, Copy, Debug)]
+pub enum Host {
+    /// Moves data without computing: loads, stores, puts, and sums in global memory.
+    Moves,
+    /// Computes a value of values, numbers and a size.
+    Values(fn(Given<'_>) -> AnyValue),
+    /// Multiplies two tiles, and adds the product to the value, if there is one.
+    Product(fn(Option<AnyValue>, AnyTile<'_>, AnyTile<'_>) -> AnyValue),
+}

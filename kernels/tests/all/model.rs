@@ -1,0 +1,81 @@
+//! The model of AscendC (`host/`), compiled once for the tests of this program that link with it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+/// The C++ compiler that a build script of this machine would use, with the flags of host kernels.
+pub(crate) fn compiler() -> cc::Tool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(rustc).arg("-vV").output().expect("rustc -vV").stdout;
+    let version = String::from_utf8(version).expect("rustc speaks UTF-8");
+    let target = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .target(target)
+        .host(target)
+        .opt_level(2)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .flag("-ffp-contract=off")
+        .flag("-pthread")
+        .include(folder("host"))
+        .include(folder("include"))
+        .cargo_metadata(false)
+        .get_compiler()
+}
+
+/// A folder of this package.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// The C++ files of a folder.
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).expect("a source folder").map(|entry| entry.expect("a file").path());
+    let mut sources: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "cpp")).collect();
+    sources.sort();
+    sources
+}
+
+/// Links the model with more sources.
+pub(crate) fn linked(more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
+    static MODEL: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let tool = compiler();
+    let model = MODEL.get_or_init(|| {
+        let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("model");
+        std::fs::create_dir_all(&into).expect("a folder for objects");
+        compile(&compiler(), sources(&folder("host")), &into)
+    });
+    let objects = compile(&tool, more, scratch);
+    let program = scratch.join("program");
+    let status = tool.to_command().args(&objects).args(model).arg("-o").arg(&program).status();
+    assert!(status.expect("the C++ compiler").success(), "the program does not link");
+    program
+}
+
+/// Compiles every file, as many at a time as there are processors, and gives back the objects.
+fn compile(tool: &cc::Tool, sources: Vec<PathBuf>, into: &Path) -> Vec<PathBuf> {
+    let queue = Mutex::new(sources.into_iter().enumerate());
+    let objects = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("queue").next();
+                    let Some((number, source)) = next else { break };
+                    let object = into.join(format!("{number}.o"));
+                    let status = tool.to_command().arg("-c").arg(&source).arg("-o").arg(&object).status();
+                    assert!(status.expect("the C++ compiler").success(), "{} does not compile", source.display());
+                    objects.lock().expect("objects").push(object);
+                }
+            });
+        }
+    });
+    let mut objects = objects.into_inner().expect("objects");
+    objects.sort();
+    objects
+}

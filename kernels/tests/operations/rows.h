@@ -1,0 +1,166 @@
+// Runs operations of the table on one vector core, by code that a test makes of their rows. Reads cases from a file, and
+// writes the numbers of each result.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "hpmoe/kernel.h"
+
+#include "launch.h"
+
+constexpr uint32_t kMost = 4; // operands, numbers, scratch values
+
+/// What the code of a row sees: addresses in UB, and sizes.
+struct Frame {
+    uint32_t out, in[kMost], scratch[kMost];
+    uint32_t outRows, cols, terms; // `cols` are those of the first operand
+    int32_t count;                 // elements of the result, as rows lie in UB
+    float number[kMost];
+
+    static AscendC::LocalTensor<float> at(uint32_t address) { return hpmoe::UbFrom<float>(address); }
+};
+
+using Code = void (*)(const Frame &);
+
+/// Generated: the code of each row, and whether it needs a barrier after what wrote its operands.
+struct Row {
+    Code code;
+    bool barrier;
+};
+extern const Row kRows[];
+
+struct Matrix {
+    uint32_t rows, cols;
+    std::vector<float> data;
+};
+
+struct Case {
+    uint32_t row, seed, terms;
+    Matrix out;
+    std::vector<float> numbers;
+    std::vector<uint32_t> scratch; // columns
+    std::vector<Matrix> in;
+};
+
+static const Case *g_case;
+static float *g_in[kMost], *g_out;
+
+/// The next `rows` of `cols` elements of UB, with a gap that nothing may touch.
+static uint32_t take(uint32_t &next, uint32_t rows, uint32_t cols) {
+    const uint32_t at = next;
+    next += rows * hpmoe::UbPitch(cols) * 4 + hpmoe::BLOCK_BYTES;
+    return at;
+}
+
+extern "C" __global__ __aicore__ void operation(GM_ADDR) {
+    using namespace AscendC;
+    InitSocState();
+    DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(GlobalTensor<int32_t>());
+    const Case &c = *g_case;
+    Frame frame = {};
+    uint32_t next = 0, staged[kMost];
+    for (size_t i = 0; i < c.in.size(); ++i) {
+        const Matrix &m = c.in[i];
+        staged[i] = take(next, m.rows, m.cols);
+        frame.in[i] = take(next, m.rows, m.cols);
+        const hpmoe::View<float> view = {reinterpret_cast<uint64_t>(g_in[i]), m.rows, m.cols, m.cols};
+        hpmoe::LoadRows(hpmoe::UbFrom<float>(staged[i]), view, 0, m.rows);
+    }
+    frame.out = take(next, c.out.rows, c.out.cols);
+    for (size_t i = 0; i < c.scratch.size(); ++i) frame.scratch[i] = take(next, c.out.rows, c.scratch[i]);
+    for (size_t i = 0; i < c.numbers.size(); ++i) frame.number[i] = c.numbers[i];
+    frame.outRows = c.out.rows, frame.cols = c.in[0].cols, frame.terms = c.terms;
+    frame.count = hpmoe::UbCount(c.out.rows, c.out.cols);
+    SetFlag<HardEvent::MTE2_V>(0);
+    WaitFlag<HardEvent::MTE2_V>(0);
+    for (size_t i = 0; i < c.in.size(); ++i)
+        hpmoe::CopyValues(frame.in[i], staged[i], hpmoe::UbCount(c.in[i].rows, c.in[i].cols));
+    if (kRows[c.row].barrier) PipeBarrier<PIPE_V>();
+    kRows[c.row].code(frame);
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    hpmoe::StoreRows(hpmoe::View<float>{reinterpret_cast<uint64_t>(g_out), c.out.rows, c.out.cols, c.out.cols}, 0,
+                     c.out.rows, hpmoe::UbFrom<float>(frame.out));
+    PipeBarrier<PIPE_ALL>();
+    ResetMask();
+}
+
+/// Words of a file, one after the other.
+struct Words {
+    FILE *file;
+    uint32_t next() {
+        uint32_t word;
+        if (std::fread(&word, 4, 1, file) != 1) std::fprintf(stderr, "the file of cases ends early\n"), std::exit(2);
+        return word;
+    }
+    float number() {
+        const uint32_t word = next();
+        float value;
+        std::memcpy(&value, &word, 4);
+        return value;
+    }
+    Matrix matrix(bool data) {
+        Matrix m = {next(), next(), {}};
+        m.data.resize(size_t(m.rows) * m.cols);
+        if (data)
+            for (float &x : m.data) x = number();
+        return m;
+    }
+};
+
+static Case readCase(Words &words) {
+    Case c = {words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
+    for (uint32_t n = words.next(); n > 0; --n) c.numbers.push_back(words.number());
+    for (uint32_t n = words.next(); n > 0; --n) c.scratch.push_back(words.next());
+    for (uint32_t n = words.next(); n > 0; --n) c.in.push_back(words.matrix(true));
+    return c;
+}
+
+static float *allocated(size_t count) {
+    return static_cast<float *>(std::aligned_alloc(512, (count * sizeof(float) + 511) / 512 * 512));
+}
+
+/// The result of a case on the model of a vector core; what is not written stays a NaN.
+static void run(Case &c) {
+    std::vector<HpmoeHostRegion> regions;
+    auto region = [&](float *base, size_t count, bool writable) {
+        regions.push_back({base, count * sizeof(float), 0, HPMOE_HOST_PRIVATE, writable ? 1u : 0u, 0, "rows"});
+    };
+    for (size_t i = 0; i < c.in.size(); ++i) {
+        g_in[i] = allocated(c.in[i].data.size());
+        std::memcpy(g_in[i], c.in[i].data.data(), c.in[i].data.size() * sizeof(float));
+        region(g_in[i], c.in[i].data.size(), false);
+    }
+    g_out = allocated(c.out.data.size());
+    std::memset(g_out, 0xFF, c.out.data.size() * sizeof(float));
+    region(g_out, c.out.data.size(), true);
+    g_case = &c;
+    HpmoeHostOptions options = {};
+    options.aiv = 1, options.threads = 1, options.seed = c.seed;
+    options.regions = regions.data(), options.region_count = regions.size();
+    HpmoeHostResult result;
+    if (hpmoe_host_run(operation, nullptr, &options, &result) != HPMOE_HOST_OK) {
+        std::fprintf(stderr, "row %u of %ux%u: %s\n", c.row, c.out.rows, c.out.cols, result.message);
+        std::exit(1);
+    }
+    std::memcpy(c.out.data.data(), g_out, c.out.data.size() * sizeof(float));
+    for (size_t i = 0; i < c.in.size(); ++i) std::free(g_in[i]);
+    std::free(g_out);
+}
+
+/// program cases results
+int main(int, char **arguments) {
+    Words words = {std::fopen(arguments[1], "rb")};
+    FILE *results = std::fopen(arguments[2], "wb");
+    if (!words.file || !results) return 2;
+    for (uint32_t left = words.next(); left > 0; --left) {
+        Case c = readCase(words);
+        run(c);
+        std::fwrite(c.out.data.data(), sizeof(float), c.out.data.size(), results);
+    }
+    return std::fclose(results) == 0 ? 0 : 2;
+}
