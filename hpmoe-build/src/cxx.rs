@@ -1,13 +1,8 @@
 //! Compiles generated C++ for the host: a library for each kernel.
 
+use crate::units::Unit;
 use hpmoe_cxx::{Compiler, Settings};
-use std::path::{Path, PathBuf};
-
-/// A generated file and the library it becomes.
-pub(crate) struct Unit {
-    pub(crate) symbol: String,
-    pub(crate) source: PathBuf,
-}
+use std::path::Path;
 
 /// Compiles and archives all units into `folder`.
 pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
@@ -18,5 +13,6 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
     let compiler = Compiler::new(&Settings { opt_level: 2, warnings: true, includes: &includes }, folder)?;
     let sources: Vec<&Path> = units.iter().map(|unit| unit.source.as_path()).collect();
     let objects = compiler.objects(&sources)?;
-    units.iter().zip(objects).try_for_each(|(unit, object)| hpmoe_cxx::archive(&unit.symbol, &[object], folder))
+    let archive = |(unit, object): (&Unit, _)| hpmoe_cxx::archive(&unit.artifact.symbol, &[object], folder);
+    units.iter().zip(objects).try_for_each(archive)
 }

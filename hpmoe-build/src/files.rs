@@ -1,11 +1,15 @@
 //! Files below `OUT_DIR`: written only when they change, so that what depends on them is not rebuilt for nothing.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Once;
 
+/// Endings of what a build says of itself.
+const NOTICES: [&str; 4] = ["built", "fault", "constants", "device"];
+
 static FIRST: Once = Once::new();
 
-/// Removes the notices of earlier builds (what was built, faults), which would speak of modules that are gone. Objects and
+/// Removes the notices of earlier builds (what was built, for which device, faults), which would speak of modules that are gone. Objects and
 /// sources stay: they are named by their content.
 ///
 /// A build script may build several times; only the first forgets.
@@ -20,8 +24,8 @@ fn remove_notices(folder: &Path) -> Result<(), String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("can't read `{}`: {error}", folder.display()))?;
     for entry in entries.flatten() {
         let path = entry.path();
-        let notice = path.extension().is_some_and(|end| end == "built" || end == "fault" || end == "constants");
-        if notice {
+        let notice = path.extension().and_then(OsStr::to_str);
+        if notice.is_some_and(|ending| NOTICES.contains(&ending)) {
             std::fs::remove_file(&path).map_err(|error| format!("can't remove `{}`: {error}", path.display()))?;
         }
     }

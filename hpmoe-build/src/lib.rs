@@ -7,17 +7,20 @@
 //! ```
 //!
 //! Constants of the kernels can be set for a build, here or by the environment variable `HPMOE_SET`
-//! (`HPMOE_SET="HIDDEN=96,EXPERTS=12"`), which wins.
+//! (`HPMOE_SET="HIDDEN=96,EXPERTS=12"`), which wins. `HPMOE_DEVICE=cann` compiles kernels for Ascend NPUs as well.
 
 #![forbid(unsafe_code)]
 
+mod cann;
 mod cxx;
+mod device;
 mod files;
 mod module;
 mod target;
 #[cfg(test)]
 mod tests;
 mod tuned;
+mod units;
 
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::Tuned;
@@ -25,9 +28,11 @@ use hpmoe_language::artifacts::{self, FOLDER};
 use hpmoe_language::front::modules;
 use hpmoe_language::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use module::Build;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use target::Machine;
+use units::Unit;
 
+pub use device::Device;
 pub use module::settings_of;
 pub use target::{fit_for_kernels, read_target};
 pub use tuned::{Kept, ReplacedConstant, TunedBuild, kept_for, read_tuned, tuned_file};
@@ -38,6 +43,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         files: files.into_iter().map(Into::into).collect(),
         settings: Overrides::new(),
         machine: Machine::default(),
+        device: None,
         others: Vec::new(),
     }
 }
@@ -48,6 +54,7 @@ pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
     machine: Machine,
+    device: Option<Device>,
     /// Kernels of the same build with other settings.
     others: Vec<Self>,
 }
@@ -92,6 +99,16 @@ impl Kernels {
         self
     }
 
+    /// Compiles the kernels for a device, too, and puts the result next to the one for this machine's CPU, so that one program can run
+    /// on either. The environment variable `HPMOE_DEVICE` (`cann` or `off`) does the same for all kernels, and wins.
+    ///
+    /// The compiler is the one of the installed CANN toolkit, which `ASCEND_HOME_PATH` names, or which lies in a default folder.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
     /// Builds all kernels. To be called from `build.rs`.
     ///
     /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
@@ -107,6 +124,7 @@ impl Kernels {
         let out_dir = PathBuf::from(variable("OUT_DIR")?);
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
+        println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");
         let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
         let Some(parts) = self.into_parts()? else {
             // rustc reports files that are not Rust as soon as this script ends.
@@ -115,28 +133,27 @@ impl Kernels {
         refuse_undeclared(&parts, &environment)?;
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
-        let mut objects = Vec::new();
-        for KernelGroup { settings, target, tune, sources } in parts {
+        let named_device = std::env::var_os("HPMOE_DEVICE").map(|name| name.to_string_lossy().into_owned());
+        let mut units = Vec::new();
+        for KernelGroup { settings, target, tune, device, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
-            let build = Build { settings, target, tune, package: package.clone(), folder: folder.clone() };
+            let device = device::chosen(device, named_device.as_deref())?;
+            let build = Build { settings, target, tune, device, package: package.clone(), folder: folder.clone() };
             for source in &sources {
-                objects.extend(build.module(source)?);
+                units.extend(build.module(source)?);
             }
         }
-        // One module in two files is one kernel.
-        objects.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-        objects.dedup_by(|a, b| a.symbol == b.symbol);
-        cxx::compile(&objects, &folder)?;
+        compile(distinct(units), &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
         Ok(())
     }
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, others } = self;
+        let Self { files, settings, machine, device, others } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![KernelGroup { settings, target, tune, sources }];
+        let mut parts = vec![KernelGroup { settings, target, tune, device, sources }];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);
@@ -145,12 +162,26 @@ impl Kernels {
     }
 }
 
+/// One module in two files is one kernel; for the device where one of them is.
+fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
+    units.sort_by(|a, b| (&a.artifact.symbol, a.device.is_none()).cmp(&(&b.artifact.symbol, b.device.is_none())));
+    units.dedup_by(|a, b| a.artifact.symbol == b.artifact.symbol);
+    units
+}
+
+fn compile(units: Vec<Unit>, folder: &Path) -> Result<(), String> {
+    cxx::compile(&units, folder)?;
+    let for_cann: Vec<&Unit> = units.iter().filter(|unit| unit.device == Some(Device::Cann)).collect();
+    cann::compile(&for_cann, folder)
+}
+
 /// Kernels that are built with the same settings, with their sources.
 struct KernelGroup {
     settings: Overrides,
     target: Target,
     /// Options that make `hpmoe tune` tune for the same machine.
     tune: String,
+    device: Option<Device>,
     sources: Vec<KernelModule>,
 }
 

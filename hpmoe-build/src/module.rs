@@ -1,7 +1,8 @@
 //! What a build makes of one kernel module.
 
 use crate::tuned::{Kept, kept_for, tuned_file};
-use crate::{KernelModule, cxx, files};
+use crate::units::Unit;
+use crate::{Device, KernelModule, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::Program;
 use hpmoe_codegen::target::Target;
@@ -27,13 +28,15 @@ pub(crate) struct Build {
     pub(crate) target: Target,
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
+    /// What kernels are compiled for in addition to this machine's CPU.
+    pub(crate) device: Option<Device>,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
 }
 
 impl Build {
     /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
-    pub(crate) fn module(&self, source: &KernelModule) -> Result<Vec<cxx::Unit>, String> {
+    pub(crate) fn module(&self, source: &KernelModule) -> Result<Vec<Unit>, String> {
         let name = source.module.ident.to_string();
         let hash = of_module(&source.module);
         let set = settings_of(&source.module, &self.settings);
@@ -58,7 +61,7 @@ impl Build {
                     for warning in &program.warnings {
                         println!("cargo::warning=taskflow `{}::{}`: {warning}", graph.kernel, graph.taskflow);
                     }
-                    units.push(self.write(&artifact, &program)?);
+                    units.push(self.write(&source.file, artifact, &program)?);
                 }
                 Err(fault) => files::write(&self.folder.join(format!("{}.fault", artifact.stem)), &fault)?,
             }
@@ -96,11 +99,11 @@ impl Build {
         None
     }
 
-    fn write(&self, artifact: &Artifact, program: &Program) -> Result<cxx::Unit, String> {
+    fn write(&self, file: &str, artifact: Artifact, program: &Program) -> Result<Unit, String> {
         for file in &program.files {
             files::write_bytes(&self.folder.join(&file.name), &file.bytes)?;
         }
-        let source = self.folder.join(format!("{}.cpp", artifact.stem));
-        Ok(cxx::Unit { symbol: artifact.symbol.clone(), source })
+        let source = self.folder.join(artifact.file("cpp"));
+        Ok(Unit { artifact, source, file: file.to_owned(), device: self.device })
     }
 }

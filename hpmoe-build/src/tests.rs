@@ -46,8 +46,14 @@ impl Package {
         let folder = self.path(out).join(FOLDER);
         std::fs::create_dir_all(&folder).unwrap();
         let target = machine.target().unwrap();
-        let build =
-            Build { settings: Overrides::new(), target, tune: machine.options(), package: "user".into(), folder };
+        let build = Build {
+            settings: Overrides::new(),
+            target,
+            tune: machine.options(),
+            device: None,
+            package: "user".into(),
+            folder,
+        };
         let units = build.module(&self.source()).unwrap();
         units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     }

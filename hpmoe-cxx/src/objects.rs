@@ -1,19 +1,14 @@
-//! From files to objects, each named by what decides its content.
+//! From C++ files to objects, by the compiler that the environment names.
 
-use crate::Settings;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use crate::{Settings, Store, in_parallel};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A C++ compiler, its flags, and the folder of its objects.
 #[derive(Debug)]
 pub struct Compiler {
     tool: cc::Tool,
-    /// Of all that objects depend on, except for their own source.
-    identity: DefaultHasher,
-    folder: PathBuf,
+    store: Store,
 }
 
 impl Compiler {
@@ -30,16 +25,17 @@ impl Compiler {
             format!("no C++ compiler was found ({error}): install g++ or clang++, or name one in CXX")
         })?;
         build.try_get_archiver().map_err(|error| format!("no archiver was found ({error}): name one in AR"))?;
-        let mut identity = DefaultHasher::new();
-        for folder in settings.includes {
-            println!("cargo::rerun-if-changed={}", folder.display());
-            hash_headers(&mut identity, folder)?;
-        }
-        version(&tool)?.hash(&mut identity);
-        (tool.path(), tool.args(), tool.get_envs().collect::<Vec<_>>()).hash(&mut identity);
-        let folder = folder(out_dir)?;
-        std::fs::create_dir_all(&folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
-        Ok(Self { tool, identity, folder })
+        let mut store = Store::new(out_dir)?;
+        settings.includes.iter().try_for_each(|folder| store.depends_on_headers(folder))?;
+        store.depends_on(version(&tool)?);
+        store.depends_on((tool.path(), tool.args(), tool.get_envs().collect::<Vec<_>>()));
+        Ok(Self { tool, store })
+    }
+
+    /// The compiler's program, without its flags.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        self.tool.path()
     }
 
     /// The objects of these files, in the same order; those that are not there yet are compiled, as many at a time as there are
@@ -49,43 +45,18 @@ impl Compiler {
     ///
     /// The first file, in their order, that can't be read or compiled.
     pub fn objects(&self, sources: &[&Path]) -> Result<Vec<PathBuf>, String> {
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::new());
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(source) = sources.get(at) else { break };
-                        let object = self.object(source);
-                        results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, object));
-                    }
-                });
-            }
-        });
-        let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        results.sort_by_key(|(at, _)| *at);
-        results.into_iter().map(|(_, object)| object).collect()
+        in_parallel(sources, |source| self.object(source)).into_iter().collect()
     }
 
     fn object(&self, source: &Path) -> Result<PathBuf, String> {
-        let text = std::fs::read_to_string(source).map_err(|e| format!("can't read `{}`: {e}", source.display()))?;
-        let mut identity = self.identity.clone();
-        without_comments(&text).hash(&mut identity);
-        let object = self.folder.join(format!("{:016x}.o", identity.finish()));
-        if object.exists() {
-            return Ok(object);
-        }
-        // Written under another name first: an object that exists is whole, whoever else is compiling it.
-        let draft = object.with_extension(format!("{}.draft", std::process::id()));
-        let output = self.tool.to_command().arg("-c").arg(source).arg("-o").arg(&draft).output();
-        let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
-        if !output.status.success() {
-            return Err(self.refusal(source, &draft, &String::from_utf8_lossy(&output.stderr)));
-        }
-        std::fs::rename(&draft, &object).map_err(|error| format!("can't write `{}`: {error}", object.display()))?;
-        Ok(object)
+        self.store.object(source, "o", |draft| {
+            let output = self.tool.to_command().arg("-c").arg(source).arg("-o").arg(draft).output();
+            let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(self.refusal(source, draft, &String::from_utf8_lossy(&output.stderr))),
+            }
+        })
     }
 
     /// Why a file was not compiled: the compiler itself, its flags or its temporary folder where a file of a few lines is refused
@@ -113,7 +84,7 @@ impl Compiler {
                  newer: name one in CXX; look at CXXFLAGS, and at the space that is left in `{}` and in `{}`",
                 problem.trim_end(),
                 std::env::temp_dir().display(),
-                self.folder.display()
+                self.store.folder().display()
             ),
         }
     }
@@ -127,55 +98,7 @@ template <int N> int probe(std::pair<int, int> pair) { auto [a, b] = pair; if co
 int main() { std::atomic<int> sum{probe<value>({0, 1})}; return sum.load(); }
 ";
 
-fn folder(out_dir: &Path) -> Result<PathBuf, String> {
-    println!("cargo::rerun-if-env-changed=HPMOE_OBJECTS");
-    let Some(named) = std::env::var_os("HPMOE_OBJECTS").filter(|named| !named.is_empty()) else {
-        return Ok(out_dir.join("objects"));
-    };
-    let folder = PathBuf::from(named);
-    match folder.is_absolute() {
-        true => Ok(folder),
-        false => Err(format!(
-            "HPMOE_OBJECTS is `{}`: name the folder of objects by an absolute path, which is the same for all packages",
-            folder.display()
-        )),
-    }
-}
-
 fn version(tool: &cc::Tool) -> Result<Vec<u8>, String> {
     let output = Command::new(tool.path()).arg("--version").output();
     output.map(|output| output.stdout).map_err(|error| format!("can't start `{}`: {error}", tool.path().display()))
-}
-
-/// The text that decides what an object holds: lines that are comments alone don't.
-fn without_comments(text: &str) -> String {
-    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.trim_start().starts_with("//"));
-    lines.flat_map(|line| [line, "\n"]).collect()
-}
-
-fn hash_headers(hash: &mut DefaultHasher, folder: &Path) -> Result<(), String> {
-    let problem = |error| format!("can't read `{}`: {error}", folder.display());
-    let entries = std::fs::read_dir(folder).map_err(problem)?.map(|entry| entry.map(|entry| entry.path()));
-    let mut paths = entries.collect::<Result<Vec<PathBuf>, _>>().map_err(problem)?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            hash_headers(hash, &path)?;
-        } else if path.extension().is_some_and(|end| end == "h") {
-            std::fs::read(&path).map_err(|error| format!("can't read `{}`: {error}", path.display()))?.hash(hash);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_do_not_make_another_object() {
-        assert_eq!(without_comments("// a\nint x;\n\n  // b\nint z;\n"), without_comments("int x;  \nint z;\n"));
-        assert_ne!(without_comments("int x;"), without_comments("int y;"));
-        assert_ne!(without_comments("char s[] = \"//a\";"), without_comments("char s[] = \"//b\";"));
-    }
 }

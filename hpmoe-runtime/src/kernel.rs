@@ -1,5 +1,7 @@
 //! A kernel that was compiled and linked into this program.
 
+use std::fmt;
+
 use crate::KernelTables;
 
 /// The entry point of a compiled kernel, together with the tables that describe it to the runtime.
@@ -29,6 +31,34 @@ use crate::KernelTables;
 pub struct CompiledKernel {
     entry: EntryPoint,
     tables: KernelTables,
+    device: Option<DeviceCode>,
+}
+
+/// A kernel as CANN compiled it for NPUs.
+#[derive(Clone, Copy)]
+pub struct DeviceCode {
+    symbol: &'static str,
+    object: &'static [u8],
+}
+
+impl DeviceCode {
+    /// The name that the loader finds the kernel by.
+    #[must_use]
+    pub const fn symbol(&self) -> &'static str {
+        self.symbol
+    }
+
+    /// The linked object, an ELF file with the code for matrix and for vector cores. It may begin at any address.
+    #[must_use]
+    pub const fn object(&self) -> &'static [u8] {
+        self.object
+    }
+}
+
+impl fmt::Debug for DeviceCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceCode").field("symbol", &self.symbol).field("bytes", &self.object.len()).finish()
+    }
 }
 
 /// A function that runs one core of a kernel. Its argument is the address of the launch structure, `HpmoeLaunch`.
@@ -45,7 +75,18 @@ impl CompiledKernel {
     #[expect(unsafe_code, reason = "the contract between generated code and the runtime")]
     #[must_use]
     pub const unsafe fn new(entry: EntryPoint, tables: KernelTables) -> Self {
-        Self { entry, tables }
+        Self { entry, tables, device: None }
+    }
+
+    /// Adds the same kernel as CANN compiled it for NPUs.
+    ///
+    /// # Safety
+    ///
+    /// `object` was compiled from the source of this kernel's entry point, whose name is `symbol`.
+    #[expect(unsafe_code, reason = "the contract between generated code and the runtime")]
+    #[must_use]
+    pub const unsafe fn with_device(self, symbol: &'static str, object: &'static [u8]) -> Self {
+        Self { device: Some(DeviceCode { symbol, object }), ..self }
     }
 
     /// What the runtime knows of the kernel.
@@ -54,7 +95,13 @@ impl CompiledKernel {
         &self.tables
     }
 
-    /// The compiled function.
+    /// The kernel as CANN compiled it, where the build asked for that (`HPMOE_DEVICE=cann`).
+    #[must_use]
+    pub const fn device(&self) -> Option<&DeviceCode> {
+        self.device.as_ref()
+    }
+
+    /// The function that was compiled for this machine's CPU.
     #[must_use]
     pub const fn entry(&self) -> EntryPoint {
         self.entry

@@ -31,6 +31,6 @@ pub use group::Group;
 pub use group::InjectedFault;
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
-pub use kernel::{CompiledKernel, EntryPoint};
+pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use report::{CoreReport, Report, StuckReport};
 pub use tables::KernelTables;

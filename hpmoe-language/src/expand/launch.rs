@@ -1,18 +1,19 @@
 //! The module that the macro adds for a taskflow: its texts, its tables, and `launch`.
 
-use crate::artifacts::{Artifact, FOLDER};
+use super::BuiltFlow;
+use crate::artifacts::FOLDER;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
 /// The module for a kernel that was built.
-pub(super) fn built(function: &ItemFn, artifact: &Artifact, runtime: &Ident) -> TokenStream {
-    let tables = format!("/{FOLDER}/{}.rs", artifact.stem);
+pub(super) fn built(function: &ItemFn, built: &BuiltFlow, runtime: &Ident) -> TokenStream {
+    let tables = format!("/{FOLDER}/{}.rs", built.artifact.stem);
     let (parameters, route) = parameters(function);
     let arguments = arguments(function);
     let group = group();
     let body = quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*]));
-    let kernel = kernel(&artifact.symbol);
+    let kernel = kernel(built);
     let items = quote! {
         ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
         #kernel
@@ -24,8 +25,14 @@ pub(super) fn built(function: &ItemFn, artifact: &Artifact, runtime: &Ident) -> 
 ///
 /// The macro writes this and not the build script, because lints of the user's crate reach the file that is included
 /// and not what an attribute macro makes: with `forbid(unsafe_code)`, kernels compile as well.
-fn kernel(symbol: &str) -> TokenStream {
+fn kernel(BuiltFlow { artifact, for_device }: &BuiltFlow) -> TokenStream {
+    let symbol = &artifact.symbol;
     let entry = Ident::new(symbol, Span::call_site());
+    let device = for_device.then(|| {
+        let object = artifact.below_out_dir("device.o");
+        let bytes = quote!(::core::include_bytes!(::core::concat!(::core::env!("OUT_DIR"), #object)));
+        quote!(.with_device(#symbol, #bytes))
+    });
     quote! {
         #[link(name = #symbol, kind = "static")]
         unsafe extern "C" {
@@ -34,7 +41,7 @@ fn kernel(symbol: &str) -> TokenStream {
         #[doc(hidden)]
         pub static KERNEL: hpmoe_runtime::CompiledKernel = unsafe {
             // SAFETY: the symbol has the fingerprint of the tables: one run of the build script generated both.
-            hpmoe_runtime::CompiledKernel::new(#entry, TABLES)
+            hpmoe_runtime::CompiledKernel::new(#entry, TABLES)#device
         };
     }
 }

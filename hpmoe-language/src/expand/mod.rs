@@ -79,6 +79,13 @@ pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
     tokens
 }
 
+/// What the build script has made of a taskflow.
+struct BuiltFlow {
+    artifact: Artifact,
+    /// Whether there is an object for the device, too.
+    for_device: bool,
+}
+
 /// What the build script has written for a module.
 struct Built {
     resolved: Resolved,
@@ -110,7 +117,7 @@ impl Built {
         }
     }
 
-    /// The names of a taskflow's files, or the fault that the build script found.
+    /// What the build script made of a taskflow, or the fault that it found.
     fn notice(
         &self,
         front: &Front,
@@ -118,7 +125,7 @@ impl Built {
         hash: Fingerprint,
         environment: &Environment,
         read: Read<'_>,
-    ) -> Result<Artifact, String> {
+    ) -> Result<BuiltFlow, String> {
         let graph = front.flows[flow].graph();
         let artifact = Artifact::new(
             &environment.package,
@@ -129,7 +136,10 @@ impl Built {
         let folder = environment.out_dir.clone().unwrap_or_default().join(artifacts::FOLDER);
         match read(&folder.join(format!("{}.fault", artifact.stem))) {
             Some(fault) => Err(fault),
-            None => Ok(artifact),
+            None => {
+                let for_device = read(&folder.join(artifact.file("device"))).is_some();
+                Ok(BuiltFlow { artifact, for_device })
+            }
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The user's module: markers stripped, constants resolved and asserted.
 
-use super::launch;
+use super::{BuiltFlow, launch};
 use crate::analyze::CheckedGraph;
-use crate::artifacts::Artifact;
 use crate::constant::{Constant, Overrides};
 use crate::front::Front;
 use crate::syntax::{Marker, is_library_use, runtime};
@@ -15,7 +14,7 @@ pub(super) fn with_launch(
     module: &ItemMod,
     front: &Front,
     overrides: &Overrides,
-    notice: impl Fn(usize) -> Result<Artifact, String>,
+    notice: impl Fn(usize) -> Result<BuiltFlow, String>,
 ) -> TokenStream {
     let runtime = runtime(module);
     let mut module = stripped(module);
@@ -51,7 +50,7 @@ pub(super) fn with_launch(
     for (index, checked) in front.flows.iter().enumerate() {
         let Some(function) = taskflow(items, &checked.graph().taskflow) else { continue };
         added.push(match notice(index) {
-            Ok(artifact) => launch::built(function, &artifact, &runtime),
+            Ok(built) => launch::built(function, &built, &runtime),
             Err(text) => {
                 let fault = super::fault(checked.graph().span, &text);
                 let stand_in = launch::stand_in(function, &runtime);

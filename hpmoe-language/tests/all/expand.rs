@@ -47,6 +47,24 @@ fn a_built_kernel_gets_its_launch_and_its_assertions() {
 }
 
 #[test]
+fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
+    let mut files = built(EXAMPLE, &Overrides::new());
+    let plain = expand(EXAMPLE, Some("out"), &files);
+    assert!(plain.contains("CompiledKernel :: new") && !plain.contains("with_device"), "{plain}");
+    // The names are those of the tables that the module includes.
+    let start = plain.find("/hpmoe/moe_ffn_forward_").unwrap() + "/hpmoe/".len();
+    let stem = plain[start..].split('.').next().unwrap();
+    files.insert(Path::new("out").join(FOLDER).join(format!("{stem}.device")), "CANN 9.1.0, dav-2201\n".into());
+    let text = expand(EXAMPLE, Some("out"), &files);
+    let added = format!(
+        " . with_device (\"hpmoe1_my_layers_{stem}\" , :: core :: include_bytes ! (:: core :: concat ! (:: core :: env ! \
+         (\"OUT_DIR\") , \"/hpmoe/{stem}.device.o\")))"
+    );
+    assert!(text.contains(&added), "{text}");
+    assert!(text.replace(&added, "") == plain, "only the object is added");
+}
+
+#[test]
 fn overridden_constants_replace_those_of_the_source() {
     let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 96.into())]);
     let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));

@@ -1,0 +1,121 @@
+//! The command lines of CANN's compiler and linker.
+
+use super::diagnosis;
+use super::toolkit::Toolkit;
+use crate::units::Unit;
+use hpmoe_cxx::Store;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The architecture of Ascend A2 and A3.
+pub(super) const ARCHITECTURE: &str = "dav-2201";
+
+/// What decides the code of both halves of a kernel.
+///
+/// Kernels set all flags and barriers themselves, so that the compiler adds none. The stack is what a launch gives a core without being
+/// asked. Scalar reads bring their own invalidation of the cache.
+const OPTIONS: [&str; 17] = [
+    "-x",
+    "asc",
+    "--npu-arch=dav-2201",
+    "-std=c++17",
+    "-O3",
+    "--aicore-only",
+    "--cce-auto-sync=off",
+    "-mllvm",
+    "-cce-aicore-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-function-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-record-overflow=true",
+    "-mllvm",
+    "-cce-aicore-addr-transform",
+    "-mllvm",
+    "-cce-aicore-dcci-insert-for-scalar=false",
+];
+
+/// Leaves out the device's print buffers, which are part of a kernel otherwise.
+const DEFINITION: &str = "-DASCENDC_DUMP=0";
+
+/// What makes an object that can be loaded of one that was compiled; the object goes between the two.
+const LINK_OPTIONS: ([&str; 3], [&str; 1]) = (["-m", "aicorelinux", "-Ttext=0"], ["-static"]);
+
+/// A toolkit's compiler and linker, and the folder of their objects.
+pub(super) struct DeviceCompiler {
+    compiler: PathBuf,
+    linker: PathBuf,
+    /// CANN's version and folder, for messages.
+    toolkit: String,
+    store: Store,
+}
+
+impl DeviceCompiler {
+    pub(super) fn new(toolkit: &Toolkit, folder: &Path) -> Result<Self, String> {
+        let (compiler, linker) = (toolkit.program("bisheng")?, toolkit.program("ld.lld")?);
+        let mut store = Store::new(folder)?;
+        store.depends_on_headers(Path::new(hpmoe_kernels::INCLUDE_DIR))?;
+        for program in [&compiler, &linker] {
+            println!("cargo::rerun-if-changed={}", program.display());
+            store.depends_on(version(program)?);
+        }
+        store.depends_on((&toolkit.version, OPTIONS, DEFINITION, LINK_OPTIONS));
+        let toolkit = format!("CANN {}, `{}`", toolkit.version, toolkit.home.display());
+        Ok(Self { compiler, linker, toolkit, store })
+    }
+
+    /// The linked object of a kernel; compiled if there is none for the same content.
+    pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, String> {
+        self.store.object(&unit.source, "aicore.o", |draft| {
+            let part = draft.with_extension("part.o");
+            let made = self.compile(unit, &part).and_then(|()| self.link(unit, &part, draft));
+            // A part that was never written can't be removed either.
+            let _ = std::fs::remove_file(&part);
+            made
+        })
+    }
+
+    fn compile(&self, unit: &Unit, part: &Path) -> Result<(), String> {
+        let mut command = Command::new(&self.compiler);
+        command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
+        command.arg("-c").arg(&unit.source).arg("-o").arg(part);
+        output(command).map_err(|said| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said))
+    }
+
+    fn link(&self, unit: &Unit, part: &Path, object: &Path) -> Result<(), String> {
+        let mut command = Command::new(&self.linker);
+        command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
+        output(command).map_err(|said| diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said))
+    }
+
+    /// The words for an object that can't be launched.
+    pub(super) fn unusable(&self, unit: &Unit, fault: &str) -> String {
+        diagnosis::of_object(unit, &self.toolkit, fault)
+    }
+}
+
+/// Runs a program; what it said where it failed.
+fn output(mut command: Command) -> Result<(), String> {
+    let program = command.get_program().to_owned();
+    let output = command.output().map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = [output.stdout, output.stderr].concat();
+            Err(format!("{}\n({})", String::from_utf8_lossy(&said).trim_end(), output.status))
+        }
+    }
+}
+
+fn version(program: &Path) -> Result<Vec<u8>, String> {
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
+    match output.status.success() {
+        true => Ok([output.stdout, output.stderr].concat()),
+        false => Err(format!(
+            "`{} --version` failed ({}): {}\nhelp: is the CANN toolkit for this machine, and has its set_env.sh been run?",
+            program.display(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        )),
+    }
+}

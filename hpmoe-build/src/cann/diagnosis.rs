@@ -1,0 +1,101 @@
+//! What users read when CANN refuses a kernel: their own line first.
+
+use crate::units::Unit;
+use std::path::Path;
+
+/// The compiler refused a kernel.
+pub(super) fn of_compiler(unit: &Unit, compiler: &Path, toolkit: &str, said: &str) -> String {
+    let text = std::fs::read_to_string(&unit.source).unwrap_or_default();
+    let line = generated_line(&unit.source, said);
+    let place = line.and_then(|line| user_line(&text, &unit.file, line));
+    format!(
+        "CANN's compiler refused the kernel{}: {}\n\
+         `{}`{} says ({toolkit}):\n{}\n{HELP}",
+        place.map(|place| format!(" at {place}")).unwrap_or_default(),
+        first_error(said),
+        compiler.display(),
+        line.map(|line| format!(" of line {line} of `{}`", unit.source.display())).unwrap_or_default(),
+        said.trim_end(),
+    )
+}
+
+/// The linker refused an object.
+pub(super) fn of_linker(unit: &Unit, linker: &Path, toolkit: &str, said: &str) -> String {
+    format!(
+        "CANN's linker refused the kernel of `{}`: {}\n`{}` says ({toolkit}):\n{}\n{HELP}",
+        unit.file,
+        first_error(said),
+        linker.display(),
+        said.trim_end()
+    )
+}
+
+/// The object can't be launched.
+pub(super) fn of_object(unit: &Unit, toolkit: &str, fault: &str) -> String {
+    format!(
+        "CANN compiled the kernel of `{}` to an object that can't be launched: {fault} ({toolkit})\n{HELP}",
+        unit.file
+    )
+}
+
+const HELP: &str = "help: kernels are generated for the headers of CANN 9.1, so this is a fault of hpmoe or a difference of the installed \
+                    version: please report it; HPMOE_DEVICE=off builds for this machine's CPU alone";
+
+/// The first line that says `error`, from that word on.
+fn first_error(said: &str) -> &str {
+    let error = said.lines().find_map(|line| line.find("error: ").map(|at| line[at + "error: ".len()..].trim()));
+    error.unwrap_or_else(|| said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason"))
+}
+
+/// The line of the generated file that a message names: that of an error, else of a note (an error in a header is found
+/// where the kernel uses it).
+fn generated_line(source: &Path, said: &str) -> Option<usize> {
+    let file = source.file_name()?.to_str()?;
+    let number = |line: &str| {
+        let (_, rest) = line.split_once(file)?;
+        rest.strip_prefix(':')?.split(':').next()?.trim().parse().ok()
+    };
+    let of_error = said.lines().filter(|line| line.contains("error")).find_map(number);
+    of_error.or_else(|| said.lines().find_map(number))
+}
+
+/// The place in the user's file that a line of the generated file was made for: that of the last comment before it which names one.
+fn user_line(generated: &str, file: &str, line: usize) -> Option<String> {
+    let lines: Vec<&str> = generated.lines().take(line).collect();
+    lines.iter().rev().find_map(|line| {
+        let comment = line.trim_start().strip_prefix("//")?;
+        let place = comment.split_whitespace().next_back()?;
+        let is_place = place == file || place.strip_prefix(file).is_some_and(|rest| rest.starts_with(':'));
+        is_place.then(|| format!("`{place}`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GENERATED: &str = "// moe::forward, made from src/moe.rs. Do not edit.\n\
+                             // swiglu  src/moe.rs:45\n\
+                             void swiglu() {\n\
+                             \x20   // silu  src/moe.rs:51\n\
+                             \x20   Silu(x);\n\
+                             }\n";
+
+    #[test]
+    fn an_error_is_at_the_line_that_asked_for_it() {
+        let source = Path::new("out/moe_forward_0.cpp");
+        let said = "In file included from out/moe_forward_0.cpp:1:\nout/moe_forward_0.cpp:5:5: error: no `Silu`\n";
+        assert_eq!(generated_line(source, said), Some(5));
+        assert_eq!(user_line(GENERATED, "src/moe.rs", 5).as_deref(), Some("`src/moe.rs:51`"));
+        assert_eq!(user_line(GENERATED, "src/moe.rs", 3).as_deref(), Some("`src/moe.rs:45`"));
+        assert_eq!(user_line(GENERATED, "src/moe.rs", 1), None);
+        assert_eq!(first_error(said), "no `Silu`");
+    }
+
+    #[test]
+    fn an_error_in_a_header_is_where_the_kernel_uses_it() {
+        let said = "hpmoe/rows.h:7:1: error: no\nout/moe_forward_0.cpp:3:1: note: in instantiation of\n";
+        assert_eq!(generated_line(Path::new("out/moe_forward_0.cpp"), said), Some(3));
+        assert_eq!(generated_line(Path::new("out/other.cpp"), said), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! The CANN toolkit of this machine.
+
+use std::env::{self, consts::ARCH};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Names the toolkit's folder: its script `set_env.sh` sets it.
+const VARIABLE: &str = "ASCEND_HOME_PATH";
+
+/// Where a toolkit is installed by default, for all users and for one (below `HOME`).
+const FOLDERS: [&str; 2] = ["/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest"];
+const FOLDERS_OF_HOME: [&str; 2] = ["Ascend/cann", "Ascend/ascend-toolkit/latest"];
+
+/// The first version that takes the command lines that are issued, and whose library has the calls of the runtime.
+const FIRST_VERSION: (u32, u32) = (8, 5);
+
+/// An installed toolkit of a version that will do.
+pub(super) struct Toolkit {
+    pub(super) home: PathBuf,
+    /// As the toolkit's own file writes it.
+    pub(super) version: String,
+}
+
+impl Toolkit {
+    /// Finds the toolkit and tells cargo what that depends on.
+    pub(super) fn find() -> Result<Self, String> {
+        println!("cargo::rerun-if-env-changed={VARIABLE}");
+        let home = home()?;
+        let (file, version) = version(&home)?;
+        println!("cargo::rerun-if-changed={}", file.display());
+        match numbers(&version) {
+            Some(numbers) if numbers >= FIRST_VERSION => Ok(Self { home, version }),
+            Some(_) => Err(format!(
+                "`{}` is CANN {version}, and kernels need {}.{} or later: install one and run its set_env.sh, or build \
+                 without HPMOE_DEVICE=cann",
+                home.display(),
+                FIRST_VERSION.0,
+                FIRST_VERSION.1
+            )),
+            None => Err(format!(
+                "`{}` says that its version is `{version}`, which doesn't begin with two numbers like 8.5: is it a CANN toolkit?",
+                file.display()
+            )),
+        }
+    }
+
+    /// A program of the toolkit.
+    pub(super) fn program(&self, name: &str) -> Result<PathBuf, String> {
+        let folders =
+            ["bin".to_owned(), format!("{ARCH}-linux/ccec_compiler/bin"), "compiler/ccec_compiler/bin".to_owned()];
+        let paths = folders.map(|folder| self.home.join(folder).join(name));
+        paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+            format!(
+                "the CANN toolkit `{}` has no {name} (looked for {}): install the whole toolkit, with its compiler",
+                self.home.display(),
+                listed(&paths)
+            )
+        })
+    }
+}
+
+fn home() -> Result<PathBuf, String> {
+    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        let named = PathBuf::from(named);
+        return match named.is_dir() {
+            true => Ok(named),
+            false => Err(format!(
+                "{VARIABLE} is `{}`, which is not a folder: run set_env.sh of a CANN toolkit, which sets it",
+                named.display()
+            )),
+        };
+    }
+    let mut folders = FOLDERS.map(PathBuf::from).to_vec();
+    if let Some(user) = env::var_os("HOME").filter(|user| !user.is_empty()) {
+        folders.extend(FOLDERS_OF_HOME.map(|folder| Path::new(&user).join(folder)));
+    }
+    folders.iter().find(|folder| folder.is_dir()).cloned().ok_or_else(|| {
+        format!(
+            "there is no CANN toolkit: {VARIABLE} is not set, and there is no {}\n\
+             help: install CANN {}.{} or later and run its set_env.sh, or build without HPMOE_DEVICE=cann",
+            listed(&folders),
+            FIRST_VERSION.0,
+            FIRST_VERSION.1
+        )
+    })
+}
+
+/// The file that says the version of a toolkit, and what it says.
+fn version(home: &Path) -> Result<(PathBuf, String), String> {
+    let files = [
+        (home.join(format!("{ARCH}-linux/ascend_toolkit_install.info")), "version="),
+        (home.join("compiler/version.info"), "Version="),
+    ];
+    for (file, key) in &files {
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        if let Some(version) = text.lines().find_map(|line| line.trim().strip_prefix(key)) {
+            return Ok((file.clone(), version.trim().to_owned()));
+        }
+    }
+    Err(format!(
+        "`{}` is not a CANN toolkit for {ARCH}: none of {} says its version; name the toolkit's folder in {VARIABLE}, by its \
+         set_env.sh",
+        home.display(),
+        listed(&files.map(|(file, _)| file))
+    ))
+}
+
+/// The first two numbers of a version like `8.5.0`, `8.5.RC1` or `9.1.0-beta.1`.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.');
+    let digits = |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+    Some((digits(parts.next()?)?, digits(parts.next()?)?))
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    paths.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_releases_and_candidates_are_read() {
+        let read = ["8.5.0", "8.5.RC1", "9.1.0-beta.1", "8.3.RC2", "8.5", "next", "8"].map(numbers);
+        assert_eq!(read, [Some((8, 5)), Some((8, 5)), Some((9, 1)), Some((8, 3)), Some((8, 5)), None, None]);
+    }
+}

@@ -1,0 +1,35 @@
+//! The device that kernels are compiled for in addition to this machine's CPU.
+
+/// A device that kernels are compiled for, in addition to this machine's CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Device {
+    /// An Ascend NPU, by the compiler of CANN 8.5 or later, which must be installed.
+    Cann,
+}
+
+/// The device of kernels whose build script names `by_script`. `HPMOE_DEVICE` wins.
+pub(crate) fn chosen(by_script: Option<Device>, environment: Option<&str>) -> Result<Option<Device>, String> {
+    match environment {
+        None | Some("") => Ok(by_script),
+        Some("cann") => Ok(Some(Device::Cann)),
+        Some("off") => Ok(None),
+        Some(other) => Err(format!(
+            "HPMOE_DEVICE is `{other}`: it is `cann`, to compile kernels for Ascend NPUs as well, `off`, to compile them for \
+             this machine's CPU alone, or not set, to follow the build script"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_wins_and_other_words_are_refused() {
+        let script = Some(Device::Cann);
+        assert_eq!((chosen(None, None), chosen(script, Some(""))), (Ok(None), Ok(script)));
+        assert_eq!((chosen(None, Some("cann")), chosen(script, Some("off"))), (Ok(script), Ok(None)));
+        assert!(chosen(None, Some("npu")).unwrap_err().starts_with("HPMOE_DEVICE is `npu`: it is `cann`"));
+    }
+}

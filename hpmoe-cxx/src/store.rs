@@ -1,0 +1,152 @@
+//! A folder of objects, each named by what decides its content.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Objects of one compiler with one set of flags: each is made once for all packages, profiles and commands that share the folder.
+///
+/// The folder is one of `OUT_DIR`, or the one that `HPMOE_OBJECTS` names.
+#[derive(Debug)]
+pub struct Store {
+    /// Of all that objects depend on, except for their own source.
+    identity: DefaultHasher,
+    folder: PathBuf,
+}
+
+impl Store {
+    /// A store for objects that depend on nothing but their source so far.
+    ///
+    /// # Errors
+    ///
+    /// The folder can't be made, or `HPMOE_OBJECTS` is not an absolute path.
+    pub fn new(out_dir: &Path) -> Result<Self, String> {
+        let folder = folder(out_dir)?;
+        std::fs::create_dir_all(&folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
+        Ok(Self { identity: DefaultHasher::new(), folder })
+    }
+
+    /// The folder that objects lie in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Objects depend on this: with another value they are others.
+    pub fn depends_on(&mut self, cause: impl Hash) {
+        cause.hash(&mut self.identity);
+    }
+
+    /// Objects depend on all headers below a folder, and cargo is told so.
+    ///
+    /// # Errors
+    ///
+    /// A header that can't be read.
+    pub fn depends_on_headers(&mut self, folder: &Path) -> Result<(), String> {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        hash_headers(&mut self.identity, folder)
+    }
+
+    /// The object of a source file, with that ending. `make` writes it to the path that it gets, if it is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// The source can't be read, or what `make` says.
+    pub fn object(
+        &self,
+        source: &Path,
+        ending: &str,
+        make: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Result<PathBuf, String> {
+        let text = std::fs::read_to_string(source).map_err(|e| format!("can't read `{}`: {e}", source.display()))?;
+        let mut identity = self.identity.clone();
+        without_comments(&text).hash(&mut identity);
+        let object = self.folder.join(format!("{:016x}.{ending}", identity.finish()));
+        if object.exists() {
+            return Ok(object);
+        }
+        // Written under another name first: an object that exists is whole, whoever else is compiling it.
+        let draft = object.with_extension(format!("{ending}.{}.draft", std::process::id()));
+        make(&draft)?;
+        std::fs::rename(&draft, &object).map_err(|error| format!("can't write `{}`: {error}", object.display()))?;
+        Ok(object)
+    }
+}
+
+/// The results for these items, in the same order, as many at a time as there are processors.
+pub fn in_parallel<I: Sync, T: Send>(items: &[I], make: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { break };
+                    let result = make(item);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn folder(out_dir: &Path) -> Result<PathBuf, String> {
+    println!("cargo::rerun-if-env-changed=HPMOE_OBJECTS");
+    let Some(named) = std::env::var_os("HPMOE_OBJECTS").filter(|named| !named.is_empty()) else {
+        return Ok(out_dir.join("objects"));
+    };
+    let folder = PathBuf::from(named);
+    match folder.is_absolute() {
+        true => Ok(folder),
+        false => Err(format!(
+            "HPMOE_OBJECTS is `{}`: name the folder of objects by an absolute path, which is the same for all packages",
+            folder.display()
+        )),
+    }
+}
+
+/// The text that decides what an object holds: lines that are comments alone don't.
+fn without_comments(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+fn hash_headers(hash: &mut DefaultHasher, folder: &Path) -> Result<(), String> {
+    let problem = |error| format!("can't read `{}`: {error}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(problem)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = entries.collect::<Result<Vec<PathBuf>, _>>().map_err(problem)?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            hash_headers(hash, &path)?;
+        } else if path.extension().is_some_and(|end| end == "h") {
+            std::fs::read(&path).map_err(|error| format!("can't read `{}`: {error}", path.display()))?.hash(hash);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_do_not_make_another_object() {
+        assert_eq!(without_comments("// a\nint x;\n\n  // b\nint z;\n"), without_comments("int x;  \nint z;\n"));
+        assert_ne!(without_comments("int x;"), without_comments("int y;"));
+        assert_ne!(without_comments("char s[] = \"//a\";"), without_comments("char s[] = \"//b\";"));
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_items() {
+        let items: Vec<u32> = (0..100).collect();
+        assert_eq!(in_parallel(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
+        assert!(in_parallel(&[] as &[u32], |item| *item).is_empty());
+    }
+}

@@ -1,0 +1,121 @@
+//! A stand-in for the CANN toolkit, for tests and for people without hardware.
+//!
+//! A folder that is laid out like the toolkit, with programs that take exactly the command lines that `hpmoe-build` issues and make
+//! objects with the contract of device objects. Their code is that of the host's AscendC. Nothing in `hpmoe-build` knows that it
+//! is there: it is found as CANN would be, by `ASCEND_HOME_PATH`.
+//!
+//! ```no_run
+//! hpmoe_standin::Toolkit::new("target/cann").install().unwrap();
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Programs of the toolkit, with their text.
+const PROGRAMS: [(&str, &str); 2] =
+    [("bisheng", include_str!("../toolkit/bisheng")), ("ld.lld", include_str!("../toolkit/ld.lld"))];
+
+/// What a toolkit does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Its compiler refuses the first line of the generated file that has this text.
+    Refuses(&'static str),
+    /// Its objects have no code for these cores, `aic` or `aiv`.
+    Lacks(&'static str),
+    /// Its objects have this kernel type.
+    KernelType(u32),
+    /// Its objects have this ratio of matrix to vector cores.
+    Ratio(u16, u16),
+    /// It has no linker.
+    NoLinker,
+}
+
+/// A toolkit in a folder of its own.
+#[derive(Clone, Debug)]
+pub struct Toolkit {
+    folder: PathBuf,
+    version: String,
+    fault: Option<Fault>,
+}
+
+impl Toolkit {
+    /// A toolkit of CANN 9.1.0.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), version: "9.1.0".to_owned(), fault: None }
+    }
+
+    /// Says that it is another version.
+    #[must_use]
+    pub fn version(mut self, version: &str) -> Self {
+        version.clone_into(&mut self.version);
+        self
+    }
+
+    /// Does something wrong.
+    #[must_use]
+    pub const fn fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// The folder, which `ASCEND_HOME_PATH` is to name.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes all files of the toolkit.
+    ///
+    /// # Errors
+    ///
+    /// A file that can't be written.
+    pub fn install(&self) -> io::Result<()> {
+        for (name, text) in PROGRAMS {
+            if !(self.fault == Some(Fault::NoLinker) && name == "ld.lld") {
+                self.write(&format!("bin/{name}"), text, 0o755)?;
+            }
+        }
+        let info = format!("package_name=Ascend-cann-toolkit\nversion={}\narch={ARCH}\n", self.version);
+        self.write(&format!("{ARCH}-linux/ascend_toolkit_install.info"), &info, 0o644)?;
+        self.write("standin.conf", &self.settings(), 0o644)
+    }
+
+    /// What the programs read: shell variables.
+    fn settings(&self) -> String {
+        let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
+        match self.fault {
+            Some(Fault::Refuses(text)) => refuses = text,
+            Some(Fault::Lacks(half)) => lacks = half,
+            Some(Fault::KernelType(wrong)) => kind = wrong,
+            Some(Fault::Ratio(aic, aiv)) => ratio = format!("{aic} {aiv}"),
+            Some(Fault::NoLinker) | None => {}
+        }
+        let settings = [
+            ("version", self.version.as_str()),
+            ("cxx", env!("HPMOE_STANDIN_CXX")),
+            ("include", hpmoe_kernels::INCLUDE_DIR),
+            ("host", hpmoe_kernels::HOST_DIR),
+            ("archive", concat!(env!("OUT_DIR"), "/libhpmoe_host.a")),
+            ("refuses", refuses),
+            ("lacks", lacks),
+            ("type", &kind.to_string()),
+            ("ratio", &ratio),
+            // Part of what the programs say their version is: objects of a faulty toolkit are not those of another.
+            ("fault", &self.fault.map(|fault| format!("{fault:?}")).unwrap_or_default()),
+        ];
+        settings.map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"'\''"))).concat()
+    }
+
+    fn write(&self, name: &str, text: &str, mode: u32) -> io::Result<()> {
+        let path = self.folder.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
+    }
+}
