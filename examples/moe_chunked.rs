@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
 use support::layer::Layer;
-use support::tensors::{Tensors, numbers};
+use support::tensors::Tensors;
 
 /// The layer: dispatch, gate and up projections, SwiGLU, down projection, return, top-k sum.
 #[megakernel]
@@ -134,33 +134,11 @@ impl Example for Chunked {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (layer, mut y) = (&self.0, self.0.output());
-        moe_chunked::forward(
-            layer.ep,
-            &layer.route,
-            &layer.x,
-            &layer.weights,
-            &layer.gate,
-            &layer.up,
-            &layer.down,
-            &mut y,
-        );
-        numbers(&y)
+        self.0.reference(moe_chunked::forward)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (layer, mut y) = (&self.0, self.0.output());
-        let report = moe_chunked::forward::launch(
-            group,
-            &layer.route,
-            &layer.x,
-            &layer.weights,
-            &layer.gate,
-            &layer.up,
-            &layer.down,
-            &mut y,
-        )?;
-        Ok((numbers(&y), report))
+        self.0.launch(group, moe_chunked::forward::launch)
     }
 }
 

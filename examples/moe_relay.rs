@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
 use support::layer::Layer;
-use support::tensors::{Tensors, numbers};
+use support::tensors::Tensors;
 
 /// The layer: dispatch, copies, gate and up projections, SwiGLU, down projection, return, top-k sum.
 #[megakernel]
@@ -138,33 +138,11 @@ impl Example for Relay {
     }
 
     fn reference(&self) -> Vec<f32> {
-        let (layer, mut y) = (&self.0, self.0.output());
-        moe_relay::forward(
-            layer.ep,
-            &layer.route,
-            &layer.x,
-            &layer.weights,
-            &layer.gate,
-            &layer.up,
-            &layer.down,
-            &mut y,
-        );
-        numbers(&y)
+        self.0.reference(moe_relay::forward)
     }
 
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (layer, mut y) = (&self.0, self.0.output());
-        let report = moe_relay::forward::launch(
-            group,
-            &layer.route,
-            &layer.x,
-            &layer.weights,
-            &layer.gate,
-            &layer.up,
-            &layer.down,
-            &mut y,
-        )?;
-        Ok((numbers(&y), report))
+        self.0.launch(group, moe_relay::forward::launch)
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! The test program starts itself once for each rank, with the same test: where `HPMOE_RANK` is set, it is that rank.
 
+use super::compare::same_bits;
 use super::example::Example;
 use super::layer::Layer;
+use super::team::{end, gather};
 use hpmoe_runtime::LaunchError;
 use hpmoe_runtime::prelude::*;
 use std::io::Read as _;
@@ -28,7 +30,7 @@ pub fn check_bits<E: Example>(layer: &str, module: &str, test: &str) {
     }
     for ranks in [2, 4] {
         for (rank, child) in start(module, test, ranks).into_iter().enumerate() {
-            let (status, text) = end(child, PATIENCE);
+            let (status, text) = outcome(child);
             assert!(status.success(), "rank {rank} of {ranks} ended with {status}:\n{text}");
         }
     }
@@ -50,7 +52,7 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
         children[victim].kill().expect("the test started it");
         let killed = Instant::now();
         for (rank, child) in children.into_iter().enumerate() {
-            let (status, text) = end(child, PATIENCE);
+            let (status, text) = outcome(child);
             if rank != victim {
                 assert_eq!(
                     status.code(),
@@ -72,18 +74,14 @@ fn be_a_rank<E: Example>(layer: &str, launches: u32) {
     let layer = Layer::find_bundled(layer, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
     let group = Group::from_launcher().unwrap_or_else(|error| panic!("{error}")).expect("the test sets the variables");
     let ranks = group.ranks();
-    let own = ranks.only().expect("a process is one rank").id();
     let group = group.threads(1).time_limit(TIME_LIMIT).repeat(2).delay(ranks.count() - 1, Duration::from_millis(2));
     let expected = E::of(&layer, &Group::new(ranks.count())).unwrap().reference();
     let run = || -> Result<(), LaunchError> {
         let example = E::of(&layer, &group).unwrap_or_else(|problem| panic!("{problem}"));
         let (found, report) = example.launch(&group)?;
         assert_eq!((report.ranks, report.empty_tasks), (ranks.count(), 0));
-        let bytes: Vec<u8> = found.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let all = group.all_gather(&bytes)?;
-        assert!(all[own] == bytes);
-        let all = all.concat().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect::<Vec<_>>();
-        assert!(all == expected, "other bits of the megakernel on {} processes", ranks.count());
+        let all = gather(&group, &found)?;
+        assert!(same_bits(&all, &expected), "other bits of the megakernel on {} processes", ranks.count());
         Ok(())
     };
     for launch in 0..launches {
@@ -122,20 +120,11 @@ fn wait_for_a_launch(child: &mut Child) {
     }
 }
 
-/// Waits for a rank, and kills it if that takes too long; its end, and what it printed.
-fn end(mut child: Child, limit: Duration) -> (ExitStatus, String) {
-    let deadline = Instant::now() + limit;
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("the test started it") {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill().expect("the test started it");
-        }
-        sleep(Duration::from_millis(5));
-    };
+/// How a rank ends, and what it printed.
+fn outcome(mut child: Child) -> (ExitStatus, String) {
+    let status = end(&mut child, Instant::now() + PATIENCE).expect("the test started it");
     let mut text = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
-    (status, text)
+    (status.unwrap_or_else(|| panic!("a rank did not end within {PATIENCE:?} and was killed:\n{text}")), text)
 }

@@ -3,8 +3,9 @@
 use hpmoe_runtime::TcpBootstrap;
 use hpmoe_runtime::prelude::*;
 use std::fmt::Display;
+use std::io;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -56,7 +57,7 @@ impl TeamSize {
 
 /// Starts this program again for each rank but the first, which this process is.
 fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
-    let problem = |error: std::io::Error| format!("can't start {processes} processes: {error}");
+    let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
     let port = listener.local_addr().map_err(problem)?.port();
     let program = std::env::current_exe().map_err(problem)?;
@@ -98,9 +99,7 @@ impl Team {
 
     /// The numbers of all ranks, rank 0 first, from those of the ranks here.
     pub fn gather(&self, numbers: &[f32]) -> Result<Vec<f32>, LaunchError> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let all = self.group.all_gather(&bytes)?.concat();
-        Ok(all.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+        gather(&self.group, numbers)
     }
 
     /// Whether something is true on all ranks.
@@ -116,6 +115,25 @@ impl Team {
     }
 }
 
+/// The numbers of all ranks of a group, rank 0 first, from those of the ranks here.
+pub fn gather(group: &Group, numbers: &[f32]) -> Result<Vec<f32>, LaunchError> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let all = group.all_gather(&bytes)?.concat();
+    Ok(all.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+}
+
+/// Waits until a process has ended; none if it had to be killed at the deadline.
+pub fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().and_then(|()| child.wait())?;
+    Ok(None)
+}
+
 /// Processes that end with this one, whatever happens.
 struct Started(Vec<Child>);
 
@@ -125,22 +143,11 @@ impl Started {
         let deadline = Instant::now() + PATIENCE;
         let mut problems = Vec::new();
         for (rank, mut child) in (1..).zip(self.0.drain(..)) {
-            let status = loop {
-                match child.try_wait() {
-                    Ok(None) if Instant::now() < deadline => sleep(Duration::from_millis(5)),
-                    Ok(Some(status)) => break Ok(status),
-                    Ok(None) => {
-                        // It has not ended by itself, and nothing more can be done if this fails.
-                        let _ = child.kill().and_then(|()| child.wait());
-                        break Err(format!("did not end within {PATIENCE:?} and was killed"));
-                    }
-                    Err(error) => break Err(error.to_string()),
-                }
-            };
-            match status {
-                Ok(status) if status.success() => {}
-                Ok(status) => problems.push(format!("rank {rank} ended with {status}")),
-                Err(problem) => problems.push(format!("rank {rank} {problem}")),
+            match end(&mut child, deadline) {
+                Ok(Some(status)) if status.success() => {}
+                Ok(Some(status)) => problems.push(format!("rank {rank} ended with {status}")),
+                Ok(None) => problems.push(format!("rank {rank} did not end within {PATIENCE:?} and was killed")),
+                Err(error) => problems.push(format!("rank {rank}: {error}")),
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.join(", ")) }

@@ -36,7 +36,49 @@ impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN
     pub fn output(&self) -> PerRank<Tensor<bf16, HIDDEN>> {
         PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
     }
+
+    /// What a taskflow of these arguments gives as an ordinary function.
+    pub fn reference(&self, forward: Forward<HIDDEN, INTER, TOP_K>) -> Vec<f32> {
+        let mut y = self.output();
+        forward(self.ep, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y);
+        numbers(&y)
+    }
+
+    /// What its megakernel gives, on the ranks that are here.
+    pub fn launch(
+        &self,
+        group: &Group,
+        launch: Launch<HIDDEN, INTER, TOP_K>,
+    ) -> Result<(Vec<f32>, Report), LaunchError> {
+        let mut y = self.output();
+        let report = launch(group, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y)?;
+        Ok((numbers(&y), report))
+    }
 }
+
+/// A taskflow whose arguments are those of [`Tensors`].
+type Forward<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> = fn(
+    Ranks,
+    &Route,
+    &PerRank<Tensor<bf16, HIDDEN>>,
+    &PerRank<Tensor<f32, TOP_K>>,
+    &PerRank<Experts<bf16, INTER, HIDDEN>>,
+    &PerRank<Experts<bf16, INTER, HIDDEN>>,
+    &PerRank<Experts<bf16, HIDDEN, INTER>>,
+    &mut PerRank<Tensor<bf16, HIDDEN>>,
+);
+
+/// The launch of its megakernel.
+type Launch<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> = fn(
+    &Group,
+    &Route,
+    &PerRank<Tensor<bf16, HIDDEN>>,
+    &PerRank<Tensor<f32, TOP_K>>,
+    &PerRank<Experts<bf16, INTER, HIDDEN>>,
+    &PerRank<Experts<bf16, INTER, HIDDEN>>,
+    &PerRank<Experts<bf16, HIDDEN, INTER>>,
+    &mut PerRank<Tensor<bf16, HIDDEN>>,
+) -> Result<Report, LaunchError>;
 
 /// The router's weights as numbers of (token, k) slots: kernels that send them take them so.
 pub fn by_slot<const TOP_K: usize>(

@@ -6,6 +6,7 @@
 
 pub mod compile;
 pub mod cost;
+pub mod divisor;
 pub mod emit;
 pub mod program;
 pub mod random;

@@ -142,7 +142,7 @@ fn dependencies(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Vec<String>>
 fn counters(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Vec<String>> {
     let row = |id: hpmoe_language::ids::CounterId| {
         let waits = schedule.waits().find(|wait| wait.counter == id);
-        let full = waits.map_or("not used".to_owned(), |wait| format!("full at {}", names::need(&wait.need)));
+        let full = waits.map_or("not used".to_owned(), |wait| format!("full at {}", wait.need));
         vec![format!("c{}", id.0), names::counter(checked, id), full]
     };
     checked.counters().ids().map(row).collect()

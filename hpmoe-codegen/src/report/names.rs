@@ -2,7 +2,7 @@
 
 use crate::schedule::{Elision, Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal, Wait};
+use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{CounterId, PhaseId, SpaceId};
 
@@ -78,18 +78,7 @@ pub(super) fn signal(signal: &Signal) -> String {
 
 /// A wait, as in `c0[row tile] >= 4 per 32 rows`.
 pub(super) fn wait(wait: &Wait) -> String {
-    format!("c{}[{}] >= {}", wait.counter.0, index(wait.index), need(&wait.need))
-}
-
-/// A need, as in `2 per row + 4 per 32 rows`.
-pub(super) fn need(need: &Need) -> String {
-    let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
-    let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
-    let pieces = need.pieces.iter().map(|(height, count)| match height {
-        Height::Rows(rows) => format!("{count} per {rows} rows"),
-        Height::WholeExpert => format!("{count} per expert with rows"),
-    });
-    fixed.into_iter().chain(rows).chain(pieces).collect::<Vec<_>>().join(" + ")
+    format!("c{}[{}] >= {}", wait.counter.0, index(wait.index), wait.need)
 }
 
 fn index(index: Index) -> &'static str {

@@ -2,8 +2,8 @@
 
 use super::Violation;
 use crate::schedule::{CoreKind, Entry};
-use hpmoe_language::analyze::{CheckedGraph, Need};
-use hpmoe_language::graph::{Height, SpaceKind};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{CounterId, PhaseId, TensorId};
 use std::fmt::Write as _;
 
@@ -83,13 +83,7 @@ impl Violation {
                 text
             }
             Self::Threshold { phase, counter, need, added } => {
-                format!(
-                    "{} waits for {} of {}, which gets {}",
-                    phase_name(phase),
-                    need_text(need),
-                    counter_name(counter),
-                    need_text(added)
-                )
+                format!("{} waits for {} of {}, which gets {}", phase_name(phase), need, counter_name(counter), added)
             }
             Self::Inexact { phase, counter } => {
                 format!(
@@ -154,16 +148,4 @@ fn entry_name(checked: &CheckedGraph, entry: Entry) -> String {
         }
         SpaceKind::Arrivals => format!("{name} of expert {} from peer +{}", entry.expert, entry.peer_offset),
     }
-}
-
-/// A need, as in `2 per row + 4 per 128 rows`.
-fn need_text(need: &Need) -> String {
-    let fixed = (need.fixed > 0).then(|| need.fixed.to_string());
-    let rows = (need.per_row > 0).then(|| format!("{} per row", need.per_row));
-    let pieces = need.pieces.iter().map(|(height, count)| match height {
-        Height::Rows(rows) => format!("{count} per {rows} rows"),
-        Height::WholeExpert => format!("{count} per expert with rows"),
-    });
-    let parts: Vec<String> = fixed.into_iter().chain(rows).chain(pieces).collect();
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join(" + ") }
 }

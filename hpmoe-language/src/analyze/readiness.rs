@@ -2,6 +2,7 @@
 
 use crate::graph::{Height, Sizes, Space, SpaceKind};
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
+use std::fmt;
 
 /// The part of a tensor that each counter of an array stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -91,6 +92,20 @@ impl Need {
     pub fn over(&self, experts: impl Iterator<Item = u64>) -> u64 {
         let by_rows = Self { fixed: 0, ..self.clone() };
         u64::from(self.fixed) + experts.map(|rows| by_rows.at(rows)).sum::<u64>()
+    }
+}
+
+/// As in `2 per row + 4 per 32 rows`.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fixed = (self.fixed > 0).then(|| self.fixed.to_string());
+        let rows = (self.per_row > 0).then(|| format!("{} per row", self.per_row));
+        let pieces = self.pieces.iter().map(|(height, count)| match height {
+            Height::Rows(rows) => format!("{count} per {rows} rows"),
+            Height::WholeExpert => format!("{count} per expert with rows"),
+        });
+        let terms: Vec<String> = fixed.into_iter().chain(rows).chain(pieces).collect();
+        f.write_str(&if terms.is_empty() { "nothing".to_owned() } else { terms.join(" + ") })
     }
 }
 

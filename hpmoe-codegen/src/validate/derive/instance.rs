@@ -1,5 +1,6 @@
 //! A routing of a few tokens, on which every way that rows are shared occurs.
 
+use crate::divisor::gcd;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
 use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::SpaceId;
@@ -133,12 +134,8 @@ fn unit_and_most(heights: impl Iterator<Item = Height>) -> (u32, u32) {
         Height::Rows(rows) => Some(rows),
         Height::WholeExpert => None,
     });
-    let (unit, most) = rows.fold((0, 1), |(unit, most), rows| (divisor(unit, rows), rows.max(most)));
+    let (unit, most) = rows.fold((0, 1), |(unit, most), rows| (gcd(unit, rows), rows.max(most)));
     (unit.max(1), most / unit.max(1))
-}
-
-fn divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 fn scaled(height: Height, unit: u32) -> usize {

@@ -1,7 +1,7 @@
 //! The tiles of all phases on the instance.
 
 use super::instance::{Instance, RANKS, Row, experts_of, owner};
-use hpmoe_language::graph::{Columns, Phase, Rows, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{PhaseId, TensorId};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,9 +35,45 @@ pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
 }
 
 /// The value of one range in a column, outermost range first.
-pub(super) fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
+fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
     let inner: u32 = phase.ranges[range + 1..].iter().product();
     column / inner % phase.ranges[range]
+}
+
+/// Columns, or rows of an expert's matrix, that are cut into regions of one size: which of them an access is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// The range that counts them, if one does.
+    range: Option<usize>,
+    /// Otherwise, the number of the region.
+    index: u32,
+    size: u32,
+}
+
+impl Step {
+    pub(super) fn of_columns(access: &Access) -> Option<Self> {
+        match access.region.columns {
+            Columns::Tile { range, index, width } => Some(Self::new(range, index, width)),
+            Columns::All => None,
+        }
+    }
+
+    pub(super) fn of_rows(access: &Access) -> Option<Self> {
+        match access.region.rows {
+            Rows::Expert { range, index, height } => Some(Self::new(range, index, height)),
+            _ => None,
+        }
+    }
+
+    fn new(range: Option<u32>, index: u32, size: u32) -> Self {
+        Self { range: range.map(|range| range as usize), index, size }
+    }
+
+    /// The columns or rows in a column of the phase.
+    pub(super) fn span(self, phase: &Phase, column: u32) -> Range<u32> {
+        let index = self.range.map_or(self.index, |range| coordinate(phase, column, range));
+        index.saturating_mul(self.size)..(index + 1).saturating_mul(self.size)
+    }
 }
 
 /// Items of a phase on one rank, each with its first column.
@@ -115,47 +151,21 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeS
     }
     let mut values = BTreeSet::from([0, 1, length - 1]);
     for access in &phase.accesses {
-        let by_range = |other: Option<u32>| other == Some(range as u32);
-        match access.region.columns {
-            Columns::Tile { range, width, .. } if by_range(range) => {
-                let fixed = fixed_columns(graph, access.tensor);
-                values.extend(fixed.into_iter().flat_map(|span| span.start / width..span.end.div_ceil(width)));
+        for step_of in [Step::of_columns, Step::of_rows] {
+            if let Some(Step { size, .. }) = step_of(access).filter(|step| step.range == Some(range)) {
+                let fixed = fixed(graph, access.tensor, step_of);
+                values.extend(fixed.into_iter().flat_map(|span| span.start / size..span.end.div_ceil(size)));
             }
-            _ => {}
-        }
-        match access.region.rows {
-            Rows::Expert { range, height, .. } if by_range(range) => {
-                let fixed = fixed_rows(graph, access.tensor);
-                values.extend(fixed.into_iter().flat_map(|span| span.start / height..span.end.div_ceil(height)));
-            }
-            _ => {}
         }
     }
     values.into_iter().filter(|&value| value < length).collect()
 }
 
-/// Columns of a tensor that phases touch whatever their ranges; no more than one tile of them.
-fn fixed_columns(graph: &TaskGraph, tensor: TensorId) -> Vec<Range<u32>> {
+/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges; of a region its two ends.
+fn fixed(graph: &TaskGraph, tensor: TensorId, step_of: fn(&Access) -> Option<Step>) -> Vec<Range<u32>> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter(|access| access.tensor == tensor);
-    accesses
-        .filter_map(|access| match access.region.columns {
-            Columns::Tile { range: None, index, width } => Some(ends(index, width)),
-            _ => None,
-        })
-        .flatten()
-        .collect()
-}
-
-/// The same of rows of an expert's matrix.
-fn fixed_rows(graph: &TaskGraph, tensor: TensorId) -> Vec<Range<u32>> {
-    let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter(|access| access.tensor == tensor);
-    accesses
-        .filter_map(|access| match access.region.rows {
-            Rows::Expert { range: None, index, height } => Some(ends(index, height)),
-            _ => None,
-        })
-        .flatten()
-        .collect()
+    let steps = accesses.filter_map(step_of).filter(|step| step.range.is_none());
+    steps.flat_map(|step| ends(step.index, step.size)).collect()
 }
 
 /// The first and the last of `size` places from `index * size` on.

@@ -1,8 +1,8 @@
 //! What a tile reads and writes, element by element.
 
 use super::instance::{Instance, Row, owner};
-use super::tiles::{Tile, coordinate};
-use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, SpaceKind, TaskGraph};
+use super::tiles::{Step, Tile};
+use hpmoe_language::graph::{Access, RowKind, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::TensorId;
 use std::ops::Range;
 
@@ -35,14 +35,12 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
     let phase = &graph.phases[tile.phase];
     let mut all = Vec::new();
     for access in &phase.accesses {
-        let columns = columns(graph, phase, tile, access);
-        let rows = match access.region.rows {
-            Rows::Expert { range, index, height } => {
-                let index = range.map_or(index, |range| coordinate(phase, tile.column, range as usize));
-                index.saturating_mul(height)..(index + 1).saturating_mul(height)
-            }
-            _ => 0..1,
-        };
+        let most = graph.tensors[access.tensor].columns;
+        let columns = Step::of_columns(access).map_or(0..most, |step| {
+            let span = step.span(phase, tile.column);
+            span.start.min(most)..span.end.min(most)
+        });
+        let rows = Step::of_rows(access).map_or(0..1, |step| step.span(phase, tile.column));
         for (rank, group, row) in places(graph, instance, tile, access) {
             let place = (access.tensor, rank, group, row);
             all.push(Touched { place, rows: rows.clone(), columns: columns.clone(), write: access.write });
@@ -55,17 +53,6 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
         }
     }
     all
-}
-
-fn columns(graph: &TaskGraph, phase: &Phase, tile: &Tile, access: &Access) -> Range<u32> {
-    let most = graph.tensors[access.tensor].columns;
-    match access.region.columns {
-        Columns::All => 0..most,
-        Columns::Tile { range, index, width } => {
-            let index = range.map_or(index, |range| coordinate(phase, tile.column, range as usize));
-            index.saturating_mul(width).min(most)..(index + 1).saturating_mul(width).min(most)
-        }
-    }
 }
 
 /// The rank, the expert (0 for rows of tokens) and the row of each row that an access is about.

@@ -2,6 +2,7 @@
 
 use super::routing::HALF;
 use super::{PhaseTile, RoutedSlots, groups};
+use crate::divisor::gcd;
 use hpmoe_language::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_language::ids::{Id, TensorId};
 use std::collections::{BTreeSet, HashMap};
@@ -147,10 +148,6 @@ impl Cuts {
     fn cells(&self, tensor: TensorId, from: usize, to: usize) -> impl Iterator<Item = usize> {
         self.columns[tensor.index()].iter().copied().filter(move |&column| (from..to).contains(&column))
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn written(graph: &TaskGraph) -> BTreeSet<TensorId> {

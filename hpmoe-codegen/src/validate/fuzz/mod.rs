@@ -11,6 +11,7 @@ mod tally;
 mod together;
 mod values;
 
+use super::execute::Failure;
 use super::validate::{has_structure, keeps_promises};
 use crate::random::Random;
 use crate::schedule::{CHOICES, Choices, Cores, Schedule};
@@ -50,23 +51,22 @@ impl<'a> Mutant<'a> {
         Self { subject, whole, schedule, changes }
     }
 
-    fn verdict(&self, random: &mut Random) -> Verdict {
+    /// What became of it, and how it fails where it runs wrong.
+    fn verdict(&self, random: &mut Random) -> (Verdict, Option<Failure>) {
         let Self { subject: Subject { checked, judge, .. }, whole, schedule, .. } = self;
         let mut violations = Vec::new();
         if !has_structure(checked, schedule, &mut violations) {
-            return Verdict::Malformed;
+            return (Verdict::Malformed, None);
         }
         keeps_promises(checked, schedule, &mut violations);
         let failure = judge.failure(checked, schedule, whole, random);
-        match (violations.is_empty(), failure.is_none()) {
+        let verdict = match (violations.is_empty(), failure.is_none()) {
             (true, true) => Verdict::Right,
-            (true, false) => {
-                eprintln!("accepted, but {failure:?}: {}", self.changes.join(", "));
-                Verdict::Wrong
-            }
+            (true, false) => Verdict::Wrong,
             (false, true) => Verdict::RefusedRight,
             (false, false) => Verdict::RefusedWrong,
-        }
+        };
+        (verdict, failure)
     }
 }
 
@@ -90,11 +90,12 @@ fn changed_schedules_that_are_accepted_run_right() {
             }
             let mut random = Random(number);
             let mutant = Mutant::new(&subjects, number, &mut random);
-            let verdict = mutant.verdict(&mut random);
+            let (verdict, failure) = mutant.verdict(&mut random);
             let mut all = all.lock().expect("nobody panics with it");
             all.0.count(if let [change] = &mutant.changes[..] { change } else { "several changes" }, verdict);
             if verdict == Verdict::Wrong {
-                let wrong = format!("{number}: {} of {}", mutant.changes.join(", "), mutant.subject.name);
+                let changes = mutant.changes.join(", ");
+                let wrong = format!("{number}: {changes} of {}: {failure:?}", mutant.subject.name);
                 eprintln!("accepted and wrong: {wrong}");
                 all.1.push(wrong);
             }

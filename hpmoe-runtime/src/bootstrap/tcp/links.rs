@@ -43,14 +43,9 @@ impl Links {
         Self { rank, ranks, writers, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Adds the connection to a peer; false if there is one already.
-    pub(super) fn connect(&self, peer: usize, stream: TcpStream) -> bool {
-        let mut writer = self.writer(peer);
-        let is_new = writer.is_none();
-        if is_new {
-            *writer = Some(stream);
-        }
-        is_new
+    /// Adds the connection to a peer that has none yet.
+    pub(super) fn connect(&self, peer: usize, stream: TcpStream) {
+        *self.writer(peer) = Some(stream);
     }
 
     /// Peers of rank 0 that have not come.

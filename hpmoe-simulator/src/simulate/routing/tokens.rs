@@ -1,6 +1,7 @@
 //! Which token each row belongs to.
 
 use super::{Routing, RoutingError};
+use hpmoe_codegen::divisor::gcd;
 use hpmoe_codegen::random::Random;
 
 impl Routing {
@@ -86,8 +87,4 @@ impl Routing {
         };
         tokens.iter().enumerate().map(count_first).collect()
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -65,8 +65,8 @@ impl SharedMapping {
     /// The memory of another process.
     pub(crate) fn open(ticket: &[u8]) -> io::Result<Self> {
         let mut ticket = Reader(ticket);
-        let parts = || Some((ticket.text()?, ticket.number()?, ticket.number()?, ticket.size()?));
-        let (path, device, number, bytes) = { parts }().ok_or(io::ErrorKind::InvalidData)?;
+        let mut parts = || Some((ticket.text()?, ticket.number()?, ticket.number()?, ticket.size()?));
+        let (path, device, number, bytes) = parts().ok_or(io::ErrorKind::InvalidData)?;
         let file = File::from(open(path.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?);
         let status = fstat(&file)?;
         // In another namespace of processes, or after the process has ended, the number may mean any file.
