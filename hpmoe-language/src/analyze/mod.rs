@@ -5,6 +5,8 @@ mod hazards;
 mod paths;
 mod readiness;
 mod reuse;
+#[cfg(test)]
+mod tests;
 
 pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 pub use reuse::{Reuse, Whose};

@@ -1,0 +1,308 @@
+//! Which counters the analysis finds between calls, and which dependencies it leaves to others.
+
+use super::{Amount, CheckedGraph, Cover, Dependency, Grid};
+use crate::constant::Overrides;
+use crate::finding::Diagnostic;
+use crate::front::{front, modules};
+
+/// A taskflow that sends rows to `recv`, runs these calls, and gives the rows of `last` back.
+///
+/// `a`, `b` and `c` are tensors of received rows, `m` is a matrix per expert, `z` and `v` have a row per token, `w` is a weight; all have 64
+/// columns.
+fn flow(calls: &str, last: &str) -> CheckedGraph {
+    sending("", "x", calls, last)
+}
+
+/// Such a taskflow that runs other calls before, and sends the rows of `sent`.
+fn sending(before: &str, sent: &str, calls: &str, last: &str) -> CheckedGraph {
+    let dispatch = format!(
+        "for src in ep {{ for e in route.experts() {{ for s in route.sends::<2>(src, e) {{
+            dispatch(&{sent}[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+        }} }} }}"
+    );
+    module(&format!("{before}{dispatch}{calls}"), last)
+}
+
+/// A taskflow of these calls.
+fn module(calls: &str, last: &str) -> CheckedGraph {
+    let source = format!(
+        "#[megakernel]
+        pub mod kernel {{
+            use hpmoe_runtime::prelude::*;
+            use hpmoe_runtime::tasks::{{dispatch, give_back, project, sum_over_k, swiglu, weight_grad}};
+            pub const HIDDEN: usize = 64;
+            pub const EXPERTS: usize = 4;
+            pub const TOP_K: usize = 3;
+            pub const TOKENS: usize = 24;
+            #[aiv_task]
+            pub fn square<const R: usize>(x: &Tile<bf16, R, 64>, z: &mut Tile<bf16, R, 64>) {{
+                let x = x.load();
+                z.store(&x * &x);
+            }}
+            #[aiv_task]
+            pub fn round<const R: usize>(m: &Tile<f32, R, 64>, q: &mut Tile<bf16, R, 64>) {{
+                q.store(m.load());
+            }}
+            #[taskflow]
+            pub fn forward(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, 64>>, w: &PerRank<Experts<bf16, 64, 64>>,
+                           y: &mut PerRank<Tensor<bf16, 64>>) {{
+                let recv = PerRank::symmetric::<bf16, 64>(ep, route);
+                let a = PerRank::ragged::<bf16, 64>(ep, route);
+                let b = PerRank::ragged::<bf16, 64>(ep, route);
+                let c = PerRank::ragged::<bf16, 64>(ep, route);
+                let m = PerRank::experts::<f32, 64, 64>(ep, route);
+                let q = PerRank::experts::<bf16, 64, 64>(ep, route);
+                let once = PerRank::once::<bf16, 64>(ep, route);
+                let z = PerRank::tokens::<bf16, 64>(ep, route);
+                let v = PerRank::tokens::<bf16, 64>(ep, route);
+                let back = PerRank::slots::<bf16, 64>(ep, route);
+                {calls}
+                for src in ep {{ for e in route.experts() {{ for s in route.sends::<2>(src, e) {{
+                    give_back(&{last}[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }} }} }}
+                for r in ep {{ for t in route.token_blocks::<4>(r) {{
+                    sum_over_k::<12, 64, _>(&back[r].slots(t), &mut y[r].rows(t));
+                }} }}
+            }}
+        }}"
+    );
+    // Declarations that no call names are left out.
+    let unused = |name: &str| ["r", "src", "e.owner()"].iter().all(|rank| !source.contains(&format!("{name}[{rank}]")));
+    let declares = |line: &str, name: &str| line.trim_start().starts_with(&format!("let {name} ="));
+    let lines = source.lines().filter(|line| {
+        !["a", "b", "c", "m", "q", "z", "v", "once", "recv"].iter().any(|name| unused(name) && declares(line, name))
+    });
+    let module = modules(&lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap().remove(0);
+    let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
+    let front = front(&module, &Overrides::new()).map_err(words).unwrap_or_else(|text| panic!("{text}"));
+    front.flows.into_iter().next().unwrap()
+}
+
+/// A loop over row tiles of each expert.
+fn tiles(height: u32, calls: &str) -> String {
+    let loops = "for r in ep { for e in route.experts_of(r) {";
+    format!("{loops} for t in route.row_tiles::<{height}>(e) {{ {calls} }} }} }}\n")
+}
+
+/// The matrix cores write a tensor from whole rows of another, in tiles of this height and width.
+fn project(height: u32, width: u32, from: &str, to: &str) -> String {
+    let call = format!(
+        "project::<{width}, _, _>(&{from}[r].group(e, t), &w[r].expert(e).tile(n), &mut {to}[r].group(e, t).cols(n));"
+    );
+    tiles(height, &format!("for n in 0..{} {{ {call} }}", 64 / width))
+}
+
+/// The vector cores write a tensor from the same columns of another, in tiles of this height and width.
+fn swiglu(height: u32, width: u32, from: &str, to: &str) -> String {
+    let part = format!("{from}[r].group(e, t).cols(n)");
+    let call = format!("swiglu::<{width}, _>(&{part}, &{part}, &mut {to}[r].group(e, t).cols(n));");
+    tiles(height, &format!("for n in 0..{} {{ {call} }}", 64 / width))
+}
+
+/// Tokens are squared into `z` in blocks of this height.
+fn squares(height: u32, from: &str, to: &str) -> String {
+    let call = format!("square::<{height}>(&{from}[r].rows(t), &mut {to}[r].rows(t));");
+    format!("for r in ep {{ for t in route.token_blocks::<{height}>(r) {{ {call} }} }}\n")
+}
+
+/// What orders the users of a tensor: its grid, who adds how much to which counter, and what the reader waits for.
+fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
+    let graph = checked.graph();
+    let name = |dependency: &&Dependency| graph.tensors[dependency.tensor].name == tensor;
+    let text = |dependency: &Dependency| {
+        let grid = match checked.counters()[dependency.wait.counter].grid {
+            Grid::RowTiles { space, columns } => {
+                format!("{:?} of {}, {columns} wide", graph.spaces[space].kind, graph.spaces[space].height)
+            }
+            Grid::Blocks { height } => format!("Blocks of {height}"),
+            Grid::Experts => "Experts".to_owned(),
+            Grid::Rank => "Rank".to_owned(),
+        };
+        let task = |phase| &graph.tasks[graph.phases[phase].task].name;
+        let amount = match dependency.signal.amount {
+            Amount::One => "1",
+            Amount::Rows => "rows",
+        };
+        let there = if dependency.signal.remote { " there" } else { "" };
+        let path = if matches!(dependency.cover, Cover::Counter) { "" } else { ", by a path" };
+        format!(
+            "{grid}: {} adds {amount} to {:?}{there}, {} waits at {:?} for {}{path}",
+            task(dependency.before),
+            dependency.signal.index,
+            task(dependency.after),
+            dependency.wait.index,
+            dependency.wait.need
+        )
+    };
+    let mut orders: Vec<String> = checked.dependencies().iter().filter(name).map(text).collect();
+    orders.dedup();
+    orders
+}
+
+/// The one dependency of `a`, which the calls write and read.
+fn order_of_a(calls: &[String]) -> String {
+    let orders = orders(&flow(&calls.concat(), "b"), "a");
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    orders.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_counter_stands_for_the_tile_that_writer_and_reader_share() {
+    let found = order_of_a(&[project(8, 16, "recv", "a"), swiglu(8, 16, "a", "b")]);
+    assert_eq!(found, "RowTiles of 8, 4 wide: project adds 1 to Tile, swiglu waits at Tile for 1 per 8 rows");
+    // Cores that count rows add those of the tile.
+    let found = order_of_a(&[swiglu(8, 16, "recv", "a"), swiglu(8, 16, "a", "b")]);
+    assert_eq!(found, "RowTiles of 8, 4 wide: swiglu adds rows to Tile, swiglu waits at Tile for 1 per row");
+}
+
+#[test]
+fn other_columns_share_a_row_tile() {
+    let of_8 = "RowTiles of 8, 1 wide: project adds 1 to RowTile";
+    // Twice as wide, all columns, and a single column, which needs no counter of its own.
+    let found = order_of_a(&[project(8, 16, "recv", "a"), swiglu(8, 32, "a", "b")]);
+    assert_eq!(found, format!("{of_8}, swiglu waits at RowTile for 4 per 8 rows"));
+    let found = order_of_a(&[project(8, 16, "recv", "a"), project(8, 16, "a", "b")]);
+    assert_eq!(found, format!("{of_8}, project waits at RowTile for 4 per 8 rows"));
+    let found = order_of_a(&[project(8, 64, "recv", "a"), swiglu(8, 64, "a", "b")]);
+    assert_eq!(found, format!("{of_8}, swiglu waits at RowTile for 1 per 8 rows"));
+    // The reader has two ranges: its column is not the writer's.
+    let found = order_of_a(&[project(8, 32, "recv", "a"), {
+        let part = "a[r].group(e, t).cols(n)";
+        let call = format!("swiglu::<32, _>(&{part}, &recv[r].group(e, t).cols(k), &mut b[r].group(e, t).cols(k));");
+        tiles(8, &format!("for n in 0..1 {{ for k in 0..2 {{ {call} }} }}"))
+    }]);
+    assert_eq!(found, format!("{of_8}, swiglu waits at RowTile for 2 per 8 rows"));
+}
+
+#[test]
+fn nested_heights_share_the_larger_tile() {
+    let found = order_of_a(&[project(8, 16, "recv", "a"), swiglu(4, 16, "a", "b")]);
+    assert_eq!(found, "RowTiles of 8, 1 wide: project adds 1 to RowTile, swiglu waits at RowTile for 4 per 8 rows");
+    let found = order_of_a(&[project(4, 16, "recv", "a"), swiglu(8, 16, "a", "b")]);
+    assert_eq!(found, "RowTiles of 8, 1 wide: project adds 1 to RowTile, swiglu waits at RowTile for 4 per 4 rows");
+    // Heights that don't nest share the expert.
+    let found = order_of_a(&[project(6, 16, "recv", "a"), swiglu(4, 16, "a", "b")]);
+    assert_eq!(found, "Experts: project adds 1 to Expert, swiglu waits at Expert for 4 per 6 rows");
+}
+
+/// Two calls that write a half of the columns each, in tiles of these heights.
+fn halves(first: u32, second: u32) -> String {
+    let half = |n| {
+        format!(
+            "project::<32, _, _>(&recv[r].group(e, t), &w[r].expert(e).tile({n}), &mut a[r].group(e, t).cols({n}));"
+        )
+    };
+    tiles(first, &half(0)) + &tiles(second, &half(1))
+}
+
+#[test]
+fn all_writers_of_a_tensor_add_to_one_counter() {
+    let calls = [halves(8, 8), swiglu(8, 32, "a", "b")].concat();
+    let found = orders(&flow(&calls, "b"), "a");
+    let each =
+        "RowTiles of 8, 1 wide: project adds 1 to RowTile, swiglu waits at RowTile for 1 per 8 rows + 1 per 8 rows";
+    assert_eq!(found, [each]);
+    // The largest height holds the others; the need is the same whoever writes first.
+    let each =
+        "RowTiles of 8, 1 wide: project adds 1 to RowTile, swiglu waits at RowTile for 1 per 4 rows + 1 per 8 rows";
+    for (first, second) in [(8, 4), (4, 8)] {
+        let calls = [halves(first, second), swiglu(2, 32, "a", "b")].concat();
+        assert_eq!(orders(&flow(&calls, "b"), "a"), [each]);
+    }
+    let calls = [halves(8, 6), swiglu(8, 32, "a", "b")].concat();
+    let each = "Experts: project adds 1 to Expert, swiglu waits at Expert for 1 per 6 rows + 1 per 8 rows";
+    assert_eq!(orders(&flow(&calls, "b"), "a"), [each]);
+}
+
+/// A gradient of the weights from `a` and `recv`, rounded in tiles of 16 rows for a product.
+fn gradient() -> String {
+    let loops = "for r in ep { for e in route.experts_of(r) {";
+    let grad = "weight_grad::<32, 16>(&a[r].expert(e).cols(i), &recv[r].expert(e).cols(j), &mut m[r].expert(e).tile(i).cols(j));";
+    let round = "round::<16>(&m[r].expert(e).tile(i), &mut q[r].expert(e).tile(i));";
+    let call = "project::<16, _, _>(&a[r].group(e, t), &q[r].expert(e).tile(n), &mut b[r].group(e, t).cols(n));";
+    let product = tiles(8, &format!("for n in 0..4 {{ {call} }}"));
+    format!(
+        "{loops} for i in 0..2 {{ for j in 0..4 {{ {grad} }} }} }} }}
+        {loops} for i in 0..4 {{ {round} }} }} }}
+        {product}"
+    )
+}
+
+#[test]
+fn a_reader_of_all_rows_of_an_expert_waits_for_the_expert() {
+    let checked = flow(&(swiglu(8, 16, "recv", "a") + &gradient()), "b");
+    assert_eq!(
+        orders(&checked, "a"),
+        [
+            "Experts: swiglu adds rows to Expert, weight_grad waits at Expert for 4 per row",
+            // The gradient waited for all of the expert's rows.
+            "RowTiles of 8, 1 wide: swiglu adds rows to RowTile, project waits at RowTile for 4 per row, by a path",
+        ]
+    );
+    // Matrices of an expert: one of each tile, whatever the number of rows.
+    let m = "Experts: weight_grad adds 1 to Expert, round waits at Expert for 8";
+    assert_eq!(orders(&checked, "m"), [m]);
+    assert_eq!(orders(&checked, "q"), ["Experts: round adds 1 to Expert, project waits at Expert for 4"]);
+}
+
+#[test]
+fn blocks_of_tokens_nest_as_tiles_do() {
+    for (first, second, grid) in [(4, 4, "Blocks of 4"), (4, 8, "Blocks of 8"), (8, 4, "Blocks of 8"), (6, 4, "Rank")] {
+        let before = squares(first, "x", "z") + &squares(second, "z", "v");
+        let checked = sending(&before, "v", &project(8, 16, "recv", "a"), "a");
+        let index = grid.split(' ').next().unwrap().trim_end_matches('s');
+        let each = format!("{grid}: square adds rows to {index}, square waits at {index} for 1 per row");
+        assert_eq!(orders(&checked, "z"), [each]);
+        // A piece has tokens of any block.
+        assert_eq!(orders(&checked, "v"), ["Rank: square adds rows to Rank, dispatch waits at Rank for 1 per row"]);
+        // What comes back counts each slot of a token.
+        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 3 per row";
+        assert_eq!(orders(&checked, "back"), [each]);
+    }
+}
+
+#[test]
+fn rows_sent_once_are_counted_in_tiles_of_their_sender() {
+    // The tokens of a copied tile lie anywhere: a larger tile helps where the sender's nests in it.
+    for (send, copy, height) in [(4, 6, 4), (6, 4, 6), (6, 6, 6), (4, 8, 8)] {
+        let put = "dispatch(&x[src].gather(&s), &mut once[e.owner()].rows_of(&s));";
+        let sends = format!("for s in route.sends_once::<{send}>(src, e) {{ {put} }}");
+        let copies = tiles(copy, "dispatch(&once[r].gather(e, t), &mut a[r].group(e, t));");
+        let calls = format!("for src in ep {{ for e in route.experts() {{ {sends} }} }} {copies}");
+        let found = orders(&module(&(calls + &project(8, 16, "a", "b")), "b"), "once");
+        let each = "1 wide: dispatch adds rows to RowTile there, dispatch waits at OnceTiles for 1 per row";
+        assert_eq!(found, [format!("OnceTiles of {height}, {each}")]);
+    }
+}
+
+/// Whether the last call that reads a tensor waits for it by a path.
+fn is_by_a_path(checked: &CheckedGraph, tensor: &str) -> bool {
+    let name = |dependency: &&Dependency| checked.graph().tensors[dependency.tensor].name == tensor;
+    let last = checked.dependencies().iter().filter(name).max_by_key(|dependency| dependency.after).unwrap();
+    matches!(last.cover, Cover::Path(_))
+}
+
+#[test]
+fn a_path_covers_the_rows_that_its_counters_hold() {
+    // A tensor from that before it in tiles of each height; the last call reads both ends in tiles of `reader` rows.
+    let by_a_path = |heights: [u32; 2], reader: u32| {
+        let call = "swiglu::<64, _>(&recv[r].group(e, t), &b[r].group(e, t), &mut c[r].group(e, t));";
+        let calls = project(heights[0], 64, "recv", "a") + &swiglu(heights[1], 64, "a", "b") + &tiles(reader, call);
+        is_by_a_path(&flow(&calls, "c"), "recv")
+    };
+    assert!(by_a_path([8, 8], 8));
+    assert!(by_a_path([4, 8], 4));
+    assert!(by_a_path([8, 4], 8));
+    assert!(by_a_path([2, 4], 8), "each step waits for all smaller tiles of the step before");
+    assert!(by_a_path([6, 4], 8), "tiles of 6 and 4 rows share the expert, which holds all");
+    assert!(!by_a_path([6, 2], 4), "tiles of 6 and 4 rows, each waiting for tiles of 2 rows, hold others");
+}
+
+#[test]
+fn the_first_step_of_a_path_counts_all_columns() {
+    let later = "swiglu::<16, _>(&a[r].group(e, t).cols(n), &b[r].group(e, t).cols(n), &mut c[r].group(e, t).cols(n));";
+    let later = tiles(8, &format!("for n in 0..4 {{ {later} }}"));
+    let by_a_path = |first: String| is_by_a_path(&flow(&(project(8, 16, "recv", "a") + &first + &later), "c"), "a");
+    assert!(!by_a_path(swiglu(8, 16, "a", "b")), "a tile of `b` has waited for one tile of `a`");
+    assert!(by_a_path(project(8, 16, "a", "b")), "a tile of `b` has waited for whole rows of `a`");
+}
