@@ -6,6 +6,7 @@
     python3 docs/tables.py --check    # says whether the page is current, and changes nothing
 """
 
+import functools
 import json
 import pathlib
 import subprocess
@@ -29,8 +30,13 @@ DEEPSEEK = "HIDDEN=7168,INTER=2048,TOP_K=8"
 QWEN = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8"
 # Not the seeds that schedules are tuned on.
 SEEDS = range(101, 121)
-# Tile overheads, and whether the original polls.
-CASES = [(overhead, polling) for overhead in (200, 900) for polling in ("on", "off")]
+# Tile overheads, and what the original costs: "on" and "off" say whether it polls, "free" that it does not and that its descriptors
+# and its empty tasks cost nothing.
+CASES = [(200, "on"), (200, "off"), (200, "free"), (900, "on"), (900, "off")]
+# With few tokens polling decides everything, so ratios are without it.
+FEW_TOKENS = [(200, "off"), (200, "free"), (900, "off")]
+FREE = ["empty_task_us", "descriptor_aic_us", "descriptor_aiv_us"]
+ORIGINAL = {"on": "polls", "off": "does not poll", "free": "does not poll, its estimates 0"}
 
 
 def arguments(sizes, ranks, direction="forward", routing="balanced"):
@@ -43,12 +49,15 @@ def arguments(sizes, ranks, direction="forward", routing="balanced"):
     return line
 
 
+@functools.cache
 def run(line, policy, overhead, polling):
-    line = line + ["--policy", policy, "--json"]
+    line = [*line, "--policy", policy, "--json"]
     if overhead != 200:
         line += ["--constant", f"sync.tile_overhead_ns={overhead}"]
-    if polling == "off":
+    if polling != "on":
         line += ["--polling", "off"]
+    if polling == "free":
+        line += [word for key in FREE for word in ("--constant", f"original.{key}=0")]
     done = subprocess.run([HPMOE, *line], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"hpmoe {' '.join(line)}\n{done.stderr}")
@@ -57,6 +66,7 @@ def run(line, policy, overhead, polling):
 
 def policies(line, overhead, polling):
     """The runs of all policies; only the original polls."""
+    line = tuple(line)
     return {
         "ours": run(line, "ours", overhead, "on"),
         "original": run(line, "hyperparallel", overhead, polling),
@@ -73,7 +83,7 @@ def command(line):
     return "```sh\nhpmoe " + " ".join(line) + "\n```"
 
 
-HEADER = ["tile overhead", "polling", "ours, simulated", "original", "serial", "original/ours", "serial/ours",
+HEADER = ["tile overhead", "the original", "ours, simulated", "original", "serial", "original/ours", "serial/ours",
           "ours/bound", "AIC useful"]
 
 
@@ -85,27 +95,29 @@ def close(name, overhead, polling, ratios, share=""):
     """Notes a comparison in which ours is slower, or faster by less than 3 %."""
     for other, ratio in ratios.items():
         if ratio < 1.03:
-            said = f"takes {1 / ratio:.3f} of the time of {other}" if ratio < 1 else f"is {ratio:.3f} times as fast as {other}"
-            poll = f", polling {polling}" if other == "the original" else ""
-            CLOSE.append(f"- {name}, {overhead} ns{poll}: ours {said}{share}")
+            said = f"takes {1 / ratio:.3f} times as long as {other}" if ratio < 1 else f"is {ratio:.3f} times as fast as {other}"
+            poll = f", which {ORIGINAL[polling]}" if other == "the original" else ""
+            CLOSE.append(f"- {name}, {overhead} ns: ours {said}{poll}{share}")
 
 
 def row(name, found, overhead, polling):
     ours, original, serial = (found[policy]["simulated_us"] for policy in ("ours", "original", "serial"))
-    ratios = {"the original": original / ours} | ({"serial": serial / ours} if polling == "on" else {})
+    ratios = {"the original": original / ours} | ({"serial": serial / ours} if polling == "off" else {})
     close(name, overhead, polling, ratios)
     return [
-        f"{overhead} ns", polling, f"{ours:,.1f} µs", f"{original:,.1f}", f"{serial:,.1f}", f"{original / ours:.3f}",
+        f"{overhead} ns", ORIGINAL[polling], f"{ours:,.1f} µs", f"{original:,.1f}", f"{serial:,.1f}", f"{original / ours:.3f}",
         f"{serial / ours:.3f}", f"{ours / found['ours']['bound_us']:.3f}", f"{found['ours']['aic_useful']:.3f}",
     ]
 
 
-def layer(name, sizes, ranks, direction="forward"):
+def layer(name, sizes, ranks, direction="forward", cases=CASES):
     line = arguments(sizes, ranks, direction)
-    found = {case: policies(line, *case) for case in CASES}
-    refused = found[CASES[0]]["original"]["refused_by_the_original"]
+    found = {case: policies(line, *case) for case in cases}
+    if cases is FEW_TOKENS:
+        line += ["--polling", "off"]
+    refused = found[cases[0]]["original"]["refused_by_the_original"]
     note = f"\n\nThe original itself refuses this layer: {'; '.join(refused)}." if refused else ""
-    rows = [row(name, found[case], *case) for case in CASES]
+    rows = [row(name, found[case], *case) for case in cases]
     return found, f"### {name}\n\n{command(line)}\n\n{table(HEADER, rows)}{note}\n"
 
 
@@ -118,7 +130,7 @@ def both(forward, backward):
             for policy in ("ours", "original", "serial")
         }
         rows.append([
-            f"{case[0]} ns", case[1], *(f"{time[policy]:,.1f}" for policy in time),
+            f"{case[0]} ns", ORIGINAL[case[1]], *(f"{time[policy]:,.1f}" for policy in time),
             f"{time['original'] / time['ours']:.3f}", f"{time['serial'] / time['ours']:.3f}",
         ])
     return "### DeepSeek-V3, EP8, 4,096 tokens, both passes\n\nSums of the two tables above.\n\n" + table(HEADER[:7], rows) + "\n"
@@ -138,7 +150,7 @@ def choices():
             ratios = []
             for seed in SEEDS:
                 line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS={tokens}", 8, direction, f"zipf:1.2:{seed}")
-                ours = run([*line, "--choices", off], "ours", 200, "on")
+                ours = run((*line, "--choices", off), "ours", 200, "on")
                 ratios.append(ours["simulated_us"] / ours["bound_us"])
             row.append(f"{sum(ratios) / len(ratios):.3f} ({max(ratios):.3f})")
         rows.append(row)
@@ -164,11 +176,11 @@ def skewed(direction):
         share = f"; it is slower for {slower} of {len(SEEDS)} seeds"
         close(f"Zipf 1.2, {direction}, worst seed", *case, {"the original": min(original)}, share)
         rows.append([
-            f"{case[0]} ns", case[1], f"{mean([ours(one) for one in found]):,.1f} µs",
+            f"{case[0]} ns", ORIGINAL[case[1]], f"{mean([ours(one) for one in found]):,.1f} µs",
             f"{mean(original):.3f} ({min(original):.3f})", f"{mean(serial):.3f} ({min(serial):.3f})",
             f"{mean(bound):.3f} ({max(bound):.3f})",
         ])
-    header = ["tile overhead", "polling", "ours, simulated", "original/ours", "serial/ours", "ours/bound"]
+    header = ["tile overhead", "the original", "ours, simulated", "original/ours", "serial/ours", "ours/bound"]
     return (f"### DeepSeek-V3, EP8, 4,096 tokens, Zipf 1.2, {direction}\n\n"
             f"Means of the seeds {SEEDS[0]} to {SEEDS[-1]}, with the worst of them in brackets.\n\n"
             + command(arguments(sizes, 8, direction, "zipf:1.2:SEED")) + "\n\n" + table(header, rows) + "\n")
@@ -204,13 +216,19 @@ def tables():
         backward, text = layer("DeepSeek-V3, EP8, 4,096 tokens, backward", f"{deepseek},TOKENS=4096", 8, "backward")
         layers += [text, both(forward, backward)]
     for tokens in (512, 128, 64, 32):
-        layers.append(layer(f"DeepSeek-V3, EP8, {tokens} tokens, forward", f"{deepseek},TOKENS={tokens}", 8)[1])
+        layers.append(layer(f"DeepSeek-V3, EP8, {tokens} tokens, forward", f"{deepseek},TOKENS={tokens}", 8, cases=FEW_TOKENS)[1])
+    if has_backward:
+        for tokens in (512, 64):
+            name = f"DeepSeek-V3, EP8, {tokens} tokens, backward"
+            layers.append(layer(name, f"{deepseek},TOKENS={tokens}", 8, "backward", FEW_TOKENS)[1])
     layers.append(layer("DeepSeek-V3, EP64, 4,096 tokens, forward", f"{DEEPSEEK},EXPERTS=512,TOKENS=4096", 64)[1])
+    layers.append(layer("DeepSeek-V3, EP64, 128 tokens, forward", f"{DEEPSEEK},EXPERTS=512,TOKENS=128", 64, cases=FEW_TOKENS)[1])
     layers.append(skewed("forward"))
     if has_backward:
         layers.append(skewed("backward"))
     for tokens in (4096, 512, 64):
-        layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8)[1])
+        cases = CASES if tokens > 512 else FEW_TOKENS
+        layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
     return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(),
             "scheduling": scheduling()}

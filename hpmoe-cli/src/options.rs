@@ -77,7 +77,7 @@ pub(crate) struct ScheduleArgs {
     /// Ranks of the group, for numbers, picture and export.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
-    /// Draws the schedule with modelled times.
+    /// Draws the schedule along its simulated times.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
     /// Measures how long scheduling and validating takes for about N tiles of a rank: of a synthetic layer, or of the file's
@@ -87,7 +87,7 @@ pub(crate) struct ScheduleArgs {
     /// Writes the queues of all ranks, task by task (see docs/export.md).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) export: Option<PathBuf>,
-    /// The routing of the export: `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    /// The routing of picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
     /// The taskflow to export, as NAME or KERNEL::NAME; needed where there are several.

@@ -6,9 +6,11 @@ mod measure;
 use crate::options::ScheduleArgs;
 use crate::output;
 use crate::plan::{FlowPlan, Tuning, plans};
-use hpmoe_codegen::report::{schedule_svg, schedule_text, totals};
+use crate::routing::{routing, sizes_of};
+use hpmoe_codegen::report::{schedule_text, simulated_svg, totals};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
+use hpmoe_simulator::simulate::{Ours, simulate};
 use std::process::ExitCode;
 
 pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
@@ -53,11 +55,19 @@ fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> se
 
 fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &ValidSchedule) -> Result<(), String> {
     let Some(path) = &options.svg else { return Ok(()) };
-    let svg = schedule_svg(&plan.checked, valid.schedule(), target, options.ranks).ok_or_else(|| {
-        let experts = plan.checked.graph().sizes.experts;
-        format!("there is no schedule for {} ranks: choose a number that divides {experts} experts", options.ranks)
-    })?;
+    let (checked, schedule) = (&plan.checked, valid.schedule());
+    let sizes = sizes_of(&checked.graph().sizes, options.ranks)?;
+    let routing = routing(&options.routing, sizes)?;
+    let ours = Ours::new(target, checked, schedule, &routing).map_err(|unfit| unfit.to_string())?;
+    let run = simulate(target, &ours, true).map_err(|stuck| stuck.to_string())?;
+    let core = simulate(target, &ours.clone().without_extras(), false).map_err(|stuck| stuck.to_string())?;
+    let about = format!(
+        "Routing {}: simulated latency {}, without the sum over k {}. Rank 0.",
+        options.routing, run.time, core.time
+    );
+    let svg = simulated_svg(checked, schedule, options.ranks, &ours.timeline(&run, 0), &about)
+        .ok_or_else(|| format!("there is no schedule for {} ranks", options.ranks))?;
     std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", path.display()))?;
-    output::note(format!("modelled schedule (SVG, {}): {}", plan.about(), path.display()));
+    output::note(format!("simulated schedule (SVG, {}): {}", plan.about(), path.display()));
     Ok(())
 }

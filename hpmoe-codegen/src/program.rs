@@ -65,7 +65,7 @@ pub(crate) fn program(
         ByRanks {
             name: "schedule_svg",
             ending: "schedule.svg",
-            doc: "The modelled schedule as a picture (SVG), for a number of ranks that divides the experts.",
+            doc: "The order of the schedule's entries as a picture (SVG), for a number of ranks that divides the experts.",
             texts: ranks
                 .iter()
                 .filter_map(|&ranks| Some((ranks, schedule_svg(checked, schedule, target, ranks)?)))

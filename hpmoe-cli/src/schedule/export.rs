@@ -1,10 +1,14 @@
 //! `--export`: the queue of every core, task by task, for another program to replay. The schema is in `docs/export.md`.
 
+mod rates;
+mod work;
+
 use crate::options::ScheduleArgs;
 use crate::plan::{FlowPlan, chosen};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::target::Target;
-use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, QueuedTask, Workload as _};
+use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, QueuedTask, Workload as _, ready_seen};
+use rates::rates;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +29,7 @@ pub(super) fn export(
     let ours = Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
     let head = json!({
         "format": "hpmoe-schedule",
-        "version": 1,
+        "version": 2,
         "kernel": graph.kernel,
         "taskflow": graph.taskflow,
         "ranks": sizes.ranks,
@@ -34,14 +38,16 @@ pub(super) fn export(
         "tokens": (0..sizes.ranks).map(|rank| routing.tokens(rank)).collect::<Vec<_>>(),
         "routing": options.routing,
         "schedule": plan.origin.name(),
+        "target": target.name,
+        "rates": rates(target, ours.costs()),
         "counters": (0..sizes.ranks).map(|rank| ours.counters(rank)).collect::<Vec<_>>(),
     });
-    write(&ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))?;
+    write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))?;
     Ok(plan.about())
 }
 
 /// Writes queue by queue, so that millions of tasks need no memory.
-fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
+fn write(target: &Target, ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let head = head.to_string();
     write!(file, "{},\"queues\":[", head.trim_end_matches('}'))?;
@@ -52,10 +58,11 @@ fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
                 write!(file, "{between}{{\"rank\":{rank},\"core\":\"{name}\",\"number\":{core},\"tasks\":[")?;
                 let (mut cursor, mut task, mut comma) = (Cursor::default(), QueuedTask::default(), "");
                 while ours.next(rank, kind, core, &mut cursor, &mut task) {
-                    write!(file, "{comma}\n{}", object(ours, rank, &task))?;
+                    write!(file, "{comma}\n{}", object(target, ours, (rank, kind), &task))?;
                     comma = ",";
                 }
-                write!(file, "]}}")?;
+                let after = (ours.costs().entry * u64::from(task.entries)).us() * 1e3;
+                write!(file, "],\"after_ns\":{after}}}")?;
                 between = ",\n";
             }
         }
@@ -64,11 +71,12 @@ fn write(ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
-fn object(ours: &Ours<'_>, rank: u32, task: &QueuedTask) -> Value {
+fn object(target: &Target, ours: &Ours<'_>, (rank, kind): (u32, CoreKind), task: &QueuedTask) -> Value {
     let tile = ours.tile(rank, task);
     let waits = task.waits.iter().filter(|wait| wait.need > 0);
     let signals = task.signals.iter();
-    json!({
+    let before = ours.costs().before(kind, task) + ours.costs().entry * u64::from(task.entries);
+    let mut object = json!({
         "op": ours.ops()[task.op as usize].name,
         "line": ours.ops()[task.op as usize].line,
         "group": task.group,
@@ -77,9 +85,15 @@ fn object(ours: &Ours<'_>, rank: u32, task: &QueuedTask) -> Value {
         "tile": {"rows": tile.rows, "columns": tile.columns, "depth": tile.depth},
         "bytes": task.work.bytes() as u64,
         "flops": task.work.flops() as u64,
+        "work": work::work(rank, &task.work),
+        "before_ns": before.us() * 1e3,
         "waits": waits.map(|wait| json!({"counter": wait.counter, "threshold": wait.need})).collect::<Vec<_>>(),
         "signals": signals
             .map(|signal| json!({"counter": signal.counter, "rank": signal.rank, "amount": signal.amount}))
             .collect::<Vec<_>>(),
-    })
+    });
+    if let Some(peer) = task.awaits_ready {
+        object["not_before_ns"] = (ready_seen(target, ours.costs(), (rank, peer)).us() * 1e3).into();
+    }
+    object
 }

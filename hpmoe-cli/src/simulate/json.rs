@@ -21,6 +21,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
         "target": scenario.target.name,
         "tokens": scenario.tokens,
         "simulated_us": run.time.us(),
+        "separate_kernels_us": run.separate.us(),
         "bound_us": run.bound.us(),
         "aic_useful": run.aic_useful(&scenario.target),
         "tasks": simulated.tasks,

@@ -3,7 +3,7 @@
 use super::scenario::Scenario;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::Target;
-use hpmoe_simulator::baseline::extras;
+use hpmoe_simulator::baseline::{Direction, extras, routing_tables};
 use hpmoe_simulator::simulate::{CoreKind, Policy, Simulated, Time, Workload, bound, simulate};
 
 /// A policy's simulated run and what it is compared with.
@@ -16,6 +16,8 @@ pub(crate) struct PolicyRun {
     pub(crate) simulated: Simulated,
     /// Cores of a rank that take tasks: matrix, then vector.
     cores: [u32; 2],
+    /// The part of the latency that separate kernels take.
+    pub(crate) separate: Time,
     /// The additional time of the work that the original leaves to other kernels: as separate kernels, or within `ours`. The
     /// latter takes a second simulation, and is there only where it was asked for.
     pub(crate) extras: Option<Time>,
@@ -80,7 +82,9 @@ fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) ->
         // `ours` overlaps them with the rest: their time is the difference.
         let other = || timed(&*scenario.workload(policy, !count)?).map(|other| other.time);
         let other = if report { Some(other()?) } else { None };
-        (other.map(|other| simulated.time.since(other) + other.since(simulated.time)), Time::ZERO)
+        let tables = tables(scenario);
+        let extras = other.map(|other| simulated.time.since(other) + other.since(simulated.time) + tables);
+        (extras, if count { tables } else { Time::ZERO })
     } else {
         let extras = extras(&scenario.shape()?, scenario.direction, &scenario.target);
         let extras = extras.iter().map(|extra| extra.time).sum();
@@ -89,12 +93,25 @@ fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) ->
     Ok(PolicyRun {
         policy,
         time: simulated.time + counted,
+        separate: counted,
         bound: bound(&fused(&scenario.target), &*workload).time() + counted,
         cores: [CoreKind::Aic, CoreKind::Aiv].map(|kind| workload.cores(kind)),
         simulated,
         extras,
         limits: if policy == Policy::Hyperparallel { scenario.limits()? } else { Vec::new() },
     })
+}
+
+/// The time of the kernel that makes routing tables, which `ours` needs like the others. The backward pass has those of the forward
+/// pass.
+fn tables(scenario: &Scenario) -> Time {
+    match scenario.direction {
+        Direction::Forward => {
+            let rows = u64::from(scenario.tokens) * u64::from(scenario.routing.top_k());
+            routing_tables(rows, &scenario.target).time
+        }
+        Direction::Backward => Time::ZERO,
+    }
 }
 
 /// The target of the bound: separate operators count at the efficiency of fused ones, so that all policies have one bound.

@@ -101,7 +101,7 @@ fn extras(options: &SimulateArgs, runs: &[PolicyRun]) -> String {
     let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
     for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
         let what = match run.policy {
-            Policy::Ours => "permutation within the puts, top-k sum overlapped",
+            Policy::Ours => "routing tables, permutation within the puts, top-k sum overlapped",
             _ => "routing tables, permutation, top-k sum as separate kernels",
         };
         let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), extras.us());

@@ -4,6 +4,7 @@ mod calibrate;
 mod export;
 mod output;
 mod pictures;
+mod replay;
 mod schedule;
 mod simulate;
 mod trace;

@@ -1,11 +1,8 @@
 //! The cost function: how long a task's work takes on its core, and what it takes from shared resources meanwhile.
 
-use super::{Efficiency, Time, Work};
+use super::{Efficiency, Products, Time, Work};
 use crate::target::Target;
-use hpmoe_language::plan::panel_rows;
 
-/// Rows, columns and contraction are padded to the cube's fractals.
-const FRACTAL: u32 = 16;
 /// Bytes of a bf16 element.
 pub(super) const BF16: f64 = 2.0;
 
@@ -44,6 +41,8 @@ pub struct CostModel {
     fused_flop_per_ps: f64,
     operator_flop_per_ps: f64,
     l2_read_per_ps: f64,
+    l2_write_per_ps: f64,
+    hbm_read_per_ps: f64,
     elementwise_per_ps: f64,
     put_per_ps: f64,
 }
@@ -58,6 +57,8 @@ impl CostModel {
             fused_flop_per_ps: peak * target.fitted.gemm_fused_efficiency,
             operator_flop_per_ps: peak * target.fitted.gemm_operator_efficiency,
             l2_read_per_ps: per_cycle(target.memory.l2_read_bytes_per_cycle_core),
+            l2_write_per_ps: per_cycle(target.memory.l2_write_bytes_per_cycle_core),
+            hbm_read_per_ps: per_cycle(target.memory.hbm_bytes_per_cycle_core),
             elementwise_per_ps: target.vector.elementwise_gb_per_s / 1e3,
             put_per_ps: target.link.put_gb_per_s_per_aiv / 1e3,
         }
@@ -73,23 +74,13 @@ impl CostModel {
             // A copy within the die is read and written once.
             Work::Put { to, bytes } if to == rank => Cost::Shared(self.elementwise(bytes as f64, bytes as f64)),
             Work::Put { to, bytes } => Cost::Link { to, bytes },
-            Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency } => {
-                let [left, right, out] = [(m, k), (n, k), (m, n)].map(|(a, b)| f64::from(a) * f64::from(b) * BF16);
-                let [m, n, k] = [m, n, k].map(|size| f64::from(size.next_multiple_of(FRACTAL)));
-                let rate = match efficiency {
-                    Efficiency::Fused => self.fused_flop_per_ps,
-                    Efficiency::Operator => self.operator_flop_per_ps,
-                };
-                let tiles = f64::from(tiles);
-                let products = 2.0 * m * n * k / rate;
-                // Each panel of a tile that L0C can't hold reads the right operand again.
-                let panel = panel_rows((m as u64).max(FRACTAL.into()), (n as u64).max(FRACTAL.into()));
-                let l2 = left + right * (m / panel as f64).ceil();
+            Work::Gemm { .. } | Work::Share(_) => {
+                let products = work.products().expect("these are products");
+                let time = self.in_l2(&products).max(products.hbm_read / self.hbm_read_per_ps);
                 Cost::Shared(SharedWork {
-                    time: Time((tiles * products.max(l2 / self.l2_read_per_ps)).ceil() as u64),
-                    hbm: tiles
-                        * (left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + out),
-                    l2: tiles * l2,
+                    time: Time(time.ceil() as u64),
+                    hbm: products.hbm_read + products.written,
+                    l2: products.l2,
                 })
             }
         }
@@ -106,6 +97,25 @@ impl CostModel {
         }
     }
 
+    /// The time that work takes when nothing else runs and L2 holds all operands: no order of tiles makes it shorter.
+    #[must_use]
+    pub fn least(&self, rank: u32, work: &Work) -> Time {
+        match work.products() {
+            Some(products) => Time(self.in_l2(&products).ceil() as u64),
+            None => self.alone(rank, work),
+        }
+    }
+
+    /// Picoseconds of products whose operands are in L2: those of the cube, of reading or of writing, which overlap.
+    fn in_l2(&self, products: &Products) -> f64 {
+        let rate = match products.efficiency {
+            Efficiency::Fused => self.fused_flop_per_ps,
+            Efficiency::Operator => self.operator_flop_per_ps,
+        };
+        let moved = (products.l2 / self.l2_read_per_ps).max(products.written / self.l2_write_per_ps);
+        (products.padded / rate).max(moved)
+    }
+
     /// No reuse is assumed: what a vector core reads counts as read from HBM, though some of it is still in L2.
     fn elementwise(&self, read: f64, written: f64) -> SharedWork {
         let bytes = read + written;
@@ -115,20 +125,46 @@ impl CostModel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Written;
     use super::*;
+
+    fn gemm(m: u32, n: u32, k: u32, reuse: f32, out: Written) -> Work {
+        Work::Gemm { m, n, k, products: 1, left_reuse: reuse, right_reuse: reuse, out }
+    }
+
+    fn shared(work: &Work) -> SharedWork {
+        let Cost::Shared(shared) = CostModel::new(&Target::ascend_a3()).cost(0, work) else {
+            panic!("a product uses memories")
+        };
+        shared
+    }
 
     #[test]
     fn panels_of_a_tall_tile_read_the_right_operand_again() {
-        let costs = CostModel::new(&Target::ascend_a3());
-        let l2 = |m, n| {
-            let (tiles, reuse) = (1.0, 1.0);
-            let efficiency = Efficiency::Fused;
-            let work = Work::Gemm { m, n, k: 1024, tiles, left_reuse: reuse, right_reuse: reuse, efficiency };
-            let Cost::Shared(shared) = costs.cost(0, &work) else { panic!("a product reads memories") };
-            shared.l2 / (1024.0 * BF16)
-        };
+        let l2 = |m, n| shared(&gemm(m, n, 1024, 1.0, Written::BF16)).l2 / (1024.0 * BF16);
         assert_eq!([l2(128, 256), l2(112, 256), l2(0, 256)], [384.0, 368.0, 0.0]);
         // L0C holds 128 rows of 256 sums, or 64 of 512.
         assert_eq!([l2(256, 256), l2(272, 256), l2(512, 512)], [768.0, 1040.0, 4608.0]);
+    }
+
+    #[test]
+    fn a_core_alone_reads_no_more_than_its_own_share_of_hbm() {
+        let bytes = 384.0 * 4096.0 * BF16;
+        let time = |reuse| shared(&gemm(128, 256, 4096, reuse, Written::BF16)).time.seconds();
+        // 32 bytes a cycle at 1.85 GHz.
+        assert!((time(1.0) - bytes / 59.2e9).abs() < 1e-10);
+        let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (Target::ascend_a3().fused_flops() / 24.0);
+        assert!((time(16.0) - cube).abs() < 1e-10);
+    }
+
+    #[test]
+    fn sums_are_written_as_wide_as_they_are_and_read_before_something_is_added() {
+        let hbm = |element, adds| shared(&gemm(128, 256, 64, 1.0, Written { element, adds })).hbm;
+        let (operands, results) = (384.0 * 64.0 * BF16, 128.0 * 256.0);
+        assert_eq!([hbm(2, false), hbm(4, false)], [operands + 2.0 * results, operands + 4.0 * results]);
+        assert_eq!(hbm(4, true), operands + 8.0 * results);
+        // Nothing to sum up: the zeros take the time in which a core writes them, 86 bytes a cycle.
+        let zeros = shared(&gemm(128, 256, 0, 1.0, Written { element: 4, adds: false }));
+        assert!((zeros.time.us() - 4.0 * results / 86.0 / 1850.0).abs() < 1e-3, "{}", zeros.time);
     }
 }

@@ -2,13 +2,15 @@
 
 #[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
 mod cost;
+mod matrices;
 mod reuse;
 mod time;
 mod work;
 mod works;
 
 pub use cost::{Cost, CostModel, SharedWork};
-pub use reuse::{PanelReuse, ProductExtents, TileWalk, reuse};
+pub use matrices::{MatrixTraffic, matrices};
+pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};
 pub use time::Time;
-pub use work::{Efficiency, Work};
+pub use work::{Efficiency, Products, Work, Written};
 pub use works::{EntryTile, Works};

@@ -34,23 +34,57 @@ pub struct PanelReuse {
     pub right: f32,
 }
 
+/// What is in L2 next to the panels of a product.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Neighbours {
+    /// Products that are walked together, tile by tile, with the same left panels.
+    pub joined: u32,
+    /// Bytes that vector cores and puts move while the cube does one floating-point operation.
+    pub bytes_per_flop: f64,
+}
+
+impl Neighbours {
+    /// No other work: a product that has the die to itself.
+    pub const NONE: Self = Self { joined: 1, bytes_per_flop: 0.0 };
+}
+
 /// The reuse of the panels of products that are walked together.
 ///
-/// A left panel is used in every column of its band, a right one by every item of a band. A panel stays in L2 from use to
-/// use if everything that is read and written in between fits into half of it; the other half is left to all other work on
-/// the die. A right panel even stays from band to band if a whole band fits.
+/// A left panel is used in every column of its band, a right one by every item of a band, and even by every band where a whole
+/// band fits. A panel stays in L2 from use to use if all bytes that are touched in between fit: those of the products, of the
+/// products that are walked with them, and of the vector cores and puts that run meanwhile. L2 keeps what was used last.
 #[must_use]
-pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents) -> PanelReuse {
+pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
     let ProductExtents { m, n, k } = product;
-    let half = f64::from(target.memory.l2_mib) * f64::from(1 << 20) / 2.0;
+    let l2 = f64::from(target.memory.l2_mib) * f64::from(1 << 20);
     let [left, right, out] = [(m, k), (n, k), (m, n)].map(|(a, b)| f64::from(a) * f64::from(b) * BF16);
     let rows = f64::from(walk.band.min(walk.items).max(1));
-    let wide = f64::from(walk.columns);
-    let left_stays = rows * (left + out) + right <= half;
-    let right_stays = rows * left + wide * (right + rows * out) <= half;
+    let (wide, joined) = (f64::from(walk.columns), f64::from(neighbours.joined));
+    let flops = 2.0 * f64::from(m) * f64::from(n) * f64::from(k);
+    // What one column of a band touches in addition to its left panels.
+    let column = joined * (right + rows * (out + flops * neighbours.bytes_per_flop));
+    let left_stays = rows * left + column <= l2;
+    let right_stays = rows * left + wide * column <= l2;
     let at_once = (f64::from(target.cores.aic) / rows).ceil().min(wide);
     PanelReuse {
         left: if left_stays { wide } else { at_once } as f32,
         right: if right_stays { f64::from(walk.items.max(1)) } else { rows } as f32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_stay_from_band_to_band_if_all_of_them_fit() {
+        let target = Target::ascend_a3();
+        let walk = TileWalk { items: 32, columns: 16, band: 2 };
+        let product = ProductExtents { m: 128, n: 256, k: 14336 };
+        // 16 panels of 7 MiB fit into 192 MiB; two products of them don't, nor do they with much other work.
+        assert_eq!(reuse(&target, walk, product, Neighbours::NONE).right, 32.0);
+        assert_eq!(reuse(&target, walk, product, Neighbours { joined: 2, ..Neighbours::NONE }).right, 2.0);
+        let busy = Neighbours { joined: 1, bytes_per_flop: 0.01 };
+        assert_eq!(reuse(&target, walk, product, busy), PanelReuse { left: 16.0, right: 2.0 });
     }
 }

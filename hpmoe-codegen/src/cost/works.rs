@@ -1,9 +1,9 @@
 //! The work of the tiles of each phase.
 
-use super::{CostModel, Efficiency, ProductExtents, TileWalk, Time, Work, reuse};
+use super::{CostModel, Neighbours, ProductExtents, TileWalk, Time, Work, Written, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Contracted, Device, TaskKind};
-use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
@@ -21,13 +21,15 @@ pub struct Works {
     columns: Vec<Column>,
     /// By column of the phase: columns of the tensor that its tile writes.
     widths: Vec<u32>,
+    /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
+    bytes_per_flop: f64,
 }
 
 /// The work of a full tile in one column of a phase.
 #[derive(Clone, Copy, Debug)]
 enum Column {
     /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
-    Product { m: Option<u32>, n: u32, k: Option<u32>, products: u32 },
+    Product { m: Option<u32>, n: u32, k: Option<u32>, products: u32, out: Written },
     /// Bytes moved by elementwise work: `read` and `written` are proportional to the rows, `fixed` is read whatever the rows.
     Vector { read: u64, fixed: u64, written: u64 },
     /// Bytes put for each row.
@@ -58,20 +60,29 @@ pub struct EntryTile {
     pub items: u32,
     /// Items that cores walk together, column by column.
     pub band: u32,
+    /// Phases that are walked together, tile by tile, this one included.
+    pub joined: u32,
 }
 
 impl Works {
     /// The work of the tiles of each phase of a graph.
     #[must_use]
     pub fn of_phases(graph: &TaskGraph) -> Arena<PhaseId, Self> {
-        let works = graph.phases.iter().map(|(id, phase)| Self {
-            column_rows: graph.column_rows(id),
-            full_rows: priced(graph.spaces[phase.space].height),
-            away: phase.accesses.iter().any(|access| access.remote),
-            columns: (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect(),
-            widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
-        });
-        works.collect()
+        let mut works: Arena<PhaseId, Self> = graph
+            .phases
+            .iter()
+            .map(|(id, phase)| Self {
+                column_rows: graph.column_rows(id),
+                full_rows: priced(graph.spaces[phase.space].height),
+                away: phase.accesses.iter().any(|access| access.remote),
+                columns: (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect(),
+                widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
+                bytes_per_flop: 0.0,
+            })
+            .collect();
+        let bytes_per_flop = bytes_per_flop(graph, &works);
+        works.ids().for_each(|id| works[id].bytes_per_flop = bytes_per_flop);
+        works
     }
 
     /// Rows for which a tile is priced: all rows of a full tile; for a tile of a whole expert, a fixed number.
@@ -86,29 +97,31 @@ impl Works {
         self.widths[column as usize]
     }
 
-    /// The mean time of a full tile, over all columns, when nothing else runs. Puts go to another rank if they ever do.
+    /// The mean time of a full tile, over all columns, when nothing else runs and L2 holds its operands. Puts go to another rank
+    /// if they ever do.
     #[must_use]
     pub fn alone(&self, target: &Target, costs: &CostModel) -> Time {
-        let tile = EntryTile { peer: u32::from(self.away), rows: self.full_rows, column: 0, items: 1, band: 1 };
+        let tile =
+            EntryTile { peer: u32::from(self.away), rows: self.full_rows, column: 0, items: 1, band: 1, joined: 1 };
         let columns = 0..self.columns.len() as u32;
-        let all: Time = columns.map(|column| costs.alone(0, &self.work(target, EntryTile { column, ..tile }))).sum();
+        let all: Time = columns.map(|column| costs.least(0, &self.work(target, EntryTile { column, ..tile }))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
     /// The work of a tile.
     #[must_use]
     pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
-        let EntryTile { peer, rows: item_rows, column, items, band } = tile;
+        let EntryTile { peer, rows: item_rows, column, items, band, joined } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
-            Column::Product { m, n, k, products } => {
+            Column::Product { m, n, k, products, out } => {
                 let height = m.unwrap_or(self.full_rows);
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
                 let (items, columns) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
-                let reuse = reuse(target, TileWalk { items, columns, band }, ProductExtents { m: height, n, k });
-                let (left_reuse, right_reuse) = (reuse.left, reuse.right);
-                let tiles = products as f32;
-                Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, efficiency: Efficiency::Fused }
+                let walk = TileWalk { items, columns, band };
+                let neighbours = Neighbours { joined, bytes_per_flop: self.bytes_per_flop };
+                let reuse = reuse(target, walk, ProductExtents { m: height, n, k }, neighbours);
+                Work::Gemm { m, n, k, products, left_reuse: reuse.left, right_reuse: reuse.right, out }
             }
             Column::Vector { read, fixed, written } => {
                 Work::Vector { read: scaled(read) + fixed, written: scaled(written) }
@@ -143,7 +156,7 @@ impl Column {
                 });
                 let terms: Vec<_> = terms.collect();
                 let Some(&(step, x, w, first)) = terms.first() else {
-                    return Self::Product { m: Some(0), n: 0, k: Some(0), products: 0 };
+                    return Self::Product { m: Some(0), n: 0, k: Some(0), products: 0, out: Written::BF16 };
                 };
                 let (left, right) = (step.operands[first].index(), step.operands[first + 1].index());
                 let by_item = |param: usize| !matches!(phase.accesses[param].region.rows, Rows::Expert { .. });
@@ -152,7 +165,12 @@ impl Column {
                     ((rows, columns), Contracted::Rows) => (Some(columns), Some(rows).filter(|_| !by_item(param))),
                 };
                 let ((m, k), (n, _)) = (split(left, x), split(right, w));
-                Self::Product { m, n: n.unwrap_or(0), k, products: terms.len() as u32 }
+                let written = (0..).zip(&phase.accesses).find(|(_, access)| access.write);
+                let out = written.map_or(Written::BF16, |(param, _)| Written {
+                    element: task.params[param].shape.element.bytes() as u32,
+                    adds: adds_to(graph, phase, param),
+                });
+                Self::Product { m, n: n.unwrap_or(0), k, products: terms.len() as u32, out }
             }
             TaskKind::Vector => {
                 let (mut read, mut fixed, mut written) = (0, 0, 0);
@@ -166,6 +184,10 @@ impl Column {
                         &mut fixed
                     };
                     *sum += bytes(param);
+                    // What something is added to is read, too.
+                    if access.write && adds_to(graph, phase, param) {
+                        *if with_rows { &mut read } else { &mut fixed } += bytes(param);
+                    }
                 }
                 Self::Vector { read, fixed, written }
             }
@@ -178,6 +200,37 @@ impl Column {
     }
 }
 
+/// Whether a task adds to what one of its arguments holds.
+pub(super) fn adds_to(graph: &TaskGraph, phase: &Phase, param: usize) -> bool {
+    let mut steps = graph.tasks[phase.task].body.steps.iter();
+    steps.any(|step| matches!(step.operation.device, Device::Accumulate) && step.operands[0].index() == param)
+}
+
+/// Bytes of all vector work and puts for a received row, divided by the operations of all products for it. A row that is put
+/// leaves one rank and arrives at another.
+fn bytes_per_flop(graph: &TaskGraph, works: &Arena<PhaseId, Works>) -> f64 {
+    let (mut bytes, mut flops) = (0.0, 0.0);
+    for (id, phase) in graph.phases.iter() {
+        let tokens_of_row = match graph.spaces[phase.space].kind {
+            SpaceKind::Blocks => 1.0 / graph.sizes.top_k as f64,
+            SpaceKind::Chunks => 0.0,
+            _ => 1.0,
+        };
+        let full = f64::from(works[id].full_rows);
+        for column in &works[id].columns {
+            match *column {
+                Column::Product { m, n, k, products, .. } => {
+                    let of_row = f64::from(m.unwrap_or(1)) * f64::from(k.unwrap_or(1));
+                    flops += 2.0 * f64::from(n) * f64::from(products) * of_row;
+                }
+                Column::Vector { read, written, .. } => bytes += tokens_of_row * (read + written) as f64 / full,
+                Column::Put { row } => bytes += 2.0 * row as f64,
+            }
+        }
+    }
+    if flops > 0.0 { bytes / flops } else { 0.0 }
+}
+
 /// Columns of the first argument that a task writes, in one column of the phase.
 fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
     let mut written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
@@ -187,9 +240,8 @@ fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
     written.next().map_or(0, columns)
 }
 
-/// Rows and columns of an argument in one column of the phase: fewer than those of its tile at the edge of a tensor.
-fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows, columns): (u32, u32)) -> (u32, u32) {
-    let tensor = &graph.tensors[access.tensor];
+/// The tile of an argument's tensor in one column of the phase, by rows and columns.
+pub(super) fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
     let index = |range: Option<u32>, fixed: u32| match range {
         Some(range) => {
             let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
@@ -197,18 +249,36 @@ fn extent(graph: &TaskGraph, phase: &Phase, access: &Access, column: u32, (rows,
         }
         None => fixed,
     };
+    let rows = match access.region.rows {
+        Rows::Expert { range, index: fixed, .. } => index(range, fixed),
+        _ => 0,
+    };
+    let columns = match access.region.columns {
+        Columns::All => 0,
+        Columns::Tile { range, index: fixed, .. } => index(range, fixed),
+    };
+    (rows, columns)
+}
+
+/// Rows and columns of an argument in one column of the phase: fewer than those of its tile at the edge of a tensor.
+pub(super) fn extent(
+    graph: &TaskGraph,
+    phase: &Phase,
+    access: &Access,
+    column: u32,
+    (rows, columns): (u32, u32),
+) -> (u32, u32) {
+    let tensor = &graph.tensors[access.tensor];
+    let (row_tile, column_tile) = place(phase, access, column);
     let rows = match (access.region.rows, tensor.rows) {
-        (
-            Rows::Expert { range, index: fixed, height },
-            RowKind::Expert { rows: all } | RowKind::Matrix { rows: all },
-        ) => height.min(all.saturating_sub(index(range, fixed) * height)),
+        (Rows::Expert { height, .. }, RowKind::Expert { rows: all } | RowKind::Matrix { rows: all }) => {
+            height.min(all.saturating_sub(row_tile * height))
+        }
         _ => rows,
     };
     let columns = match access.region.columns {
         Columns::All => columns.min(tensor.columns),
-        Columns::Tile { range, index: fixed, width } => {
-            width.min(tensor.columns.saturating_sub(index(range, fixed) * width))
-        }
+        Columns::Tile { width, .. } => width.min(tensor.columns.saturating_sub(column_tile * width)),
     };
     (rows, columns)
 }

@@ -44,15 +44,6 @@ impl<'a> Context<'a> {
         self.schedule.roles[self.schedule.phases[phase].role].kind
     }
 
-    /// Whether a phase depends, directly or through others, on rows sent in the same launch.
-    pub(super) fn needs_a_send(&self, phase: PhaseId) -> bool {
-        let mut before = self.dependencies.iter().filter(|dependency| dependency.after == phase);
-        before.any(|dependency| {
-            let kind = self.graph.spaces[self.graph.phases[dependency.before].space].kind;
-            kind.sends() || dependency.before < phase && self.needs_a_send(dependency.before)
-        })
-    }
-
     /// `file:line`, or the file alone if the line is not known.
     pub(super) fn place(&self, line: usize) -> String {
         if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }

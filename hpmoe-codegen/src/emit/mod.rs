@@ -14,6 +14,7 @@ mod vector;
 mod views;
 
 pub use ascendc::{Ascendc, ascendc};
+pub use readiness::awaits_ready;
 pub use tables::{Paths, Tables, tables};
 
 /// The names that generated text uses for what it does not define itself.

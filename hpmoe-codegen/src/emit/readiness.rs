@@ -4,8 +4,8 @@ use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
 use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_language::analyze::{Amount, Grid, Index, Need, Signal, Wait, Whose};
-use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Phase, RowKind, SpaceKind};
+use hpmoe_language::analyze::{Amount, Dependency, Grid, Index, Need, Signal, Wait, Whose};
+use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Phase, RowKind, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{CounterId, Id as _, PhaseId};
 
 fn tile(member: &str) -> Expr {
@@ -46,12 +46,26 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
+/// Whether the tiles of a phase wait for the ready word of the rank that they put to.
+#[must_use]
+pub fn awaits_ready(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> bool {
+    let phase = &graph.phases[id];
+    let sends = graph.spaces[phase.space].kind.sends();
+    phase.accesses.iter().any(|access| access.remote) && (sends || !needs_a_send(graph, dependencies, id))
+}
+
+/// Whether a phase depends, directly or through others, on rows sent in the same launch.
+fn needs_a_send(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> bool {
+    dependencies.iter().filter(|dependency| dependency.after == id).any(|dependency| {
+        let kind = graph.spaces[graph.phases[dependency.before].space].kind;
+        kind.sends() || dependency.before < id && needs_a_send(graph, dependencies, dependency.before)
+    })
+}
+
 /// Words of other ranks that a tile waits for.
 fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
-    let phase = &context.graph.phases[id];
     let mut all = Vec::new();
-    let sends = context.graph.spaces[phase.space].kind.sends();
-    if (sends || !context.needs_a_send(id)) && phase.accesses.iter().any(|access| access.remote) {
+    if awaits_ready(context.graph, context.dependencies, id) {
         all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
     }
     if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {

@@ -13,7 +13,7 @@ mod totals;
 pub use graph_text::graph_text;
 pub use mermaid::mermaid;
 pub use names::phase as phase_name;
-pub use schedule_svg::schedule_svg;
+pub use schedule_svg::{schedule_svg, simulated_svg};
 pub use schedule_text::schedule_text;
 pub use summary::summary;
 pub use totals::{Totals, totals};

@@ -1,4 +1,4 @@
-//! A schedule as a picture: the modelled timeline of each part.
+//! A schedule as a picture: a lane for each part.
 
 mod palette;
 
@@ -28,12 +28,35 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .inside{fill:#ffffff;font-size:11px;text-anchor:middle}.tick{fill:#59636e;text-anchor:middle}";
 
-/// The modelled timeline of one rank on a target, with a lane for each queue; `None` if there is no schedule for that number of
-/// ranks.
+/// The order of entries of one rank, with a lane for each queue; `None` if there is no schedule for that number of ranks.
+///
+/// Widths are those of the times along which a target's entries were ordered. They are no latency, and the picture says none:
+/// [`simulated_svg`] draws times.
 #[must_use]
 pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {
+    drawn(checked, schedule, ranks, &timeline(checked, schedule, target, ranks)?, None)
+}
+
+/// A simulated timeline of one rank, with a sentence about it; `None` if there is no schedule for that number of ranks.
+#[must_use]
+pub fn simulated_svg(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    ranks: u32,
+    timeline: &Timeline,
+    about: &str,
+) -> Option<String> {
+    drawn(checked, schedule, ranks, timeline, Some(about))
+}
+
+fn drawn(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    ranks: u32,
+    timeline: &Timeline,
+    simulated: Option<&str>,
+) -> Option<String> {
     let graph = checked.graph();
-    let timeline = timeline(checked, schedule, target, ranks)?;
     let axis = Axis::new(timeline.end, LEFT, WIDTH - LEFT - RIGHT);
     let palette = Palette::new(graph);
     let order = schedule.order(ranks)?;
@@ -45,45 +68,52 @@ pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target
         .set("height", height)
         .add(Style::new(STYLE))
         .add(Rectangle::new().set("width", WIDTH).set("height", height).set("fill", "#ffffff"))
-        .add(heading(graph, &timeline, &axis, ranks))
-        .add(axis.draw(TOP - 8.0, TOP + lanes * LANE));
+        .add(heading(graph, simulated, ranks));
+    let timed = simulated.is_some();
+    if timed {
+        picture = picture.add(axis.draw(TOP - 8.0, TOP + lanes * LANE));
+    }
     for (at, (part, bars)) in timeline.lanes.iter().enumerate() {
         let top = TOP + at as f64 * LANE;
-        picture = picture
-            .add(caption(&order.parts[part], bars, timeline.end, top))
-            .add(lane(graph, &axis, &palette, bars, top));
+        picture = picture.add(caption(&order.parts[part], timed.then_some((bars, timeline.end)), top)).add(lane(
+            graph,
+            (&axis, timed),
+            &palette,
+            bars,
+            top,
+        ));
     }
     let picture = picture.add(legend(graph, schedule, &palette, TOP + lanes * LANE + 56.0));
     Some(picture.to_string() + "\n")
 }
 
-fn heading(graph: &TaskGraph, timeline: &Timeline, axis: &Axis, ranks: u32) -> Group {
+fn heading(graph: &TaskGraph, simulated: Option<&str>, ranks: u32) -> Group {
     let plural = if ranks == 1 { "" } else { "s" };
-    let title = format!("{}::{}, {ranks} rank{plural}: modelled, balanced routing", graph.kernel, graph.taskflow);
+    let what = if simulated.is_some() { "simulated" } else { "order of entries" };
+    let title = format!("{}::{}, {ranks} rank{plural}: {what}", graph.kernel, graph.taskflow);
     let sizes = &graph.sizes;
-    let note = format!(
-        "Modelled end {}, {} tokens on each rank, top {} of {} experts. Drawn as if entries waited for whole entries; on \
-         the device tiles wait for tiles.",
-        axis.time(timeline.end),
-        sizes.tokens,
-        sizes.top_k,
-        sizes.experts
+    let about = simulated.unwrap_or(
+        "Widths are modelled, for balanced routing, and show the order; `hpmoe schedule --svg` draws simulated times.",
     );
+    let note =
+        format!("{} tokens on each rank, top {} of {} experts. {about}", sizes.tokens, sizes.top_k, sizes.experts);
     Group::new().add(text(title, 20.0, 32.0, "title")).add(text(note, 20.0, 54.0, "note"))
 }
 
-fn caption(role: &Role, bars: &[Bar], end: Nanos, top: f64) -> Group {
-    let busy: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
-    let share = busy * 100 / end.0.max(1);
+fn caption(role: &Role, timed: Option<(&[Bar], Nanos)>, top: f64) -> Group {
+    let share = |(bars, end): (&[Bar], Nanos)| {
+        let busy: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
+        format!(", in use {} %", busy * 100 / end.0.max(1))
+    };
     Group::new().add(text(role.name.to_owned(), 20.0, top + 20.0, "role")).add(text(
-        format!("{} {}, busy {share} %", role.count, role.kind),
+        format!("{} {}{}", role.count, role.kind, timed.map_or_else(String::new, share)),
         20.0,
         top + 38.0,
         "note",
     ))
 }
 
-fn lane(graph: &TaskGraph, axis: &Axis, palette: &Palette, bars: &[Bar], top: f64) -> Group {
+fn lane(graph: &TaskGraph, (axis, timed): (&Axis, bool), palette: &Palette, bars: &[Bar], top: f64) -> Group {
     let floor = Rectangle::new()
         .set("x", LEFT)
         .set("y", top)
@@ -94,7 +124,8 @@ fn lane(graph: &TaskGraph, axis: &Axis, palette: &Palette, bars: &[Bar], top: f6
     for bar in bars {
         let (from, to) = (axis.x(bar.start), axis.x(bar.end));
         let name = entry(graph, bar);
-        let title = format!("{name}: {} to {}", axis.time(bar.start), axis.time(bar.end));
+        let times = format!(": {} to {}", axis.time(bar.start), axis.time(bar.end));
+        let title = format!("{name}{}", if timed { &times } else { "" });
         let shape = Rectangle::new()
             .set("x", number(from))
             .set("y", top)
@@ -152,7 +183,7 @@ mod tests {
     use hpmoe_language::fixture::{Layer, moe_ffn};
 
     #[test]
-    fn every_entry_is_drawn_and_called_modelled() {
+    fn every_entry_is_drawn_and_only_simulated_times_are_told() {
         // Enough tokens that each of four peers is served by cores of its own.
         let checked = moe_ffn(&Layer { tokens: 3072, ..Layer::SMALL });
         let schedule = schedule(&checked, Cores::ASCEND_A3);
@@ -160,7 +191,10 @@ mod tests {
         // 49 entries, 6 lanes, the page, 7 phases in the legend.
         assert_eq!(picture.matches("<rect").count(), 49 + 6 + 1 + 7);
         assert_eq!(picture.matches("<title>").count(), 49);
-        assert!(picture.contains("modelled, balanced routing") && !picture.contains("measured"));
+        assert!(picture.contains("order of entries") && !picture.contains(" µs"));
+        let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), 4).unwrap();
+        let simulated = simulated_svg(&checked, &schedule, 4, &timeline, "Simulated.").unwrap();
+        assert!(simulated.contains("4 ranks: simulated") && simulated.contains(" µs"));
         assert_eq!(schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap(), picture);
         assert_eq!(schedule_svg(&checked, &schedule, &Target::ascend_a3(), 3), None);
     }

@@ -95,6 +95,8 @@ target! {
         l2_mib: u32 = Count,
         /// HBM of the die, reads and writes together, GB/s.
         hbm_gb_per_s: f64 = Positive,
+        /// Bytes per cycle that one matrix core reads from HBM.
+        hbm_bytes_per_cycle_core: f64 = Positive,
         /// Bytes per cycle that one matrix core reads from L2.
         l2_read_bytes_per_cycle_core: f64 = Positive,
         /// Bytes per cycle that one matrix core writes to L2.
@@ -133,6 +135,14 @@ target! {
         task_pickup_ns: f64 = NotNegative,
         /// Time of each task for waits that are over, extents and signals, ns.
         tile_overhead_ns: f64 = NotNegative,
+        /// Time in which a core reads an entry of its queue and its tables, whether it has a tile there or not, ns.
+        entry_ns: f64 = NotNegative,
+        /// Time of each further wait of a task that is over when the core looks, ns.
+        wait_ns: f64 = NotNegative,
+        /// Time from a signal of a task to its next one, ns.
+        signal_ns: f64 = NotNegative,
+        /// Time from the end of a put's waits until its first bytes leave the core, ns.
+        put_start_ns: f64 = NotNegative,
     }
     /// Costs of a launch.
     launch: Launch {

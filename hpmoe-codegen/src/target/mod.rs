@@ -10,6 +10,7 @@ mod kernels;
 mod read;
 mod source;
 
+use crate::cost::Time;
 pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, Target, Vector};
 pub use fault::FileFault;
 pub use source::{Provenance, TargetConstant};
@@ -57,6 +58,16 @@ impl Target {
     pub const fn same_package(&self, a: u32, b: u32) -> bool {
         a / self.link.dies_per_package == b / self.link.dies_per_package
     }
+
+    /// The latency of a link between two ranks; none from a rank to itself.
+    #[must_use]
+    pub fn way(&self, from: u32, to: u32) -> Time {
+        Time::from_ns(match (from == to, self.same_package(from, to)) {
+            (true, _) => 0.0,
+            (false, true) => self.link.same_package_ns,
+            (false, false) => self.link.other_package_ns,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +81,7 @@ mod tests {
     fn nothing_but_the_fit_differs_from_the_description_of_the_machine() {
         let (described, fitted) = ASCEND_A3.split_once("[fitted]").unwrap();
         let fingerprint = Fingerprint::default().text(described).hex();
-        assert_eq!((described.len(), fingerprint.as_str()), (2222, "db6a1098536f795f"));
+        assert_eq!((described.len(), fingerprint.as_str()), (2757, "b1fa22f119a16578"));
         let keys: Vec<&str> = fitted.lines().skip(1).filter_map(|line| line.split(" = ").next()).collect();
         assert_eq!(keys, ["gemm_fused_efficiency", "gemm_operator_efficiency", "collective_efficiency"]);
     }

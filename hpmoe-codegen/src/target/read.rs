@@ -125,6 +125,9 @@ mod tests {
                 "put_gb_per_s_per_aiv",
                 "fence_remote_ns",
                 "tile_overhead_ns",
+                "entry_ns",
+                "signal_ns",
+                "put_start_ns",
                 "empty_task_us",
                 "descriptor_aic_us",
                 "descriptor_aiv_us"
@@ -149,8 +152,8 @@ mod tests {
                 "line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?",
                 "line 15: unknown key `wings`",
                 "line 26: `memory.l2_mib` is a whole number from 1 on",
-                "line 50: `launch.kernel_us` is a number, zero or above",
-                "line 61: `fitted.gemm_fused_efficiency` is a number above zero and at most one",
+                "line 55: `launch.kernel_us` is a number, zero or above",
+                "line 66: `fitted.gemm_fused_efficiency` is a number above zero and at most one",
             ]
         );
     }

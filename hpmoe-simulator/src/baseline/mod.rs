@@ -21,7 +21,7 @@ mod work;
 
 pub use balanced::{Share, rows_of};
 pub use counters::{OriginalCounter, OriginalCounters};
-pub use extra::{Extra, extras};
+pub use extra::{Extra, extras, routing_tables};
 pub use limits::Limit;
 pub use operator::{BASE_TILE, Operator, OperatorKind, OperatorProduct, ProductExtent};
 pub use original::{Listed, Original};

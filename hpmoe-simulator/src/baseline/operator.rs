@@ -149,6 +149,19 @@ impl Operator {
     }
 }
 
+/// Bytes of all vector work and puts for a row, divided by the operations of all products for it. A row that is put leaves one
+/// rank and arrives at another.
+pub(super) fn bytes_per_flop(shape: &LayerShape, direction: Direction) -> f64 {
+    let (mut bytes, mut flops) = (0.0, 0.0);
+    for operator in Operator::all(direction) {
+        match operator.kind(shape) {
+            OperatorKind::Product(product) => flops += product.flops(1) as f64,
+            _ => bytes += operator.read_and_written(shape).map(f64::from).iter().sum::<f64>(),
+        }
+    }
+    bytes / flops
+}
+
 impl ProductExtent {
     /// The value when the expert received `rows`.
     #[must_use]

@@ -1,7 +1,7 @@
 //! The share of a core in one expert's product, as work of the simulator.
 
-use super::{BASE_TILE, OperatorProduct};
-use crate::simulate::{self, Efficiency, PanelReuse, ProductExtents, TileWalk, Work};
+use super::{BASE_TILE, OperatorProduct, ProductExtent};
+use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, Products, TileWalk, Work, Written};
 use hpmoe_codegen::target::Target;
 
 /// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
@@ -15,106 +15,149 @@ pub(super) struct Tiles {
 impl Tiles {
     /// The number of its tiles among the first `total`.
     pub(super) const fn among(self, total: u32) -> u32 {
-        let first = (self.core + self.cores - self.before % self.cores) % self.cores;
-        (total + self.cores - 1 - first) / self.cores
+        (total + self.cores - 1 - self.first()) / self.cores
+    }
+
+    /// Its first tile.
+    const fn first(self) -> u32 {
+        (self.core + self.cores - self.before % self.cores) % self.cores
     }
 }
 
-/// The work of a core in base tiles. If a side of the product is shorter than a base tile, its tiles are shorter, too; if it is
-/// longer, tiles at the edge count as a fraction of a tile. Panels are read whole in either case.
+/// The work of a core in base tiles: those of an expert in rows, each from left to right. A tile at the edge costs what it really
+/// has, padded like any other. Where there is nothing to sum up, tiles of a gradient become zero all the same.
 pub(super) fn product(
     product: &OperatorProduct,
     rows: u32,
     tiles: Tiles,
     target: &Target,
-    efficiency: Efficiency,
+    (efficiency, bytes_per_flop): (Efficiency, f64),
 ) -> Work {
+    let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
     let total = product.base_tiles(rows);
-    let (own, k) = (tiles.among(total), product.k.at(rows));
-    if own == 0 || k == 0 {
+    if tiles.among(total) == 0 {
         return Work::Empty;
     }
-    let side = |extent: u32, base: u32| {
-        let tile = extent.min(base);
-        (tile, f64::from(extent) / f64::from(tile * extent.div_ceil(base)))
-    };
-    let (m, part_of_m) = side(product.m.at(rows), BASE_TILE[0]);
-    let (n, part_of_n) = side(product.n.at(rows), BASE_TILE[1]);
-    let tiles_of_core = (f64::from(own) * part_of_m * part_of_n) as f32;
-    let reuse = reuse(product, rows, target);
-    let (left_reuse, right_reuse) = (reuse.left * part_of_n as f32, reuse.right * part_of_m as f32);
-    Work::Gemm { m, n, k, tiles: tiles_of_core, left_reuse, right_reuse, efficiency }
+    let walk = walk(product, rows, target, bytes_per_flop);
+    let columns = n.div_ceil(BASE_TILE[1]);
+    let side = |extent: u32, base: u32, at: u32| (extent - at * base).min(base);
+    let mut sum = Products { efficiency, ..Products::NONE };
+    for tile in (tiles.first()..total).step_by(tiles.cores as usize) {
+        let (row, column) = (tile / columns, tile % columns);
+        let work = Work::Gemm {
+            m: side(m, BASE_TILE[0], row),
+            n: side(n, BASE_TILE[1], column),
+            k,
+            products: 1,
+            left_reuse: walk.left,
+            right_reuse: walk.right,
+            out: Written::BF16,
+        };
+        let one = work.products().expect("a tile is a product");
+        sum.flops += one.flops;
+        sum.padded += one.padded;
+        sum.l2 += one.l2;
+        sum.hbm_read += one.hbm_read;
+        sum.written += one.written;
+    }
+    Work::Share(sum)
 }
 
 /// The number of base tiles that one read of a left panel, and of a right panel, serves through L2.
 ///
 /// The order in which the cores of the original, or of a separate product, walk tiles is not known: they get the band height
 /// that reads least.
-fn reuse(product: &OperatorProduct, rows: u32, target: &Target) -> PanelReuse {
+fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f64) -> simulate::PanelReuse {
     let [m, n, _] = BASE_TILE;
     let k = product.k.at(rows);
     let (items, columns) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
-    let bytes = |reuse: &PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
+    let bytes = |reuse: &simulate::PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
     let walks = (1..=items.max(1)).map(|band| TileWalk { items, columns, band });
-    let reuses = walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k }));
+    let neighbours = Neighbours { bytes_per_flop, ..Neighbours::NONE };
+    let reuses = walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k }, neighbours));
     reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+}
+
+/// Bytes of a product that any order moves through HBM: weights are read where there are rows, gradients written everywhere.
+pub(super) fn least_bytes(product: &OperatorProduct, rows: u32) -> simulate::LeastHbm {
+    let bytes = |a: ProductExtent, b: ProductExtent| 2 * u64::from(a.at(rows)) * u64::from(b.at(rows));
+    let gradient = matches!(product.k, ProductExtent::Rows);
+    simulate::LeastHbm {
+        read: if gradient || rows == 0 { 0 } else { bytes(product.n, product.k) },
+        written: if gradient { bytes(product.m, product.n) } else { 0 },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Tiles, product};
     use crate::baseline::{LayerShape, Operator, OperatorKind};
-    use crate::simulate::{Cost, CostModel, Efficiency, Work};
+    use crate::simulate::{CostModel, Efficiency, Products, Work};
     use hpmoe_codegen::target::Target;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
         let shape = LayerShape::deepseek_v3(8);
         let OperatorKind::Product(extents) = operator.kind(&shape) else { unreachable!() };
         let tiles = Tiles { before: 0, cores: 24, core };
-        product(&extents, rows, tiles, &Target::ascend_a3(), Efficiency::Fused)
+        product(&extents, rows, tiles, &Target::ascend_a3(), (Efficiency::Fused, 0.0))
     }
+
+    fn sums(operator: Operator, rows: u32, core: u32) -> Products {
+        share(operator, rows, core).products().unwrap()
+    }
+
+    /// Operations, and bytes of a left and of a right panel, of a tile of the up projection.
+    const TILE: f64 = 2.0 * 128.0 * 256.0 * 7168.0;
+    const LEFT: f64 = 2.0 * 128.0 * 7168.0;
 
     #[test]
     fn panels_that_fit_in_l2_are_read_once() {
-        // 32 x 16 tiles, of which the first 8 cores have one more.
-        let Work::Gemm { m, n, k, tiles, left_reuse, right_reuse, .. } = share(Operator::UpProj, 4096, 7) else {
-            panic!("a product");
-        };
-        assert_eq!((m, n, k, tiles), (128, 256, 7168, 22.0));
-        assert_eq!((left_reuse, right_reuse), (16.0, 32.0));
+        // 32 x 16 tiles, of which the first 8 cores have one more; 58.7 MB of weights stay in L2.
+        let share = sums(Operator::UpProj, 4096, 7);
+        assert_eq!((share.padded, share.l2), (22.0 * TILE, 22.0 * 3.0 * LEFT));
+        assert!((share.hbm_read / (22.0 * (LEFT / 16.0 + 2.0 * LEFT / 32.0)) - 1.0).abs() < 1e-6);
     }
 
     #[test]
     fn panels_that_do_not_fit_are_read_for_each_band() {
-        // A right panel of 32,768 rows has 16 MiB: 28 of them don't fit, and of the left ones of 8 MiB a few do.
-        let Work::Gemm { left_reuse, right_reuse, .. } = share(Operator::W2Grad, 32_768, 0) else {
-            panic!("a product");
-        };
-        assert_eq!(left_reuse, 28.0);
-        assert!((2.0..16.0).contains(&right_reuse), "{right_reuse}");
+        // A right panel of 65,536 rows has 32 MiB: 28 of them don't fit, and of the left ones of 16 MiB a few do.
+        let share = sums(Operator::W2Grad, 65_536, 0);
+        let panel = 2.0 * 128.0 * 65_536.0;
+        let tiles = share.padded / (2.0 * 128.0 * 256.0 * 65_536.0);
+        let right = (share.hbm_read / tiles - panel / 28.0) / (2.0 * panel);
+        assert!((1.0 / 16.0 + 1e-3..0.5).contains(&right), "{right}");
     }
 
     #[test]
-    fn tiles_at_the_edge_count_by_their_part() {
-        // 300 of 3 x 128 rows: 48 tiles, of which each core has two.
-        let Work::Gemm { tiles, right_reuse, .. } = share(Operator::UpProj, 300, 15) else { panic!("a product") };
-        assert_eq!((tiles, right_reuse), (2.0 * 300.0 / 384.0, 3.0 * 300.0 / 384.0));
+    fn a_tile_at_the_edge_costs_what_it_has() {
+        // 300 rows: two rows of 16 whole tiles and one with 44 rows, padded to 48. Core 15 has tile 15, whole, and 39, short.
+        let share = sums(Operator::UpProj, 300, 15);
+        assert!((share.flops / TILE - (1.0 + 44.0 / 128.0)).abs() < 1e-9);
+        assert!((share.padded / TILE - (1.0 + 48.0 / 128.0)).abs() < 1e-9);
+        // It reads all weights of its columns again.
+        assert!((share.l2 / LEFT - (3.0 + 2.0 + 44.0 / 128.0)).abs() < 1e-9);
         // 100 rows: 16 tiles, of which 16 cores have one.
-        let Work::Gemm { m, tiles, .. } = share(Operator::UpProj, 100, 15) else { panic!("a product") };
-        assert_eq!((m, tiles), (100, 1.0));
-        assert_eq!(share(Operator::UpProj, 100, 16), Work::Empty);
-        assert_eq!(share(Operator::W2Grad, 0, 0), Work::Empty);
+        assert!((sums(Operator::UpProj, 100, 15).padded / TILE - 112.0 / 128.0).abs() < 1e-9);
+        assert_eq!(share_of_nothing(), [Work::Empty, Work::Empty]);
+    }
+
+    fn share_of_nothing() -> [Work; 2] {
+        [share(Operator::UpProj, 100, 16), share(Operator::UpProj, 0, 0)]
+    }
+
+    #[test]
+    fn gradients_of_experts_without_rows_become_zero() {
+        let zeros = sums(Operator::W2Grad, 0, 0);
+        // 16 x 28 tiles, of which the first cores have 19.
+        assert_eq!((zeros.padded, zeros.hbm_read, zeros.written), (0.0, 0.0, 19.0 * 65_536.0));
+        assert!(CostModel::new(&Target::ascend_a3()).alone(0, &Work::Share(zeros)).us() > 1.0);
     }
 
     #[test]
     fn weights_are_read_once_however_few_rows_there_are() {
-        let costs = CostModel::new(&Target::ascend_a3());
         for rows in [1, 32, 127, 128, 130, 200, 256, 1000] {
-            let hbm = |core| match costs.cost(0, &share(Operator::UpProj, rows, core)) {
-                Cost::Shared(shared) => shared.hbm,
-                _ => 0.0,
-            };
-            let read: f64 = (0..24).map(hbm).sum();
+            let all = || (0..24).filter_map(|core| share(Operator::UpProj, rows, core).products());
+            let read: f64 = all().map(|share| share.hbm_read + share.written).sum();
             let (rows, weights) = (f64::from(rows), 2.0 * 7168.0 * 4096.0);
             let right = weights + rows * 2.0 * (7168.0 + 4096.0);
             assert!((read / right - 1.0).abs() < 1e-6, "{read} instead of {right} for {rows} rows");

@@ -1,11 +1,14 @@
 //! The original's program as the simulator runs it.
 
-use super::product::{Tiles, product};
+use super::operator::bytes_per_flop;
+use super::product::{Tiles, least_bytes, product};
 use super::task::TaskBuilder;
-use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
+use super::{
+    Direction, LayerShape, Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of,
+};
 use crate::simulate::{
-    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Routing, Time,
-    Workload,
+    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts,
+    Routing, Time, Workload,
 };
 use hpmoe_codegen::target::Target;
 
@@ -18,6 +21,8 @@ pub struct Replay {
     queues: Vec<Queues>,
     ops: Vec<Op>,
     costs: PolicyCosts,
+    /// Bytes that vector cores and puts move for each operation of a product.
+    bytes_per_flop: f64,
     target: Target,
 }
 
@@ -36,6 +41,7 @@ impl Replay {
             ops: listed.iter().map(op).collect(),
             listed,
             costs: costs(target),
+            bytes_per_flop: bytes_per_flop(original.shape(), original.direction()),
             target: target.clone(),
         }
     }
@@ -76,10 +82,25 @@ impl Replay {
                 let OperatorKind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
-                product(&extents, received, tiles, &self.target, Efficiency::Fused)
+                product(&extents, received, tiles, &self.target, (Efficiency::Fused, self.bytes_per_flop))
             }
         }
     }
+}
+
+/// Bytes that any order of the products of a rank moves through HBM.
+pub(super) fn least_hbm(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> LeastHbm {
+    let own = shape.experts_per_rank();
+    let mut least = LeastHbm::default();
+    for &operator in Operator::all(direction) {
+        let OperatorKind::Product(extents) = operator.kind(shape) else { continue };
+        for expert in rank * own..(rank + 1) * own {
+            let LeastHbm { read, written } = least_bytes(&extents, routing.expert_rows(expert));
+            least.read += read;
+            least.written += written;
+        }
+    }
+    least
 }
 
 /// The costs of the original's runtime: every task, even an empty one, reads its descriptor word by word, and waiting cores poll.
@@ -98,6 +119,10 @@ fn costs(target: &Target) -> PolicyCosts {
         launch: Time::from_us(target.launch.kernel_us) + handshake,
         aic: core_costs(original.descriptor_aic_us, original.poll_aic_us),
         aiv: core_costs(original.descriptor_aiv_us, original.poll_aiv_us),
+        entry: Time::ZERO,
+        wait: Time::ZERO,
+        signal: Time::ZERO,
+        put_start: Time::ZERO,
     }
 }
 
@@ -117,6 +142,9 @@ impl Workload for Replay {
     fn ops(&self) -> &[Op] {
         &self.ops
     }
+    fn least_hbm(&self, rank: u32) -> LeastHbm {
+        least_hbm(self.original.shape(), self.original.direction(), &self.routing, rank)
+    }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::QueuedTask) -> bool {
         let queues = &self.queues[rank as usize];
         let queue = match kind {
@@ -134,6 +162,7 @@ impl Workload for Replay {
             OriginalWork::Terminate => (0, 0, 0),
         };
         (task.op, task.group, task.item, task.column) = (op, group, item, column);
+        (task.entries, task.awaits_ready) = (0, None);
         task.work = self.work(rank, &original);
         task.waits.clear();
         if original.threshold > 0 {

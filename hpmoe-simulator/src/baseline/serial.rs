@@ -2,10 +2,11 @@
 
 use super::collective::collective;
 use super::product::{Tiles, product};
+use super::replay::least_hbm;
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, QueuedTask, Routing,
-    Time, Work, Workload,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts, QueuedTask,
+    Routing, Time, Work, Workload,
 };
 use hpmoe_codegen::target::Target;
 
@@ -16,6 +17,7 @@ use hpmoe_codegen::target::Target;
 #[derive(Clone, Debug)]
 pub struct Serial {
     shape: LayerShape,
+    direction: Direction,
     routing: Routing,
     steps: Vec<Operator>,
     ops: Vec<Op>,
@@ -36,7 +38,17 @@ impl Serial {
             routing,
             ops: steps.iter().map(|step| Op { name: name(step), line: 0, extra: false }).collect(),
             steps,
-            costs: PolicyCosts { policy: Policy::Serial, launch: Time::ZERO, aic: none, aiv: none },
+            costs: PolicyCosts {
+                policy: Policy::Serial,
+                launch: Time::ZERO,
+                aic: none,
+                aiv: none,
+                entry: Time::ZERO,
+                wait: Time::ZERO,
+                signal: Time::ZERO,
+                put_start: Time::ZERO,
+            },
+            direction,
             target: target.clone(),
         }
     }
@@ -117,7 +129,7 @@ impl Serial {
             let expert = u32::try_from(part).ok().filter(|&expert| expert < own)?;
             let before = (0..expert).map(|expert| extents.base_tiles(received(expert))).sum();
             let tiles = Tiles { before, cores: self.target.cores.aic, core };
-            return Some(product(&extents, received(expert), tiles, &self.target, Efficiency::Operator));
+            return Some(product(&extents, received(expert), tiles, &self.target, (Efficiency::Operator, 0.0)));
         }
         (part == 0).then(|| {
             let (rows, cores) = ((0..own).map(received).sum::<u32>(), self.target.cores.aiv);
@@ -147,6 +159,9 @@ impl Workload for Serial {
     fn ops(&self) -> &[Op] {
         &self.ops
     }
+    fn least_hbm(&self, rank: u32) -> LeastHbm {
+        least_hbm(&self.shape, self.direction, &self.routing, rank)
+    }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         while let Some(operator) = self.steps.get(cursor.entry as usize) {
             let step = cursor.entry;
@@ -161,7 +176,7 @@ impl Workload for Serial {
                 cursor.tile += 1;
                 return true;
             }
-            *cursor = Cursor { entry: step + 1, tile: 0 };
+            *cursor = Cursor { entry: step + 1, ..Cursor::default() };
         }
         false
     }

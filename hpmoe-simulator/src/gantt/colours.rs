@@ -31,7 +31,7 @@ impl Colours {
         let mut used = [0; 3];
         for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
             let (kind, shades) = match work {
-                Work::Gemm { .. } => (0, MATRIX),
+                Work::Gemm { .. } | Work::Share(_) => (0, MATRIX),
                 Work::Vector { .. } => (1, VECTOR),
                 Work::Put { .. } => (2, PUT),
                 Work::Empty => continue,

@@ -2,9 +2,10 @@
 
 mod ends;
 mod links;
+#[cfg(test)]
+mod tests;
 
-use super::{CoreKind, Cursor, QueuedTask, Time, Workload};
-use super::{Cost, CostModel};
+use super::{CoreKind, CostModel, Cursor, LeastHbm, QueuedTask, Time, Work, Workload};
 use ends::Ends;
 use hpmoe_codegen::target::Target;
 use links::LinkBytes;
@@ -14,15 +15,16 @@ use links::LinkBytes;
 pub struct Bound {
     /// The time of the launch, before everything else.
     pub launch: Time,
-    /// The work of the rank with the most work on matrix cores, shared evenly, at full speed and without costs per task.
+    /// The work of the rank with the most work on matrix cores, with the overhead of each task, shared evenly. Operands are in L2.
     pub cube: Time,
     /// The least time before the first task of a matrix core, in which the rows arrive that it waits for.
     pub head: Time,
     /// The least time after the last task of a matrix core, in which its results go on.
     pub tail: Time,
-    /// The work of the rank with the most elementwise work and copies within the rank, shared evenly by its vector cores.
+    /// The work of the rank with the most work on vector cores, with the overhead of each task and the fences of puts, shared
+    /// evenly.
     pub vector: Time,
-    /// The time of the rank that moves the most bytes to and from HBM, without puts to other ranks.
+    /// The time of the rank that must move the most bytes to and from HBM.
     pub hbm: Time,
     /// The time of the end of a link that carries the most bytes.
     pub link: Time,
@@ -45,36 +47,49 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     let costs = CostModel::new(target);
     let mut bound = Bound { launch: workload.costs().launch, ..Bound::default() };
     let mut links = LinkBytes::new(target, workload.ranks());
-    let mut ends = Ends::new(target, workload);
+    let mut ends = Ends::new(workload);
     let mut task = QueuedTask::default();
     for rank in 0..workload.ranks() {
-        let mut hbm = 0.0;
         for kind in [CoreKind::Aic, CoreKind::Aiv] {
             let mut work = Time::ZERO;
             for core in 0..workload.cores(kind) {
                 let mut cursor = Cursor::default();
                 ends.next_core();
                 while workload.next(rank, kind, core, &mut cursor, &mut task) {
-                    match costs.cost(rank, &task.work) {
-                        Cost::Shared(shared) => {
-                            work += shared.time;
-                            hbm += shared.hbm;
-                        }
-                        Cost::Link { to, bytes } => links.add((rank, to), bytes),
-                        Cost::Alone(time) => work += time,
-                        Cost::Nothing => {}
+                    let takes = least(target, workload, &costs, rank, &task);
+                    work += takes + workload.costs().of_core(kind).least(&task);
+                    if let Work::Put { to, bytes } = task.work
+                        && to != rank
+                    {
+                        links.add((rank, to), bytes);
                     }
-                    ends.add_task(rank, kind, &task, costs.alone(rank, &task.work));
+                    ends.add_task((rank, kind), &task, takes);
                 }
             }
             let share = Time(work.0 / u64::from(workload.cores(kind).max(1)));
             let most = if kind == CoreKind::Aic { &mut bound.cube } else { &mut bound.vector };
             *most = share.max(*most);
         }
-        bound.hbm = bound.hbm.max(Time((hbm / target.memory.hbm_gb_per_s * 1e3) as u64));
+        bound.hbm = bound.hbm.max(hbm(target, workload.least_hbm(rank)));
     }
     bound.link = links.time();
-    (bound.head, bound.tail) = ends.head_and_tail();
-    bound.path = ends.path();
+    (bound.head, bound.tail) = ends.head_and_tail(Time::from_ns(target.sync.counter_visible_ns));
+    bound.path = ends.path(Time::from_ns(target.sync.counter_visible_ns));
     bound
+}
+
+/// The least time of a task between its waits and its signals.
+fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, task: &QueuedTask) -> Time {
+    let fixed = match task.work {
+        Work::Put { to, .. } if to == rank => workload.costs().put_start,
+        Work::Put { .. } => workload.costs().put_start + Time::from_ns(target.sync.fence_remote_ns),
+        _ => Time::ZERO,
+    };
+    costs.least(rank, &task.work) + fixed
+}
+
+/// The time of bytes that no order saves: results may stay in L2 until after the end.
+fn hbm(target: &Target, LeastHbm { read, written }: LeastHbm) -> Time {
+    let bytes = read + written.saturating_sub(u64::from(target.memory.l2_mib) << 20);
+    Time((bytes as f64 / target.memory.hbm_gb_per_s * 1e3) as u64)
 }

@@ -11,12 +11,20 @@ pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
     match (constant.section, constant.key) {
         ("original", _) => policy == Policy::Hyperparallel,
         ("fitted", "gemm_fused_efficiency") => true,
-        ("fitted", _) | ("launch", "rank_sync_us") => !fused,
+        ("fitted", _) => !fused,
         ("link", "put_gb_per_s_per_aiv") => fused,
+        ("sync", "entry_ns" | "wait_ns" | "signal_ns" | "put_start_ns") => policy == Policy::Ours,
         ("sync", key) => fused || key == "counter_visible_ns",
         ("cube", key) => key == "bf16_flop_per_cycle",
         ("vector", key) => key == "elementwise_gb_per_s",
-        ("memory", key) => matches!(key, "l2_mib" | "hbm_gb_per_s" | "l2_read_bytes_per_cycle_core"),
+        ("memory", key) => matches!(
+            key,
+            "l2_mib"
+                | "hbm_gb_per_s"
+                | "hbm_bytes_per_cycle_core"
+                | "l2_read_bytes_per_cycle_core"
+                | "l2_write_bytes_per_cycle_core"
+        ),
         _ => true,
     }
 }
@@ -74,7 +82,15 @@ mod tests {
             target.assumed().filter(|constant| depends_on(policy, constant)).map(|constant| constant.key).collect()
         };
         assert_eq!(estimates(Policy::Serial), ["elementwise_gb_per_s"]);
-        let ours = ["elementwise_gb_per_s", "put_gb_per_s_per_aiv", "fence_remote_ns", "tile_overhead_ns"];
+        let ours = [
+            "elementwise_gb_per_s",
+            "put_gb_per_s_per_aiv",
+            "fence_remote_ns",
+            "tile_overhead_ns",
+            "entry_ns",
+            "signal_ns",
+            "put_start_ns",
+        ];
         assert_eq!(estimates(Policy::Ours), ours);
         assert_eq!(estimates(Policy::Hyperparallel).len(), 7);
     }

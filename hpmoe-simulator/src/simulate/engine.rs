@@ -1,11 +1,12 @@
 //! The event loop.
 
+use super::core_state::{CoreState, look_at};
 use super::counters::{Counters, WaitCause};
 use super::links::Links;
 use super::memories::Memories;
 use super::result::{Simulated, Stuck, TaskTimes};
 use super::tally::Tally;
-use super::{CoreKind, Cursor, QueuedTask, Time, Work, Workload};
+use super::{CoreKind, PolicyCosts, Time, Work, Workload};
 use super::{Cost, CostModel};
 use hpmoe_codegen::target::Target;
 use std::cmp::Reverse;
@@ -23,6 +24,12 @@ pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Resul
     engine.end()
 }
 
+/// When a rank sees the ready word of another. All ranks begin at once, and the word is on its way.
+#[must_use]
+pub fn ready_seen(target: &Target, costs: &PolicyCosts, (rank, peer): (u32, u32)) -> Time {
+    costs.launch + Time::from_ns(target.sync.counter_visible_ns) + target.way(rank, peer)
+}
+
 /// An event of a lane or a core. The order of variants is that of events at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
@@ -30,28 +37,12 @@ enum Event {
     Memory { lane: u32, version: u32 },
     /// The first member of a lane of the links ends, unless the lane has changed since that version.
     Link { lane: u32, version: u32 },
+    /// The first bytes of a core's put leave.
+    Leave { core: u32 },
     /// The task of a core ends.
     End { core: u32 },
     /// All waits of a core's task are over.
     Begin { core: u32 },
-}
-
-/// A core and its task.
-struct CoreState {
-    rank: u32,
-    kind: CoreKind,
-    number: u32,
-    cursor: Cursor,
-    task: QueuedTask,
-    /// The number of the task's waits that are over.
-    held: usize,
-    /// When the core looks at the next wait's counter.
-    looks: Time,
-    came: Time,
-    looked: Time,
-    begun: Time,
-    alone: Time,
-    done: bool,
 }
 
 struct Engine<'a> {
@@ -67,6 +58,8 @@ struct Engine<'a> {
     tally: Tally,
     slices: Option<Vec<TaskTimes>>,
     woken: Vec<u32>,
+    /// When the last core is done.
+    end: Time,
     visible: Time,
     fence: Time,
 }
@@ -90,6 +83,7 @@ impl<'a> Engine<'a> {
             tally: Tally::new(workload),
             slices: slices.then(Vec::new),
             woken: Vec::new(),
+            end: Time::ZERO,
             visible: Time::from_ns(target.sync.counter_visible_ns),
             fence: Time::from_ns(target.sync.fence_remote_ns),
             target,
@@ -103,7 +97,7 @@ impl<'a> Engine<'a> {
         self.now = launch;
         for core in 0..self.cores.len() as u32 {
             self.tally.spent(self.cores[core as usize].kind).launch += launch;
-            self.next_task(core);
+            self.next_task(core, launch);
         }
     }
 
@@ -139,26 +133,36 @@ impl<'a> Engine<'a> {
                     }
                 }
             }
+            Event::Leave { core } => self.work(core),
             Event::End { core } => self.done(core),
-            Event::Begin { core } => self.work(core),
+            Event::Begin { core } => self.start(core),
         }
     }
 
-    /// Takes the next task of a core's queue, if there is one.
-    fn next_task(&mut self, number: u32) {
+    /// Takes the next task of a core's queue, if there is one, at a time from now on.
+    fn next_task(&mut self, number: u32, at: Time) {
         let core = &mut self.cores[number as usize];
-        if !self.workload.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task) {
+        let found = self.workload.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task);
+        let costs = self.workload.costs();
+        let read = costs.entry * u64::from(core.task.entries);
+        if !found {
             core.done = true;
-            self.tally.core_done(number, core.rank, self.now);
+            self.tally.spent(core.kind).overhead += read;
+            self.tally.core_done(number, core.rank, at + read);
+            self.end = self.end.max(at + read);
             return;
         }
-        let costs = self.workload.costs().of_core(core.kind);
-        let fixed = if core.task.work == Work::Empty { costs.empty } else { costs.task };
+        let fixed = read + costs.before(core.kind, &core.task);
         self.tally.spent(core.kind).overhead += fixed;
-        core.came = self.now;
-        core.looked = self.now + fixed;
+        core.came = at;
+        core.looked = at + fixed;
         core.looks = core.looked;
         core.held = 0;
+        if let Some(peer) = core.task.awaits_ready {
+            let until = core.looks.max(ready_seen(self.target, costs, (core.rank, peer)));
+            self.tally.spent(core.kind).communication += until - core.looks;
+            core.looks = until;
+        }
         self.look(number);
     }
 
@@ -180,12 +184,24 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse((core.looks, Event::Begin { core: number })));
     }
 
-    fn work(&mut self, number: u32) {
+    /// Begins a task whose waits are over.
+    fn start(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         core.begun = self.now;
-        let cost = self.costs.cost(core.rank, &core.task.work);
         core.alone = self.costs.alone(core.rank, &core.task.work);
-        match cost {
+        core.fixed = Time::ZERO;
+        if let Work::Put { to, .. } = core.task.work {
+            let start = self.workload.costs().put_start;
+            core.fixed = start + if to == core.rank { Time::ZERO } else { self.fence };
+            self.events.push(Reverse((self.now + start, Event::Leave { core: number })));
+        } else {
+            self.work(number);
+        }
+    }
+
+    fn work(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        match self.costs.cost(core.rank, &core.task.work) {
             Cost::Nothing => self.done(number),
             Cost::Alone(time) => self.events.push(Reverse((self.now + time, Event::End { core: number }))),
             Cost::Shared(shared) => self.memories.join(self.now, core.rank, &shared, number),
@@ -207,35 +223,26 @@ impl<'a> Engine<'a> {
 
     fn done(&mut self, number: u32) {
         let core = &self.cores[number as usize];
-        let fence = match core.task.work {
-            Work::Put { to, .. } if to != core.rank => self.fence,
-            _ => Time::ZERO,
-        };
         let took = self.now - core.begun;
+        let signalling = self.workload.costs().signal * core.task.signals.len().saturating_sub(1) as u64;
         let spent = self.tally.spent(core.kind);
-        spent.overhead += fence;
+        spent.overhead += core.fixed + signalling;
         spent.work += core.alone;
-        spent.contention += took.since(core.alone + fence);
+        spent.contention += took.since(core.alone + core.fixed);
         self.tally.add_task(core.rank, &core.task, (core.begun, self.now));
         if let Some(slices) = &mut self.slices {
             slices.push(core.slice(self.now));
         }
         self.signal(number);
-        self.next_task(number);
+        self.next_task(number, self.now + signalling);
     }
 
     fn signal(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         let cause = if matches!(core.task.work, Work::Put { .. }) { WaitCause::Put } else { WaitCause::Work };
-        for signal in &core.task.signals {
-            let way = if signal.rank == core.rank {
-                0.0
-            } else if self.target.same_package(signal.rank, core.rank) {
-                self.target.link.same_package_ns
-            } else {
-                self.target.link.other_package_ns
-            };
-            let seen = self.now + self.visible + Time::from_ns(way);
+        let gap = self.workload.costs().signal;
+        for (place, signal) in (0..).zip(&core.task.signals) {
+            let seen = self.now + gap * place + self.visible + self.target.way(core.rank, signal.rank);
             self.counters.signal(signal, seen, cause, &mut self.woken);
         }
         while let Some(core) = self.woken.pop() {
@@ -258,41 +265,6 @@ impl<'a> Engine<'a> {
             });
         }
         let kinds = self.cores.iter().map(|core| core.kind);
-        Ok(self.tally.finish(self.now, kinds, self.slices.unwrap_or_default()))
-    }
-}
-
-/// When a core that looks at a counter from `looks` on sees a signal that is visible from `seen` on.
-fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
-    match poll {
-        _ if seen <= looks => looks,
-        Some(poll) if poll > Time::ZERO => looks + poll * (seen - looks).0.div_ceil(poll.0),
-        _ => seen,
-    }
-}
-
-impl CoreState {
-    fn new(rank: u32, kind: CoreKind, number: u32) -> Self {
-        Self {
-            rank,
-            kind,
-            number,
-            cursor: Cursor::default(),
-            task: QueuedTask::default(),
-            held: 0,
-            looks: Time::ZERO,
-            came: Time::ZERO,
-            looked: Time::ZERO,
-            begun: Time::ZERO,
-            alone: Time::ZERO,
-            done: false,
-        }
-    }
-
-    fn slice(&self, end: Time) -> TaskTimes {
-        let QueuedTask { op, group, item, column, .. } = self.task;
-        let (rank, kind, core) = (self.rank, self.kind, self.number);
-        let Self { came, looked, begun, .. } = *self;
-        TaskTimes { rank, kind, core, op, group, item, column, came, looked, begun, end }
+        Ok(self.tally.finish(self.end, kinds, self.slices.unwrap_or_default()))
     }
 }

@@ -27,8 +27,9 @@ pub(super) struct Memories {
     hbm: u64,
     l2: u64,
     put: u64,
-    /// The most that all puts of a die can take in one direction.
-    link: u64,
+    /// The most that all puts of a die can take in one direction: within its package, and to or from others.
+    links: [u64; 2],
+    per_package: u32,
     dies: Vec<DieState>,
     lanes: Vec<(u32, Demand, Lane)>,
     lane_of: HashMap<(u32, Demand), u32>,
@@ -40,8 +41,8 @@ struct DieState {
     /// The demand of all tasks that run.
     hbm: u64,
     l2: u64,
-    puts_out: u64,
-    puts_in: u64,
+    /// Puts under way: within the package and beyond it, out and then in.
+    puts: [[u64; 2]; 2],
     active: Vec<u32>,
     changed: Vec<u32>,
     short: bool,
@@ -57,7 +58,8 @@ impl Memories {
             hbm: steps(target.memory.hbm_gb_per_s),
             l2: steps(l2),
             put: steps(link.put_gb_per_s_per_aiv),
-            link: steps(link.same_package_gb_per_s + link.other_package_gb_per_s),
+            links: [steps(link.same_package_gb_per_s), steps(link.other_package_gb_per_s)],
+            per_package: link.dies_per_package,
             dies: vec![DieState::default(); ranks as usize],
             lanes: Vec::new(),
             lane_of: HashMap::new(),
@@ -109,18 +111,24 @@ impl Memories {
 
     /// Begins a put from one rank to another.
     pub(super) fn put_begins(&mut self, (from, to): (u32, u32)) {
-        self.dies[from as usize].puts_out += 1;
-        self.dies[to as usize].puts_in += 1;
+        let beyond = self.beyond(from, to);
+        self.dies[from as usize].puts[beyond][0] += 1;
+        self.dies[to as usize].puts[beyond][1] += 1;
         self.touch(from);
         self.touch(to);
     }
 
     /// Ends a put from one rank to another.
     pub(super) fn put_ends(&mut self, (from, to): (u32, u32)) {
-        self.dies[from as usize].puts_out -= 1;
-        self.dies[to as usize].puts_in -= 1;
+        let beyond = self.beyond(from, to);
+        self.dies[from as usize].puts[beyond][0] -= 1;
+        self.dies[to as usize].puts[beyond][1] -= 1;
         self.touch(from);
         self.touch(to);
+    }
+
+    fn beyond(&self, from: u32, to: u32) -> usize {
+        usize::from(from / self.per_package != to / self.per_package)
     }
 
     pub(super) fn version(&self, lane: u32) -> u32 {
@@ -152,7 +160,8 @@ impl Memories {
         let die = &mut self.dies[rank as usize];
         let lanes = &mut self.lanes;
         die.active.retain(|&lane| lanes[lane as usize].2.len() > 0);
-        let puts = (die.puts_out * self.put).min(self.link) + (die.puts_in * self.put).min(self.link);
+        let links = die.puts.iter().zip(self.links);
+        let puts: u64 = links.flat_map(|(puts, link)| puts.map(|count| (count * self.put).min(link))).sum();
         // Puts leave at least a quarter to other work.
         let hbm = self.hbm.saturating_sub(puts).max(self.hbm / 4);
         let short = die.hbm > hbm || die.l2 > self.l2;

@@ -4,6 +4,7 @@
 //! constants of a target. Nothing here is a measurement.
 
 mod bound;
+mod core_state;
 mod counters;
 mod depends;
 mod engine;
@@ -22,18 +23,20 @@ mod traced;
 mod workload;
 
 pub(crate) use hpmoe_codegen::cost::{
-    Cost, CostModel, EntryTile, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
+    Cost, CostModel, EntryTile, Neighbours, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
 };
-pub use hpmoe_codegen::cost::{Efficiency, Time, Work};
+pub use hpmoe_codegen::cost::{Efficiency, Products, Time, Work, Written};
 pub use hpmoe_codegen::schedule::CoreKind;
 
 pub use bound::{Bound, bound};
 pub use depends::depends_on;
-pub use engine::simulate;
+pub use engine::{ready_seen, simulate};
 pub use idle::Spent;
 pub use result::{OpTotal, Simulated, Stuck, TaskTimes};
 pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};
 pub use routing::{Routing, RoutingError, RoutingSizes};
-pub use workload::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Workload};
+pub use workload::{
+    CoreCosts, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Workload,
+};

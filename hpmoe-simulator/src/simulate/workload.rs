@@ -22,10 +22,23 @@ pub trait Workload {
     /// The operations of the workload, which [`QueuedTask::op`] numbers.
     fn ops(&self) -> &[Op];
 
-    /// Writes the next task of a core's queue to `task` and advances `cursor`; false at the end of the queue.
+    /// Writes the next task of a core's queue to `task` and advances `cursor`; false at the end of the queue, with the entries
+    /// that the core has read since its last task.
     ///
     /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
+
+    /// Bytes that a rank moves to and from HBM in any order of its tasks.
+    fn least_hbm(&self, rank: u32) -> LeastHbm;
+}
+
+/// Bytes that a rank moves to and from HBM in any order of its tasks, for an L2 of any size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LeastHbm {
+    /// Bytes that were there before the launch and are read.
+    pub read: u64,
+    /// Bytes of results. As many as L2 holds may still be there at the end.
+    pub written: u64,
 }
 
 /// The position of a core in its queue, in numbers of the workload. Zeros are the start.
@@ -35,6 +48,8 @@ pub struct Cursor {
     pub entry: u32,
     /// The tile or the part within it.
     pub tile: u64,
+    /// A bit for each rank whose ready word the core has read.
+    pub ready: [u64; 4],
 }
 
 /// The task call, or the operator, that tasks belong to.
@@ -85,6 +100,14 @@ pub struct PolicyCosts {
     pub aic: CoreCosts,
     /// Costs of each task on a vector core.
     pub aiv: CoreCosts,
+    /// The cost of each entry of its queue that a core reads.
+    pub entry: Time,
+    /// The cost of each wait of a task after the first, in addition to `task`.
+    pub wait: Time,
+    /// The time from a signal of a task to its next one.
+    pub signal: Time,
+    /// The time from the end of a put's waits until its first bytes leave.
+    pub put_start: Time,
 }
 
 impl PolicyCosts {
@@ -95,6 +118,14 @@ impl PolicyCosts {
             CoreKind::Aic => &self.aic,
             CoreKind::Aiv => &self.aiv,
         }
+    }
+
+    /// The cost of a task from the time when the core comes to it until it looks at its first counter, without entries.
+    #[must_use]
+    pub fn before(&self, kind: CoreKind, task: &QueuedTask) -> Time {
+        let costs = self.of_core(kind);
+        let waits = task.waits.len() + usize::from(task.awaits_ready.is_some());
+        costs.least(task) + self.wait * waits.saturating_sub(1) as u64
     }
 }
 
@@ -108,6 +139,14 @@ pub struct CoreCosts {
     pub empty: Time,
     /// The interval at which a waiting core reads its counter, from the start of the wait on; without one it reads all the time.
     pub poll: Option<Time>,
+}
+
+impl CoreCosts {
+    /// The cost of a task in any order.
+    #[must_use]
+    pub fn least(&self, task: &QueuedTask) -> Time {
+        if task.work == Work::Empty { self.empty } else { self.task }
+    }
 }
 
 /// A wait for a counter of the task's own rank.
@@ -142,6 +181,10 @@ pub struct QueuedTask {
     pub item: u32,
     /// The column of the item; for pictures and exports.
     pub column: u32,
+    /// Entries of its queue that the core has read since the task before.
+    pub entries: u32,
+    /// The rank whose ready word the task reads first, before it puts to that rank for the first time.
+    pub awaits_ready: Option<u32>,
     /// The work, which the cost model turns into time.
     pub work: Work,
     /// The waits, all of which end before the work begins.

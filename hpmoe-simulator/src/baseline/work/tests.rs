@@ -26,9 +26,7 @@ fn sum(program: &dyn Workload, rank: u32) -> (f64, u64, u64, u64) {
             let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
             while program.next(rank, kind, core, &mut cursor, &mut task) {
                 match task.work {
-                    Work::Gemm { m, n, k, tiles, .. } => {
-                        flops += 2.0 * f64::from(m) * f64::from(n) * f64::from(k) * f64::from(tiles);
-                    }
+                    Work::Share(products) => flops += products.flops,
                     Work::Vector { read, written } => vector += read + written,
                     Work::Put { to, bytes } => *if to == rank { &mut kept } else { &mut sent } += bytes,
                     _ => {}

@@ -1,106 +1,138 @@
 //! The least time before and after tasks, in any order.
 
-use crate::simulate::{CoreKind, CounterSignal, CounterWait, QueuedTask, Time, Work, Workload};
-use hpmoe_codegen::target::Target;
+use crate::simulate::{CoreKind, CounterSignal, CounterWait, QueuedTask, Time, Workload};
 
 /// Bounds from counters. A full counter has all its signals, so the longest of the tasks that signal it came before; after it
-/// comes at least the shortest of the tasks that wait for it.
+/// comes at least the shortest of the tasks that wait for it. A signal takes a while to be seen, unless both tasks may run on one
+/// core one after the other.
 pub(super) struct Ends {
-    visible: Time,
-    fence: Time,
     /// The number of the first counter of each rank, and that of all counters.
     first: Vec<u32>,
-    /// By counter: the longest task that signals it.
-    before: Vec<Time>,
-    /// By counter: the shortest task that waits for it.
-    after: Vec<Option<Time>>,
-    /// By matrix core: the counters that its first task waits for.
-    heads: Vec<Vec<u32>>,
-    /// By matrix core: the counters that its last task signals.
-    tails: Vec<Vec<u32>>,
+    /// By counter: the longest task that signals it, of matrix and of vector cores of its rank, and of other ranks.
+    before: Vec<[Time; 3]>,
+    /// By counter: the shortest task that waits for it, of matrix and of vector cores.
+    after: Vec<[Option<Time>; 2]>,
+    /// By counter: whether it is the first that a task of a matrix core waits for, and the first that one signals.
+    heads: Vec<bool>,
+    tails: Vec<bool>,
+    /// Whether a matrix core has a first task that waits for nothing, or a last one that signals nothing.
+    free: [bool; 2],
     begun: bool,
-    /// Tasks that take longer than all tasks before them: time, counters awaited, counters signalled.
-    long: Vec<(Time, Vec<u32>, Vec<u32>)>,
+    silent: bool,
+    /// Tasks that take longer than all tasks before them.
+    long: Vec<LongTask>,
+}
+
+struct LongTask {
+    takes: Time,
+    kind: CoreKind,
+    rank: u32,
+    waits: Vec<u32>,
+    signals: Vec<u32>,
+}
+
+const fn class(kind: CoreKind) -> usize {
+    match kind {
+        CoreKind::Aic => 0,
+        CoreKind::Aiv => 1,
+    }
 }
 
 impl Ends {
-    pub(super) fn new(target: &Target, workload: &dyn Workload) -> Self {
+    pub(super) fn new(workload: &dyn Workload) -> Self {
         let mut first = vec![0];
         for rank in 0..workload.ranks() {
             first.push(first[rank as usize] + workload.counters(rank));
         }
         let counters = first[first.len() - 1] as usize;
         Self {
-            visible: Time::from_ns(target.sync.counter_visible_ns),
-            fence: Time::from_ns(target.sync.fence_remote_ns),
             first,
-            before: vec![Time::ZERO; counters],
-            after: vec![None; counters],
-            heads: Vec::new(),
-            tails: Vec::new(),
+            before: vec![[Time::ZERO; 3]; counters],
+            after: vec![[None; 2]; counters],
+            heads: vec![false; counters],
+            tails: vec![false; counters],
+            free: [false; 2],
             begun: false,
+            silent: false,
             long: Vec::new(),
         }
     }
 
     /// Goes on to the tasks of another core.
     pub(super) fn next_core(&mut self) {
-        self.begun = false;
+        self.free[1] |= self.silent;
+        (self.begun, self.silent) = (false, false);
     }
 
-    /// Takes the next task of the core into account.
-    pub(super) fn add_task(&mut self, rank: u32, kind: CoreKind, task: &QueuedTask, alone: Time) {
-        let fence = match task.work {
-            Work::Put { to, .. } if to != rank => self.fence,
-            _ => Time::ZERO,
-        };
-        let takes = alone + fence;
+    /// Takes the next task of the core into account, with the least time from its waits to its signals.
+    pub(super) fn add_task(&mut self, (rank, kind): (u32, CoreKind), task: &QueuedTask, takes: Time) {
         let awaited = |wait: &CounterWait| self.first[rank as usize] + wait.counter;
         let given = |signal: &CounterSignal| self.first[signal.rank as usize] + signal.counter;
         let waits: Vec<u32> = task.waits.iter().filter(|wait| wait.need > 0).map(awaited).collect();
         let signals: Vec<u32> = task.signals.iter().map(given).collect();
-        for &counter in &signals {
-            let before = &mut self.before[counter as usize];
+        for (&counter, signal) in signals.iter().zip(&task.signals) {
+            let from = if signal.rank == rank { class(kind) } else { 2 };
+            let before = &mut self.before[counter as usize][from];
             *before = takes.max(*before);
         }
         for &counter in &waits {
-            let after = &mut self.after[counter as usize];
+            let after = &mut self.after[counter as usize][class(kind)];
             *after = Some(after.map_or(takes, |least| least.min(takes)));
         }
-        if self.long.last().is_none_or(|(longest, ..)| takes > *longest) {
-            self.long.push((takes, waits.clone(), signals.clone()));
+        if self.long.last().is_none_or(|longest| takes > longest.takes) {
+            self.long.push(LongTask { takes, kind, rank, waits: waits.clone(), signals: signals.clone() });
         }
         if kind == CoreKind::Aic {
-            if self.begun {
-                self.tails.pop();
-            } else {
-                self.heads.push(waits);
-            }
-            self.tails.push(signals);
+            self.free[0] |= !self.begun && waits.is_empty();
+            self.silent = signals.is_empty();
             self.begun = true;
+            waits.first().into_iter().for_each(|&counter| self.heads[counter as usize] = true);
+            signals.first().into_iter().for_each(|&counter| self.tails[counter as usize] = true);
         }
     }
 
     /// The least time before any matrix core can begin, and the least after any has ended.
-    pub(super) fn head_and_tail(&self) -> (Time, Time) {
-        let head = self.heads.iter().map(|waits| self.before(waits)).min();
-        let tail = self.tails.iter().map(|signals| self.after(signals)).min();
-        (head.unwrap_or_default(), tail.unwrap_or_default())
+    ///
+    /// In another order another task may be the first of its core, but a task that waits for nothing then still follows one that
+    /// waits, as it does in this order.
+    pub(super) fn head_and_tail(&self, visible: Time) -> (Time, Time) {
+        let marked =
+            |marks: &[bool]| (0..).zip(marks.to_vec()).filter_map(|(counter, marked)| marked.then_some([counter]));
+        let head = marked(&self.heads).map(|waits| self.before(&waits, CoreKind::Aic, visible)).min();
+        let tail = marked(&self.tails).map(|signals| self.after(&signals, None, visible)).min();
+        let unless = |free: bool, time: Option<Time>| if free { Time::ZERO } else { time.unwrap_or_default() };
+        (unless(self.free[0], head), unless(self.free[1] | self.silent, tail))
     }
 
     /// The longest path through one of the long tasks, with the least that comes before and after it.
-    pub(super) fn path(&self) -> Time {
-        let paths = self.long.iter().map(|(takes, waits, signals)| self.before(waits) + *takes + self.after(signals));
-        paths.max().unwrap_or_default()
+    pub(super) fn path(&self, visible: Time) -> Time {
+        let path = |task: &LongTask| {
+            let after = self.after(&task.signals, Some((task.rank, task.kind)), visible);
+            self.before(&task.waits, task.kind, visible) + task.takes + after
+        };
+        self.long.iter().map(path).max().unwrap_or_default()
     }
 
-    fn before(&self, waits: &[u32]) -> Time {
-        let before = waits.iter().map(|&counter| self.before[counter as usize] + self.visible);
-        before.max().unwrap_or_default()
+    fn before(&self, waits: &[u32], kind: CoreKind, visible: Time) -> Time {
+        let longest = waits.iter().flat_map(|&counter| {
+            let all = (0..).zip(self.before[counter as usize]).filter(|(_, takes)| *takes > Time::ZERO);
+            all.map(|(from, takes)| takes + if from == class(kind) { Time::ZERO } else { visible })
+        });
+        longest.max().unwrap_or_default()
     }
 
-    fn after(&self, signals: &[u32]) -> Time {
-        let after = signals.iter().filter_map(|&counter| self.after[counter as usize]);
-        after.map(|least| least + self.visible).max().unwrap_or_default()
+    /// The least time after signals: from a matrix core, or from a core of a rank and a kind, which may go on itself.
+    fn after(&self, signals: &[u32], from: Option<(u32, CoreKind)>, visible: Time) -> Time {
+        let (rank, kind) = from.map_or((None, CoreKind::Aic), |(rank, kind)| (Some(rank), kind));
+        let least = signals.iter().filter_map(|&counter| {
+            let at = self.first.partition_point(|&first| first <= counter) as u32 - 1;
+            let near = rank.is_none_or(|rank| rank == at);
+            let of_kind = |to: usize| {
+                let seen = if near && to == class(kind) { Time::ZERO } else { visible };
+                self.after[counter as usize][to].map(|takes| takes + seen)
+            };
+            [of_kind(0), of_kind(1)].into_iter().flatten().min()
+        });
+        least.max().unwrap_or_default()
     }
 }

@@ -3,7 +3,9 @@
 mod chunked;
 mod counters;
 mod layout;
+mod least;
 mod once;
+mod timeline;
 mod unfit;
 mod workload;
 

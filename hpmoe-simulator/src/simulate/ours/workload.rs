@@ -2,11 +2,13 @@
 
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
+use super::least::least_hbm;
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
-    CoreCosts, CounterSignal, CounterWait, Cursor, EntryTile, Op, Policy, PolicyCosts, QueuedTask, Routing, Time, Work,
-    Workload, Works,
+    CoreCosts, CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Routing,
+    Time, Work, Workload, Works,
 };
+use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
 use hpmoe_codegen::target::Target;
@@ -21,9 +23,13 @@ pub struct Ours<'a> {
     target: &'a Target,
     checked: &'a CheckedGraph,
     schedule: &'a Schedule,
-    order: &'a Order,
+    pub(super) order: &'a Order,
     layout: Layout,
     works: Arena<PhaseId, Works>,
+    /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
+    awaits_ready: Arena<PhaseId, bool>,
+    /// By rank: bytes that it moves in any order.
+    least: Vec<LeastHbm>,
     counters: CounterLayout,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
@@ -78,6 +84,8 @@ impl<'a> Ours<'a> {
         Ok(Self {
             ops: ops.collect(),
             works: Works::of_phases(graph),
+            awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
+            least: (0..layout.ranks).map(|rank| least_hbm(graph, &layout, rank)).collect(),
             target,
             checked,
             schedule,
@@ -115,7 +123,7 @@ impl<'a> Ours<'a> {
         TileExtents { rows, columns: self.works[phase].width(task.column), depth: 0 }
     }
 
-    fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
+    pub(super) fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
         let mine = |role: &Role| role.kind == kind && (role.first..role.first + role.count).contains(&core);
         self.order.parts.iter().find(|(_, role)| mine(role))
     }
@@ -126,7 +134,7 @@ impl<'a> Ours<'a> {
         self.layout.group_at(kind, (rank, peer), entry.expert)
     }
 
-    fn fill(&self, rank: u32, entry: Entry, (items, number): (u32, u64), task: &mut QueuedTask) {
+    fn fill(&self, rank: u32, entry: Entry, (items, number, joined): (u32, u64, u32), task: &mut QueuedTask) {
         let phase = &self.checked.graph().phases[entry.phase];
         let band = self.schedule.phases[entry.phase].band;
         let outer = self.checked.graph().column_rows(entry.phase);
@@ -143,8 +151,9 @@ impl<'a> Ours<'a> {
         task.group = group;
         task.item = place;
         task.column = column;
-        let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band };
+        let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band, joined };
         task.work = self.works[entry.phase].work(self.target, tile);
+        task.awaits_ready = (self.awaits_ready[entry.phase] && item.peer != rank).then_some(item.peer);
         task.waits.clear();
         for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))
         {
@@ -203,12 +212,17 @@ impl Workload for Ours<'_> {
         &self.ops
     }
 
+    fn least_hbm(&self, rank: u32) -> LeastHbm {
+        self.least[rank as usize]
+    }
+
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let Some((part, Role { first, count, .. })) = self.part(kind, core) else { return false };
         let (number, count) = (u64::from(core - first), u64::from(*count));
+        task.entries = 0;
         while let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) {
             if self.core_only && self.ops[entry.phase.index()].extra {
-                *cursor = Cursor { entry: cursor.entry + 1, tile: 0 };
+                (cursor.entry, cursor.tile) = (cursor.entry + 1, 0);
                 continue;
             }
             let queue = &self.order.queues[part];
@@ -220,6 +234,7 @@ impl Workload for Ours<'_> {
             let phase = &self.checked.graph().phases[entry.phase];
             let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
             let columns = u64::from(phase.columns());
+            task.entries += u32::from(cursor.tile == 0);
             // `cursor.tile` is the number of the next task plus one, and 0 at the start of an entry. Tasks are the tiles of the
             // entry, each followed by the same tile of the entries that join it.
             let task_number = match cursor.tile {
@@ -235,17 +250,33 @@ impl Workload for Ours<'_> {
                 let next = if join + 1 < joined { task_number + 1 } else { (tile + count) * u64::from(joined) };
                 cursor.tile = next + 1;
                 let entry = queue[(cursor.entry + join) as usize];
-                self.fill(rank, entry, (end - before, tile), task);
+                self.fill(rank, entry, (end - before, tile, joined), task);
+                task.awaits_ready = task.awaits_ready.filter(|&peer| {
+                    let (word, bit) = (&mut cursor.ready[peer as usize / 64], 1 << (peer % 64));
+                    let known = *word & bit != 0;
+                    *word |= bit;
+                    !known
+                });
                 return true;
             }
-            *cursor = Cursor { entry: cursor.entry + joined, tile: 0 };
+            (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
         }
         false
     }
 }
 
 fn costs(target: &Target) -> PolicyCosts {
-    let task = Time::from_ns(target.sync.task_pickup_ns + target.sync.tile_overhead_ns);
+    let sync = &target.sync;
+    let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
     let core = CoreCosts { task, empty: task, poll: None };
-    PolicyCosts { policy: Policy::Ours, launch: Time::from_us(target.launch.kernel_us), aic: core, aiv: core }
+    PolicyCosts {
+        policy: Policy::Ours,
+        launch: Time::from_us(target.launch.kernel_us),
+        aic: core,
+        aiv: core,
+        entry: Time::from_ns(sync.entry_ns),
+        wait: Time::from_ns(sync.wait_ns),
+        signal: Time::from_ns(sync.signal_ns),
+        put_start: Time::from_ns(sync.put_start_ns),
+    }
 }

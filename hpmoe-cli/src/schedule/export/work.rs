@@ -1,0 +1,25 @@
+//! The work of a task as the formulae of `docs/export.md` use it.
+
+use hpmoe_simulator::simulate::Work;
+use serde_json::{Value, json};
+
+/// Operations and bytes of a task's work, by memory.
+pub(super) fn work(rank: u32, work: &Work) -> Value {
+    match *work {
+        Work::Empty => json!({"kind": "none"}),
+        Work::Fixed { time } => json!({"kind": "fixed", "ns": time.us() * 1e3}),
+        Work::Gemm { .. } | Work::Share(_) => {
+            let products = work.products().expect("these are products");
+            json!({
+                "kind": "product",
+                "padded_flops": products.padded,
+                "l2_read": products.l2,
+                "hbm_read": products.hbm_read,
+                "written": products.written,
+            })
+        }
+        Work::Vector { read, written } => json!({"kind": "vector", "hbm_read": read, "written": written}),
+        Work::Put { to, bytes } if to == rank => json!({"kind": "copy", "hbm_read": bytes, "written": bytes}),
+        Work::Put { to, bytes } => json!({"kind": "put", "to": to, "bytes": bytes}),
+    }
+}

@@ -1,0 +1,58 @@
+//! The experts' matrices that phases read and write.
+
+use super::works::{adds_to, extent, place};
+use hpmoe_language::graph::{Phase, RowKind, Storage, TaskGraph};
+use hpmoe_language::ids::TensorId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a taskflow moves of one expert's matrix in a tensor, if it reads and writes each element once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MatrixTraffic {
+    /// Bytes read that were there before the launch.
+    pub read: u64,
+    /// Bytes of results of the taskflow.
+    pub written: u64,
+    /// Whether an expert without rows is written, too.
+    pub always: bool,
+}
+
+/// The least traffic of each tensor of experts' matrices: those that the caller gave are read, those that it gets are written.
+#[must_use]
+pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
+    let is_matrix = |tensor: TensorId| {
+        matches!(graph.tensors[tensor].rows, RowKind::Expert { .. })
+            && graph.tensors[tensor].storage == Storage::Argument
+    };
+    let written: BTreeSet<TensorId> =
+        accesses(graph).filter(|(_, access)| access.write).map(|(_, a)| a.tensor).collect();
+    let mut all: BTreeMap<TensorId, MatrixTraffic> = BTreeMap::new();
+    for (phase, access) in accesses(graph).filter(|(_, access)| is_matrix(access.tensor)) {
+        let param = phase.accesses.iter().position(|other| other == access).expect("it is one of them");
+        let (bytes, adds) = (touched(graph, phase, param), access.write && adds_to(graph, phase, param));
+        let traffic = all.entry(access.tensor).or_default();
+        if access.write {
+            traffic.written = traffic.written.max(bytes);
+            traffic.always |= !adds;
+        }
+        if adds || !written.contains(&access.tensor) {
+            traffic.read = traffic.read.max(bytes);
+        }
+    }
+    all.into_values().collect()
+}
+
+fn accesses(graph: &TaskGraph) -> impl Iterator<Item = (&Phase, &hpmoe_language::graph::Access)> {
+    graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)))
+}
+
+/// Bytes of a tensor that the columns of a phase touch for one expert, each once.
+fn touched(graph: &TaskGraph, phase: &Phase, param: usize) -> u64 {
+    let (access, shape) = (&phase.accesses[param], graph.tasks[phase.task].params[param].shape);
+    let tile = (shape.rows as u32, shape.cols as u32);
+    let tiles = (0..phase.columns()).map(|column| {
+        let (rows, columns) = extent(graph, phase, access, column, tile);
+        (place(phase, access, column), u64::from(rows) * u64::from(columns))
+    });
+    let elements: BTreeMap<_, u64> = tiles.collect();
+    elements.values().sum::<u64>() * shape.element.bytes() as u64
+}

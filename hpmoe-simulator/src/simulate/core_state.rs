@@ -1,0 +1,59 @@
+//! A core and its task.
+
+use super::{CoreKind, Cursor, QueuedTask, TaskTimes, Time};
+
+/// A core and its task.
+pub(super) struct CoreState {
+    pub(super) rank: u32,
+    pub(super) kind: CoreKind,
+    pub(super) number: u32,
+    pub(super) cursor: Cursor,
+    pub(super) task: QueuedTask,
+    /// The number of the task's waits that are over.
+    pub(super) held: usize,
+    /// When the core looks at the next wait's counter.
+    pub(super) looks: Time,
+    pub(super) came: Time,
+    pub(super) looked: Time,
+    pub(super) begun: Time,
+    pub(super) alone: Time,
+    /// The time that the task takes between waits and signals in addition to its work: the start of a put, and its fence.
+    pub(super) fixed: Time,
+    pub(super) done: bool,
+}
+
+/// When a core that looks at a counter from `looks` on sees a signal that is visible from `seen` on.
+pub(super) fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
+    match poll {
+        _ if seen <= looks => looks,
+        Some(poll) if poll > Time::ZERO => looks + poll * (seen - looks).0.div_ceil(poll.0),
+        _ => seen,
+    }
+}
+
+impl CoreState {
+    pub(super) fn new(rank: u32, kind: CoreKind, number: u32) -> Self {
+        Self {
+            rank,
+            kind,
+            number,
+            cursor: Cursor::default(),
+            task: QueuedTask::default(),
+            held: 0,
+            looks: Time::ZERO,
+            came: Time::ZERO,
+            looked: Time::ZERO,
+            begun: Time::ZERO,
+            alone: Time::ZERO,
+            fixed: Time::ZERO,
+            done: false,
+        }
+    }
+
+    pub(super) fn slice(&self, end: Time) -> TaskTimes {
+        let QueuedTask { op, group, item, column, .. } = self.task;
+        let (rank, kind, core) = (self.rank, self.kind, self.number);
+        let Self { came, looked, begun, .. } = *self;
+        TaskTimes { rank, kind, core, op, group, item, column, came, looked, begun, end }
+    }
+}
