@@ -71,36 +71,25 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
             errors.push(phase.span, finding);
             return;
         }
-        let covered = columns_written(&writers, reader, tensor.columns);
-        let needed = last_column_read(read, phase, tensor.columns);
-        if covered < needed {
-            errors.push(
-                phase.span,
-                Finding::PartlyWritten {
-                    tensor: tensor.name.clone(),
-                    from: covered,
-                    columns: tensor.columns,
-                    writer: writers[0].1.span.into(),
-                },
-            );
+        let (from, to) = column_span(read, phase, tensor.columns);
+        let written = columns_written(&writers, reader, from, tensor.columns);
+        if written < to {
+            let writer = writers[0].1.span.into();
+            errors.push(phase.span, Finding::PartlyWritten { tensor: tensor.name.clone(), from: written, to, writer });
             return;
         }
     }
 }
 
-/// Columns `0..n` that the phases before `reader` write.
-fn columns_written(writers: &[(PhaseId, &Phase, &Access)], reader: PhaseId, columns: u32) -> u32 {
+/// The end of the columns that the phases before `reader` write from a column on, without a gap.
+fn columns_written(writers: &[(PhaseId, &Phase, &Access)], reader: PhaseId, first: u32, columns: u32) -> u32 {
     let mut spans: Vec<(u32, u32)> = writers
         .iter()
         .filter(|(writer, ..)| *writer < reader)
         .map(|(_, phase, access)| column_span(access, phase, columns))
         .collect();
     spans.sort_unstable();
-    spans.into_iter().fold(0, |covered, (from, to)| if from <= covered { covered.max(to) } else { covered })
-}
-
-fn last_column_read(access: &Access, phase: &Phase, columns: u32) -> u32 {
-    column_span(access, phase, columns).1
+    spans.into_iter().fold(first, |covered, (from, to)| if from <= covered { covered.max(to) } else { covered })
 }
 
 /// Columns that all iterations of an access touch together.

@@ -68,7 +68,7 @@ pub(crate) enum Finding {
     /// A tensor that is read before its first writer.
     ReadTooEarly { tensor: String, writer: Site },
     /// Columns from `from` to `columns`, the last of the tensor, that no call writes.
-    PartlyWritten { tensor: String, from: u32, columns: u32, writer: Site },
+    PartlyWritten { tensor: String, from: u32, to: u32, writer: Site },
     /// A tile that would lie outside of its tensor.
     EmptyTile {
         tensor: String,

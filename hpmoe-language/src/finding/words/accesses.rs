@@ -12,8 +12,8 @@ pub(super) fn words(finding: &Finding) -> Sentence {
         Finding::ReadTooEarly { tensor, .. } => {
             (format!("`{tensor}` is read before it is written"), "move this call after the call that writes it".into())
         }
-        Finding::PartlyWritten { tensor, from, columns, .. } => (
-            format!("columns {from} to {columns} of `{tensor}` are read, but no call writes them"),
+        Finding::PartlyWritten { tensor, from, to, .. } => (
+            format!("columns {from} to {to} of `{tensor}` are read, but no call writes them"),
             "let the range around the writing call run to `COLUMNS.div_ceil(TILE)`".into(),
         ),
         Finding::StillWritten { tensor, variable, .. } => (

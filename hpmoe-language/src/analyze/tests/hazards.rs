@@ -1,0 +1,121 @@
+//! Which calls are refused since elements would be read or written in no order.
+
+use super::{checked, swiglu, tiles};
+
+/// Columns of one tensor from those of another: the call of a task, in tiles of 8 rows.
+fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
+    let part = |(tensor, n): (&str, u32)| format!("{tensor}[r].group(e, t).cols(n + {n})");
+    let (from, to) = (part(from), part(to));
+    let call = format!("swiglu::<{width}, _>(&{from}, &{from}, &mut {to});").replace("n + ", "");
+    tiles(8, &call)
+}
+
+/// What is wrong with calls after which `b` goes back.
+fn faults(calls: &[String]) -> Vec<String> {
+    let dispatch = "for src in ep { for e in route.experts() { for s in route.sends::<2>(src, e) {
+        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+    } } }";
+    checked(&format!("{dispatch}{}", calls.concat()), "b").err().unwrap_or_default()
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn a_call_does_not_read_what_it_writes() {
+    let all = swiglu(8, 32, "recv", "a");
+    let last = swiglu(8, 32, "a", "b");
+    let in_place = "`b` is updated in place: this call reads what it writes";
+    for (read, written) in [(0, 0), (1, 1)] {
+        let found = faults(&[all.clone(), last.clone(), columns(32, ("b", read), ("b", written))]);
+        assert_eq!(found, [in_place]);
+    }
+    // Columns next to each other are others.
+    for (read, written) in [(0, 1), (1, 0)] {
+        let first = columns(32, ("recv", read), ("b", read));
+        assert_eq!(faults(&[first, columns(32, ("b", read), ("b", written))]), NONE);
+    }
+    // A part of what is written, and the other way round.
+    let project = |n| {
+        format!(
+            "project::<32, _, 16>(&b[r].group(e, t).cols({n}), &w[r].expert(e).tile(0).cols(0), &mut b[r].group(e, t).cols(0));"
+        )
+    };
+    let halve = |n| format!("halve::<32>(&b[r].group(e, t).cols(0), &mut b[r].group(e, t).cols({n}));");
+    for call in [project(0), project(1), halve(0), halve(1)] {
+        let found = faults(&[all.clone(), last.clone(), tiles(8, &call)]);
+        assert!(found.contains(&in_place.to_owned()), "{call}: {found:?}");
+    }
+    for call in [project(2), halve(2)] {
+        let found = faults(&[all.clone(), last.clone(), tiles(8, &call)]);
+        assert!(!found.contains(&in_place.to_owned()), "{call}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_read_has_been_written() {
+    let read_all = swiglu(8, 64, "a", "b");
+    let half = |n| columns(32, ("recv", n), ("a", n));
+    let quarter = |n| columns(16, ("recv", n), ("a", n));
+    // In any order, and the same from any column on.
+    assert_eq!(faults(&[half(1), half(0), read_all.clone()]), NONE);
+    assert_eq!(faults(&[half(1), quarter(1), quarter(0), read_all.clone()]), NONE);
+    for n in [0, 1] {
+        assert_eq!(
+            faults(&[half(n), columns(32, ("a", n), ("b", n)), columns(32, ("recv", 1 - n), ("b", 1 - n))]),
+            NONE
+        );
+    }
+    let missing = |from, to| format!("columns {from} to {to} of `a` are read, but no call writes them");
+    assert_eq!(faults(&[half(0), read_all.clone()]), [missing(32, 64)]);
+    assert_eq!(faults(&[half(1), read_all.clone()]), [missing(0, 64)]);
+    assert_eq!(
+        faults(&[quarter(0), quarter(2), half(1), read_all.clone()])[..1],
+        ["`a` is written here a second time, but each element has one writer"]
+    );
+    assert_eq!(faults(&[quarter(0), half(1), read_all.clone()]), [missing(16, 64)]);
+    let b = |n| columns(32, ("recv", n), ("b", n));
+    assert_eq!(faults(&[half(0), columns(32, ("a", 1), ("b", 1)), b(0)]), [missing(32, 64)]);
+    assert_eq!(faults(&[half(1), columns(32, ("a", 0), ("b", 0)), b(1)]), [missing(0, 32)]);
+    // What a later call writes does not count, nor does what the call itself writes.
+    let found = faults(&[half(0), read_all.clone(), half(1)]);
+    assert!(found.contains(&missing(32, 64)), "{found:?}");
+    assert_eq!(faults(&[read_all.clone(), half(0), half(1)]), ["`a` is read before it is written"]);
+    assert_eq!(faults(&[read_all]), ["`a` is read, but no call writes it"]);
+}
+
+#[test]
+fn each_element_has_one_writer() {
+    let half = |n| columns(32, ("recv", n), ("b", n));
+    let quarter = |n| columns(16, ("recv", n), ("b", n));
+    let again = "`b` is written here a second time, but each element has one writer";
+    assert_eq!(faults(&[half(0), half(1)]), NONE);
+    assert_eq!(faults(&[quarter(0), quarter(1), half(1)]), NONE);
+    for second in [half(0), half(1), quarter(0), quarter(1), quarter(2), quarter(3)] {
+        assert_eq!(faults(&[half(0), half(1), second]), [again]);
+    }
+    for first in [quarter(0), quarter(1)] {
+        assert_eq!(faults(&[first, half(0), half(1)]), [again]);
+    }
+    let ranges = |call: &str| tiles(8, &format!("for n in 0..2 {{ for k in 0..2 {{ {call} }} }}"));
+    let write = |n: &str| {
+        format!(
+            "swiglu::<32, _>(&recv[r].group(e, t).cols(0), &recv[r].group(e, t).cols(1), &mut b[r].group(e, t).cols({n}));"
+        )
+    };
+    let by_each = |name| format!("every `{name}` writes the same elements of `b`, in no order");
+    assert_eq!(faults(&[ranges(&write("n"))]), [by_each("k")]);
+    assert_eq!(faults(&[ranges(&write("k"))]), [by_each("n")]);
+    // A range of one is no repetition.
+    assert_eq!(faults(&[ranges(&write("n")).replace("for k in 0..2", "for k in 0..1")]), NONE);
+}
+
+#[test]
+fn what_has_been_read_is_not_written() {
+    let half = |n| columns(32, ("recv", n), ("a", n));
+    let b = |n| columns(32, ("a", n), ("b", n));
+    let read = "`a` is written here, after an earlier call has read it";
+    assert_eq!(faults(&[half(0), half(1), b(0), b(1)]), NONE);
+    assert_eq!(faults(&[half(0), b(0), half(1), b(1)]), [read]);
+    // One call may read a part and write another.
+    assert_eq!(faults(&[half(0), columns(32, ("a", 0), ("a", 1)), b(0), b(1)]), NONE);
+}
