@@ -1,6 +1,8 @@
 //! From C++ files to objects, by the compiler that the environment names.
 
+use crate::settings::called;
 use crate::{Settings, Store, in_parallel};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +10,8 @@ use std::process::Command;
 #[derive(Debug)]
 pub struct Compiler {
     tool: cc::Tool,
+    /// Flags that name folders of this machine. Objects don't depend on them.
+    places: Vec<OsString>,
     store: Store,
 }
 
@@ -29,7 +33,7 @@ impl Compiler {
         settings.includes.iter().try_for_each(|folder| store.depends_on_headers(folder))?;
         store.depends_on(version(&tool)?);
         store.depends_on((tool.path(), tool.args(), tool.get_envs().collect::<Vec<_>>()));
-        Ok(Self { tool, store })
+        Ok(Self { tool, places: settings.places(), store })
     }
 
     /// The compiler's program, without its flags.
@@ -49,8 +53,11 @@ impl Compiler {
     }
 
     fn object(&self, source: &Path) -> Result<PathBuf, String> {
+        let folder = source.parent().unwrap_or(Path::new(""));
         self.store.object(source, "o", |draft| {
-            let output = self.tool.to_command().arg("-c").arg(source).arg("-o").arg(draft).output();
+            let mut command = self.tool.to_command();
+            command.args(&self.places).arg(called(&folder.join(""), Path::new("")));
+            let output = command.arg("-c").arg(source).arg("-o").arg(draft).output();
             let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
             match output.status.success() {
                 true => Ok(()),

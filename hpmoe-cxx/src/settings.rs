@@ -1,6 +1,7 @@
 //! What is the same for all files of a build script.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// How files are compiled: C++17 for the result, not for stepping through, whatever a user's profile says about Rust.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +27,26 @@ impl Settings<'_> {
             .flag("-ffp-contract=off")
             .flag("-pthread")
             .warnings(self.warnings)
-            .extra_warnings(self.warnings)
-            .includes(self.includes);
+            .extra_warnings(self.warnings);
         build
     }
+
+    /// Where this machine has the headers, and what objects call those folders: the same wherever they lie.
+    pub(crate) fn places(&self) -> Vec<OsString> {
+        let place = |folder: &&Path| {
+            let name = [folder.parent().and_then(Path::file_name), folder.file_name()];
+            let name: PathBuf = name.into_iter().flatten().collect();
+            [OsString::from("-I"), folder.into(), called(folder, &name)]
+        };
+        self.includes.iter().flat_map(place).collect()
+    }
+}
+
+/// The flag by which a compiler writes another name of a folder into an object: g++ 8 and clang++ 10 have it.
+pub(crate) fn called(folder: &Path, name: &Path) -> OsString {
+    let mut flag = OsString::from("-ffile-prefix-map=");
+    flag.push(folder);
+    flag.push("=");
+    flag.push(name);
+    flag
 }

@@ -1,7 +1,7 @@
 //! What the environment of a build script says about C++ counts, and what is compiled once stays.
 
 use hpmoe_cxx::{Compiler, Settings, archive};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -62,9 +62,10 @@ fn target() -> String {
 fn a_build_script() {
     let Some(out_dir) = std::env::var_os(BUILD).map(PathBuf::from) else { return };
     std::fs::create_dir_all(&out_dir).unwrap();
-    let settings = Settings { opt_level: 0, warnings: true, includes: &[Path::new("include")] };
+    let package = std::env::current_dir().unwrap();
+    let settings = Settings { opt_level: 0, warnings: true, includes: &[&package.join("include")] };
     let result = Compiler::new(&settings, &out_dir).and_then(|compiler| {
-        let objects = compiler.objects(&[Path::new("source.cpp")])?;
+        let objects = compiler.objects(&[&package.join("source.cpp")])?;
         archive("twice", &objects, &out_dir)
     });
     result.unwrap_or_else(|problem| panic!("{problem}"));
@@ -79,7 +80,8 @@ fn cargo_is_told_what_is_read_of_the_environment() {
         let told = |line: &str| line.ends_with(&format!(":rerun-if-env-changed={variable}"));
         assert!(printed.lines().any(told), "{variable} is missing in\n{printed}");
     }
-    assert!(printed.lines().any(|line| line == "cargo::rerun-if-changed=include"), "{printed}");
+    let headers = format!("cargo::rerun-if-changed={}", package.path("include").display());
+    assert!(printed.lines().any(|line| line == headers), "{printed}");
 }
 
 #[test]
@@ -95,6 +97,23 @@ fn other_flags_headers_and_sources_make_other_objects() {
     package.write("source.cpp", "int twice() { return 4; }\n");
     package.build(&[]).unwrap();
     assert_eq!(package.objects("out/objects"), 4);
+}
+
+#[test]
+fn objects_and_archives_are_the_same_in_any_folder() {
+    let built = || {
+        let package = Package::new();
+        package.write("include/number.h", "#include <cstdio>\ninline void number() { std::puts(__builtin_FILE()); }\n");
+        package.write("source.cpp", "#include \"number.h\"\nvoid twice() { number(); std::puts(__FILE__); }\n");
+        package.build(&[]).unwrap();
+        let mut objects = std::fs::read_dir(package.path("out/objects")).unwrap().map(|entry| entry.unwrap().path());
+        let object = objects.find(|path| path.extension().is_some_and(|end| end == "o")).unwrap();
+        let [object, archive] = [&object, &package.path("out/libtwice.a")].map(|path| std::fs::read(path).unwrap());
+        let folder = package.0.path().to_str().unwrap().to_owned();
+        assert!(!object.windows(folder.len()).any(|bytes| bytes == folder.as_bytes()), "the object names {folder}");
+        (object, archive)
+    };
+    assert!(built() == built());
 }
 
 #[test]
@@ -116,7 +135,8 @@ fn what_lies_in_the_shared_folder_is_not_compiled_again() {
 fn faults_name_the_file_and_the_way_out() {
     let package = Package::new();
     let said = package.build(&[]).unwrap_err();
-    assert!(said.contains("refused `source.cpp`; this is a fault of hpmoe") && said.contains("NUMBER"), "{said}");
+    let refused = format!("refused `{}`; this is a fault of hpmoe", package.path("source.cpp").display());
+    assert!(said.contains(&refused) && said.contains("NUMBER"), "{said}");
     assert_eq!(package.objects("out/objects"), 0);
     let said = package.build(&[("CXX", "no-such-compiler")]).unwrap_err();
     assert!(said.contains("no-such-compiler"), "{said}");
