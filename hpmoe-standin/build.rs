@@ -1,8 +1,14 @@
-//! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object.
+//! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object, and the stand-in for CANN's runtime
+//! library.
 
 use hpmoe_cxx::{Compiler, Settings, archive, joined};
 use std::path::{Path, PathBuf};
-use std::process::exit;
+use std::process::{Command, exit};
+
+/// The header of the runtime library's calls.
+const ACL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hpmoe-runtime/acl");
+/// Their stand-in.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/acl");
 
 fn main() {
     if let Err(error) = build() {
@@ -21,5 +27,22 @@ fn build() -> Result<(), String> {
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
     println!("cargo::rustc-env=HPMOE_STANDIN_CXX={}", compiler.program().display());
-    archive("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)
+    archive("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)?;
+    runtime_library(host, &out_dir)
+}
+
+fn runtime_library(host: &Path, out_dir: &Path) -> Result<(), String> {
+    let sources = Path::new(SOURCES);
+    let includes = [sources, Path::new(ACL), host];
+    let compiler = Compiler::new(&Settings { opt_level: 1, warnings: true, includes: &includes }, out_dir)?;
+    let whole = out_dir.join("acl.cpp");
+    let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
+    std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
+    let objects = compiler.objects(&[&whole])?;
+    let library = out_dir.join("libacl_rt.so");
+    let mut link = Command::new(compiler.program());
+    link.args(["-shared", "-pthread", "-o"]).arg(&library).args(&objects).arg("-ldl");
+    let output = link.output().map_err(|error| format!("can't start `{}`: {error}", compiler.program().display()))?;
+    let said = || format!("`{}` was not linked: {}", library.display(), String::from_utf8_lossy(&output.stderr));
+    output.status.success().then_some(()).ok_or_else(said)
 }

@@ -103,7 +103,8 @@ fn run<E: Example>(options: &Options) -> Result<bool, String> {
         team.tell(json(&report, &comparison, equal, E::KERNEL.fingerprint, team.processes()));
     }
     team.finish()?;
-    Ok(equal && comparison.is_good())
+    // An NPU adds in an order of its own.
+    Ok((equal || report.on_npus) && comparison.is_good())
 }
 
 impl Sizes {

@@ -19,6 +19,16 @@ pub struct TeamSize {
     /// without this.
     #[arg(long, value_name = "N", conflicts_with = "ranks")]
     processes: Option<usize>,
+    /// What runs the kernels: this machine's CPU, or the NPUs of this process, for which they must be built (HPMOE_DEVICE=cann).
+    #[arg(long, value_enum, default_value_t = Device::Host)]
+    device: Device,
+}
+
+/// What runs kernels.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Device {
+    Host,
+    Npu,
 }
 
 /// The longest that processes wait for each other to join, or for each other to end.
@@ -31,8 +41,17 @@ pub struct Team {
 }
 
 impl TeamSize {
-    /// Joins the group that this process was started for, or makes one.
+    /// Joins the group that this process was started for, or makes one, on the device that was asked for.
     pub fn start(&self, seed: u64) -> Result<Team, String> {
+        let Team { group, started } = self.join(seed)?;
+        let group = match self.device {
+            Device::Host => group,
+            Device::Npu => group.on_npus().map_err(|error| error.to_string())?,
+        };
+        Ok(Team { group, started })
+    }
+
+    fn join(&self, seed: u64) -> Result<Team, String> {
         let asked = self.ranks.or(self.processes);
         if let Some(group) = Group::from_launcher().map_err(|error| error.to_string())? {
             let ranks = group.ranks().count();

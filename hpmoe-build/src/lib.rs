@@ -28,9 +28,10 @@ use hpmoe_language::artifacts::{self, FOLDER};
 use hpmoe_language::front::modules;
 use hpmoe_language::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use module::Build;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use target::Machine;
-use units::Unit;
+use units::{DeviceBuild, Unit};
 
 pub use device::Device;
 pub use module::settings_of;
@@ -44,6 +45,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         settings: Overrides::new(),
         machine: Machine::default(),
         device: None,
+        toolkit: None,
         others: Vec::new(),
     }
 }
@@ -55,6 +57,7 @@ pub struct Kernels {
     settings: Overrides,
     machine: Machine,
     device: Option<Device>,
+    toolkit: Option<PathBuf>,
     /// Kernels of the same build with other settings.
     others: Vec<Self>,
 }
@@ -102,10 +105,18 @@ impl Kernels {
     /// Compiles the kernels for a device, too, and puts the result next to the one for this machine's CPU, so that one program can run
     /// on either. The environment variable `HPMOE_DEVICE` (`cann` or `off`) does the same for all kernels, and wins.
     ///
-    /// The compiler is the one of the installed CANN toolkit, which `ASCEND_HOME_PATH` names, or which lies in a default folder.
+    /// The compiler is the one of the installed CANN toolkit, which [`toolkit`](Self::toolkit) or `ASCEND_HOME_PATH` names, or which lies
+    /// in a default folder.
     #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
+        self
+    }
+
+    /// Takes the CANN toolkit in this folder instead of the one that `ASCEND_HOME_PATH` names.
+    #[must_use]
+    pub fn toolkit(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.toolkit = Some(folder.into());
         self
     }
 
@@ -135,9 +146,10 @@ impl Kernels {
         files::forget(&folder)?;
         let named_device = std::env::var_os("HPMOE_DEVICE").map(|name| name.to_string_lossy().into_owned());
         let mut units = Vec::new();
-        for KernelGroup { settings, target, tune, device, sources } in parts {
+        for KernelGroup { settings, target, tune, device, toolkit, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
+            let device = device.map(|device| DeviceBuild { device, toolkit });
             let build = Build { settings, target, tune, device, package: package.clone(), folder: folder.clone() };
             for source in &sources {
                 units.extend(build.module(source)?);
@@ -150,10 +162,10 @@ impl Kernels {
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, device, others } = self;
+        let Self { files, settings, machine, device, toolkit, others } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![KernelGroup { settings, target, tune, device, sources }];
+        let mut parts = vec![KernelGroup { settings, target, tune, device, toolkit, sources }];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);
@@ -171,8 +183,11 @@ fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
 
 fn compile(units: Vec<Unit>, folder: &Path) -> Result<(), String> {
     cxx::compile(&units, folder)?;
-    let for_cann: Vec<&Unit> = units.iter().filter(|unit| unit.device == Some(Device::Cann)).collect();
-    cann::compile(&for_cann, folder)
+    let for_cann = |unit: &&Unit| unit.device.as_ref().is_some_and(|build| build.device == Device::Cann);
+    let toolkit = |unit: &Unit| unit.device.as_ref().and_then(|build| build.toolkit.clone());
+    let mut for_toolkits = BTreeMap::<Option<PathBuf>, Vec<&Unit>>::new();
+    units.iter().filter(for_cann).for_each(|unit| for_toolkits.entry(toolkit(unit)).or_default().push(unit));
+    for_toolkits.iter().try_for_each(|(toolkit, units)| cann::compile(units, toolkit.as_deref(), folder))
 }
 
 /// Kernels that are built with the same settings, with their sources.
@@ -182,6 +197,7 @@ struct KernelGroup {
     /// Options that make `hpmoe tune` tune for the same machine.
     tune: String,
     device: Option<Device>,
+    toolkit: Option<PathBuf>,
     sources: Vec<KernelModule>,
 }
 

@@ -1,8 +1,8 @@
 //! What a build makes of one kernel module.
 
 use crate::tuned::{Kept, kept_for, tuned_file};
-use crate::units::Unit;
-use crate::{Device, KernelModule, files};
+use crate::units::{DeviceBuild, Unit};
+use crate::{KernelModule, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::Program;
 use hpmoe_codegen::target::Target;
@@ -29,7 +29,7 @@ pub(crate) struct Build {
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
     /// What kernels are compiled for in addition to this machine's CPU.
-    pub(crate) device: Option<Device>,
+    pub(crate) device: Option<DeviceBuild>,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
 }
@@ -104,6 +104,6 @@ impl Build {
             files::write_bytes(&self.folder.join(&file.name), &file.bytes)?;
         }
         let source = self.folder.join(artifact.file("cpp"));
-        Ok(Unit { artifact, source, file: file.to_owned(), device: self.device })
+        Ok(Unit { artifact, source, file: file.to_owned(), device: self.device.clone() })
     }
 }

@@ -11,5 +11,12 @@ pub(crate) struct Unit {
     /// The file that it was generated from, as the build script names it.
     pub(crate) file: String,
     /// What it is compiled for in addition to this machine's CPU.
-    pub(crate) device: Option<Device>,
+    pub(crate) device: Option<DeviceBuild>,
+}
+
+/// A device, and the toolkit that the build script names for it.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceBuild {
+    pub(crate) device: Device,
+    pub(crate) toolkit: Option<PathBuf>,
 }

@@ -24,6 +24,7 @@ mod testing;
 
 pub use argument::{Argument, TensorArgument};
 pub use backend::host::HostStatistics;
+pub use backend::npu::NpuError;
 pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
 pub use error::{LaunchError, Resource};
 pub use group::Group;

@@ -6,6 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::abi::LINE;
 use crate::backend::host::{Mapping, NoMapping, SharedMapping};
+use crate::backend::npu::DeviceMemory;
 
 /// Each byte that no launch has written.
 pub(crate) const POISON: u8 = 0xff;
@@ -69,6 +70,8 @@ pub(crate) enum Poisoned {
     Mapped(Mapping),
     /// Processes share it.
     Shared(Arc<SharedMapping>),
+    /// It is an NPU's.
+    Device(DeviceMemory),
 }
 
 impl Poisoned {
@@ -92,6 +95,7 @@ impl Poisoned {
             Self::Filled(arena) => arena.address(),
             Self::Mapped(mapping) => mapping.address(),
             Self::Shared(mapping) => mapping.address(),
+            Self::Device(memory) => memory.address(),
         }
     }
 }
@@ -134,7 +138,7 @@ mod tests {
         let bytes = |memory: &Poisoned| match memory {
             Poisoned::Filled(arena) => arena.bytes()[1022..1026].to_vec(),
             Poisoned::Mapped(mapping) => mapping.bytes()[1022..1026].to_vec(),
-            Poisoned::Shared(_) => Vec::new(),
+            Poisoned::Shared(_) | Poisoned::Device(_) => Vec::new(),
         };
         let (small, large) = (Poisoned::new(2048, 1024).unwrap(), Poisoned::new(LARGE, 1024).unwrap());
         assert!(matches!(small, Poisoned::Filled(_)));

@@ -11,16 +11,13 @@ use compiler::DeviceCompiler;
 use std::path::{Path, PathBuf};
 use toolkit::Toolkit;
 
-/// Compiles units for the device and writes their objects for the macro, or the fault of each that has one.
+/// Compiles units by the toolkit in a folder, or by the installed one, and writes their objects for the macro, or the fault of each that has one.
 ///
 /// # Errors
 ///
 /// There is no toolkit, it is too old, or it lacks a program.
-pub(crate) fn compile(units: &[&Unit], folder: &Path) -> Result<(), String> {
-    if units.is_empty() {
-        return Ok(());
-    }
-    let toolkit = Toolkit::find()?;
+pub(crate) fn compile(units: &[&Unit], toolkit: Option<&Path>, folder: &Path) -> Result<(), String> {
+    let toolkit = Toolkit::find(toolkit)?;
     let compiler = DeviceCompiler::new(&toolkit, folder)?;
     let objects = hpmoe_cxx::in_parallel(units, |unit| object(&compiler, unit));
     for (unit, object) in units.iter().zip(objects) {

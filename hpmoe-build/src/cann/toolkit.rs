@@ -22,10 +22,12 @@ pub(super) struct Toolkit {
 }
 
 impl Toolkit {
-    /// Finds the toolkit and tells cargo what that depends on.
-    pub(super) fn find() -> Result<Self, String> {
-        println!("cargo::rerun-if-env-changed={VARIABLE}");
-        let home = home()?;
+    /// Finds the toolkit in a folder, or the installed one, and tells cargo what that depends on.
+    pub(super) fn find(named: Option<&Path>) -> Result<Self, String> {
+        let home = match named {
+            Some(folder) => folder.to_owned(),
+            None => home()?,
+        };
         let (file, version) = version(&home)?;
         println!("cargo::rerun-if-changed={}", file.display());
         match numbers(&version) {
@@ -60,6 +62,7 @@ impl Toolkit {
 }
 
 fn home() -> Result<PathBuf, String> {
+    println!("cargo::rerun-if-env-changed={VARIABLE}");
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return match named.is_dir() {

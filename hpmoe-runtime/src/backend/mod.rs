@@ -1,3 +1,4 @@
 //! What runs kernels.
 
 pub(crate) mod host;
+pub(crate) mod npu;

@@ -1,6 +1,7 @@
 //! Errors of launches, with their words.
 
 mod resource;
+mod words;
 
 pub use resource::Resource;
 
@@ -8,8 +9,10 @@ use hpmoe_kernels::RouteError;
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
-use crate::bootstrap::{BootstrapError, rank_list};
+use crate::backend::npu::NpuError;
+use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
+use words::{at, each_value, list};
 
 /// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
 /// [`Lost`](Self::Lost), errors are found before anything starts, on all ranks.
@@ -247,6 +250,19 @@ pub enum LaunchError {
         /// The cores of this process's rank.
         report: Box<StuckReport>,
     },
+    /// An NPU or the runtime library of CANN is not as it must be, or a call of it failed.
+    #[error(transparent)]
+    Npu(#[from] NpuError),
+    /// A launch on NPUs failed, and the records of its cores could be read.
+    #[error("rank {rank}: {cause}\n{report}")]
+    NpuLaunch {
+        /// The rank whose NPU failed first.
+        rank: usize,
+        /// What CANN says of it.
+        cause: NpuError,
+        /// The cores of all ranks.
+        report: Box<StuckReport>,
+    },
     /// An earlier launch of the group went wrong, so its counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
@@ -273,20 +289,4 @@ impl LaunchError {
     pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
         Self::Resource { rank, resource, cause }
     }
-}
-
-/// ``rank 0 has `a`, ranks 1, 2 have `b` ``
-fn each_value(values: &[(Vec<usize>, String)]) -> String {
-    let value = |(ranks, value): &(Vec<usize>, String)| {
-        format!("{} {} `{value}`", rank_list(ranks), if ranks.len() == 1 { "has" } else { "have" })
-    };
-    values.iter().map(value).collect::<Vec<_>>().join(", ")
-}
-
-fn list(numbers: &[u32]) -> String {
-    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn at(source_line: &Option<String>) -> String {
-    source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ mod ends;
 mod join;
 mod launch;
 mod member;
+mod npus;
 mod options;
 mod outcome;
 mod prepare;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use hpmoe_kernels::{Rank, Ranks, Route};
 
+use crate::backend::npu::{self, Npu, NpuError};
 use crate::layout::{RankSizes, RouteChunks};
 use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
@@ -46,6 +48,8 @@ pub struct Group {
     ranks: usize,
     /// This process as one rank of many; `None` where all ranks are threads of it.
     member: Option<Member>,
+    /// The NPU of each rank, if kernels run on NPUs.
+    npus: Option<Vec<Npu>>,
     options: LaunchOptions,
     state: Mutex<GroupState>,
 }
@@ -74,7 +78,24 @@ impl Group {
     /// A group of `ranks` ranks, all of them in this process.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
-        Self { ranks, member: None, options: LaunchOptions::default(), state: Mutex::default() }
+        Self { ranks, member: None, npus: None, options: LaunchOptions::default(), state: Mutex::default() }
+    }
+
+    /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`). They were
+    /// built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and what it writes back. Options of host runs
+    /// ([`seed`](Self::seed), [`threads`](Self::threads)) mean nothing there.
+    ///
+    /// This goes through the interfaces of CANN and was never run on an NPU.
+    ///
+    /// # Errors
+    ///
+    /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
+    pub fn on_npus(mut self) -> Result<Self, LaunchError> {
+        if self.member.is_some() {
+            return Err(NpuError::Processes.into());
+        }
+        self.npus = Some(npu::open(self.ranks)?);
+        Ok(self)
     }
 
     /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
@@ -173,7 +194,8 @@ impl Group {
         let tables = kernel.tables();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
-        let (row, mut session) = match self.make_ready(tables, row, sessions) {
+        let ready = self.check_npus(kernel).and_then(|()| self.make_ready(tables, row, sessions));
+        let (row, mut session) = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 if error.is_out_of_step() {
@@ -187,10 +209,23 @@ impl Group {
             return Err(LaunchError::Broken);
         };
         let PreparedRow { schedule, steps, .. } = row;
-        let report = launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref())?;
+        let report = match &self.npus {
+            Some(npus) => npus::launch(kernel, schedule, &steps, &self.options, &mut session, npus)?,
+            None => launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref())?,
+        };
         sessions.insert((tables.name, tables.fingerprint), session);
         *state = GroupState::Sound(sessions);
         Ok(report)
+    }
+
+    /// Whether the kernel can run on each rank's NPU.
+    fn check_npus(&self, kernel: &CompiledKernel) -> Result<(), LaunchError> {
+        let KernelTables { name, aic, aiv, .. } = *kernel.tables();
+        let Some(npus) = &self.npus else { return Ok(()) };
+        if kernel.device().is_none() {
+            return Err(NpuError::NotBuilt { kernel: name }.into());
+        }
+        Ok(npus.iter().try_for_each(|npu| npu.fits(name, aic, aiv))?)
     }
 
     /// Checks what is launched, on all ranks, and makes or takes the memory for it.
@@ -234,9 +269,12 @@ impl Group {
     /// Memory for a kernel that has not run yet.
     fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
         let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
-        match &self.member {
-            None => Session::new(tables, &row.sizes).map_err(no_room),
-            Some(member) => Session::of_processes(tables, &row.sizes, member, self.options.patience(1), no_room),
+        match (&self.npus, &self.member) {
+            (Some(npus), _) => Session::on_npus(tables, &row.sizes, npus, no_room),
+            (None, None) => Session::new(tables, &row.sizes).map_err(no_room),
+            (None, Some(member)) => {
+                Session::of_processes(tables, &row.sizes, member, self.options.patience(1), no_room)
+            }
         }
     }
 }

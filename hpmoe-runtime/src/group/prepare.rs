@@ -5,7 +5,7 @@ use hpmoe_kernels::Rank;
 use super::launch::{LaunchShared, LaunchStep};
 use super::rank::RankLaunch;
 use super::session::Session;
-use crate::layout::tables::{Addresses, Common, RankTables, TensorAddress, record_bytes};
+use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress, record_bytes};
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, Storage, TensorTable};
 
@@ -31,7 +31,8 @@ pub(super) fn prepare(
             let places = tables.tensors.iter().zip(&session.plan.tensors);
             let tensors: Vec<TensorAddress> =
                 places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace, &on_each)).collect();
-            let addresses = Addresses { peers: &peers, tensors: &tensors, records: records.address() };
+            let addresses =
+                Addresses { peers: &peers, tensors: &tensors, records: records.address(), tables: TablePlace::Here };
             RankTables::new(&common, &step.chunks, rank, &addresses)
         };
         let steps = row.iter().map(step_tables).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::member::Member;
 use crate::backend::host::SharedMapping;
+use crate::backend::npu::{DeviceMemory, Npu, NpuError};
 use crate::layout::{MemoryPlan, RankSizes};
 use crate::memory::Poisoned;
 use crate::{KernelTables, LaunchError};
@@ -42,6 +43,28 @@ impl Session {
             Some(RankMemory { heap, workspace: workspace(&plan)? })
         };
         let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or_else(|| needed(&plan))?;
+        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
+    }
+
+    /// The same in the memory of an NPU for each rank.
+    ///
+    /// # Errors
+    ///
+    /// `no_room` where it can't be numbered, or what CANN says.
+    pub(super) fn on_npus(
+        tables: &KernelTables,
+        sizes: &RankSizes,
+        npus: &[Npu],
+        no_room: impl Fn(usize) -> LaunchError,
+    ) -> Result<Self, LaunchError> {
+        let plan = plan(tables, sizes).map_err(no_room)?;
+        let memory = |npu| {
+            Ok(RankMemory {
+                heap: Poisoned::Device(DeviceMemory::poisoned(npu, plan.heap, plan.counters_at)?),
+                workspace: Poisoned::Device(DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?),
+            })
+        };
+        let ranks = npus.iter().map(memory).collect::<Result<_, NpuError>>()?;
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
     }
 
@@ -90,7 +113,7 @@ impl Session {
     pub(super) fn shared_heap(&self, rank: usize) -> Option<Arc<SharedMapping>> {
         match &self.ranks[rank].heap {
             Poisoned::Shared(heap) => Some(Arc::clone(heap)),
-            Poisoned::Filled(_) | Poisoned::Mapped(_) => None,
+            Poisoned::Filled(_) | Poisoned::Mapped(_) | Poisoned::Device(_) => None,
         }
     }
 }

@@ -12,9 +12,18 @@ use crate::tables::{RowKind, ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
-    arenas: Vec<(&'static str, LineMemory)>,
+    memory: TableMemory,
     launch: HpmoeLaunch,
     launch_arena: LineMemory,
+}
+
+/// Where a kernel finds its tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TablePlace {
+    /// Where they are made.
+    Here,
+    /// In memory that they are copied to, from this address on, which lies on a line.
+    At(u64),
 }
 
 /// What the tables of all ranks and launches share.
@@ -55,6 +64,8 @@ pub(crate) struct Addresses<'a> {
     pub(crate) tensors: &'a [TensorAddress],
     /// The rank's records.
     pub(crate) records: u64,
+    /// Where the kernel finds the tables.
+    pub(crate) tables: TablePlace,
 }
 
 /// Where a tensor lies, as a kernel reads it.
@@ -70,7 +81,7 @@ impl RankTables {
     pub(crate) fn new(common: &Common<'_>, chunks: &RouteChunks<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, .. } = *common;
         let route = chunks.whole();
-        let mut arenas = TableMemory::default();
+        let mut arenas = TableMemory::new(addresses.tables);
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
         let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
         let tensor = |place: &TensorAddress| match place {
@@ -130,7 +141,7 @@ impl RankTables {
             ..Zeroable::zeroed()
         };
         let launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
-        Self { arenas: arenas.0, launch, launch_arena }
+        Self { memory: arenas, launch, launch_arena }
     }
 
     /// Sets the number of the launch, from 1.
@@ -141,26 +152,52 @@ impl RankTables {
 
     /// Address of the launch structure.
     pub(crate) fn launch_address(&mut self) -> u64 {
-        self.launch_arena.address()
+        match self.memory.place {
+            TablePlace::Here => self.launch_arena.address(),
+            TablePlace::At(base) => base + self.memory.end as u64,
+        }
+    }
+
+    /// Bytes that [`image`](Self::image) has.
+    pub(crate) fn image_bytes(&self) -> usize {
+        self.memory.end + self.launch_arena.bytes().len()
+    }
+
+    /// All tables one after the other and then the launch structure, as they lie in memory that they are copied to.
+    pub(crate) fn image(&self) -> Vec<u8> {
+        let arenas = self.memory.arenas.iter().map(|(_, arena)| arena.bytes());
+        arenas.chain([self.launch_arena.bytes()]).collect::<Vec<_>>().concat()
     }
 
     /// Name and memory of each table.
     pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut LineMemory)> {
-        let tables = self.arenas.iter_mut().map(|(name, arena)| (*name, arena));
+        let tables = self.memory.arenas.iter_mut().map(|(name, arena)| (*name, arena));
         tables.chain(std::iter::once(("launch structure", &mut self.launch_arena)))
     }
 }
 
 /// Tables, each in memory of its own, so that reading beyond one is found.
-#[derive(Default)]
-struct TableMemory(Vec<(&'static str, LineMemory)>);
+struct TableMemory {
+    arenas: Vec<(&'static str, LineMemory)>,
+    place: TablePlace,
+    /// Bytes of all of them.
+    end: usize,
+}
 
 impl TableMemory {
+    const fn new(place: TablePlace) -> Self {
+        Self { arenas: Vec::new(), place, end: 0 }
+    }
+
     fn add<T: Pod>(&mut self, name: &'static str, values: &[T]) -> u64 {
         let mut arena = LineMemory::zeroed(size_of_val(values).max(1));
         arena.write(0, values);
-        let address = arena.address();
-        self.0.push((name, arena));
+        let address = match self.place {
+            TablePlace::Here => arena.address(),
+            TablePlace::At(base) => base + self.end as u64,
+        };
+        self.end += arena.bytes().len();
+        self.arenas.push((name, arena));
         address
     }
 

@@ -53,8 +53,10 @@ pub struct Report {
     pub kept: Vec<(&'static str, usize)>,
     /// Time of all launches on this machine, from the first rank's start to the last one's end.
     pub wall: Duration,
-    /// What the host run counted, over all ranks and launches.
+    /// What the host run counted, over all ranks and launches; zeros where NPUs ran it.
     pub host: HostStatistics,
+    /// Whether NPUs ran it.
+    pub on_npus: bool,
 }
 
 /// The memory that a launch needs.
@@ -101,6 +103,7 @@ impl Report {
             kept: memory.kept,
             wall,
             host,
+            on_npus: false,
         }
     }
 }
@@ -126,7 +129,10 @@ impl fmt::Display for Report {
                 self.kept.iter().map(|(name, size)| format!("{name} {}", size_text(*size))).collect();
             writeln!(f, "  {all} kept by the caller on the rank with the most: {}", each.join(", "))?;
         }
-        write!(f, "  {LIMITS}")
+        match self.on_npus {
+            true => write!(f, "  run on NPUs"),
+            false => write!(f, "  {LIMITS}"),
+        }
     }
 }
 

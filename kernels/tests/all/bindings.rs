@@ -1,10 +1,11 @@
-//! The runtime's Rust description of the ABI is that of the C header.
+//! The runtime's Rust descriptions of C interfaces are those of the headers.
 //!
 //! The test is in this crate, so that they can be renewed when the runtime does not compile, and runs when it is asked for,
 //! because it needs libclang.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use bindgen::Builder;
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks};
 
 /// All structures are plain data.
@@ -21,29 +22,54 @@ impl ParseCallbacks for Plain {
 #[ignore = "needs libclang"]
 fn bindings_are_current() {
     let header = Path::new(hpmoe_kernels::INCLUDE_DIR).join("hpmoe/abi.h");
-    let made = bindgen::builder()
+    let abi = builder(&header)
+        .allowlist_item("HPMOE_.*|Hpmoe.*")
+        .blocklist_item("HPMOE_ABI_H")
+        .derive_default(true)
+        .parse_callbacks(Box::new(Plain));
+    compare(abi, &header, "abi/bindings.rs");
+}
+
+#[test]
+#[ignore = "needs libclang"]
+fn bindings_are_current_for_acl() {
+    let header = runtime("acl/acl.h");
+    // The library is opened at run time, where there is one.
+    let acl = builder(&header)
+        .allowlist_item("ACL_.*|acl.*")
+        .dynamic_library_name("AclCalls")
+        .dynamic_link_require_all(true)
+        .wrap_unsafe_ops(true);
+    compare(acl, &header, "backend/npu/acl/bindings.rs");
+}
+
+fn builder(header: &Path) -> Builder {
+    bindgen::builder()
         .header(header.display().to_string())
         .formatter(bindgen::Formatter::Prettyplease)
         .default_enum_style(bindgen::EnumVariation::Consts)
-        .allowlist_item("HPMOE_.*|Hpmoe.*")
-        .blocklist_item("HPMOE_ABI_H")
         .prepend_enum_name(false)
-        .derive_default(true)
         .generate_comments(false)
         .disable_header_comment()
         .use_core()
-        .parse_callbacks(Box::new(Plain))
-        .generate()
-        .expect("the header compiles")
-        .to_string();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpmoe-runtime/src/abi/bindings.rs");
+}
+
+/// Compares what is made with what is kept, or keeps it.
+fn compare(builder: Builder, header: &Path, kept_in: &str) {
+    let made = builder.generate().expect("the header compiles").to_string();
+    let path = runtime("src").join(kept_in);
     if std::env::var_os("HPMOE_BLESS").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         made == kept,
-        "hpmoe-runtime/src/abi/bindings.rs is not what kernels/include/hpmoe/abi.h says; renew it by\n    \
-         HPMOE_BLESS=1 cargo test -p hpmoe-kernels --test all bindings -- --ignored"
+        "hpmoe-runtime/src/{kept_in} is not what {} says; renew it by\n    \
+         HPMOE_BLESS=1 cargo test -p hpmoe-kernels --test all bindings -- --ignored",
+        header.display()
     );
+}
+
+fn runtime(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpmoe-runtime").join(path)
 }

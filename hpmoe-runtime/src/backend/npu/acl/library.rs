@@ -1,0 +1,55 @@
+//! Where the library is, and opening it.
+
+use std::env::{self, consts::ARCH};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use libloading::Library;
+
+use super::bindings::AclCalls;
+use super::{Acl, NpuError};
+
+/// The library's name, and the one that it had before.
+const NAMES: [&str; 2] = ["libacl_rt.so", "libascendcl.so"];
+
+impl Acl {
+    /// The library, opened and initialised once in a process, and never closed: others may use it too.
+    pub(in super::super) fn get() -> Result<&'static Self, NpuError> {
+        static OPENED: OnceLock<Result<Acl, NpuError>> = OnceLock::new();
+        let opened = OPENED.get_or_init(|| {
+            let acl = open()?;
+            acl.initialize()?;
+            Ok(acl)
+        });
+        opened.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// By its name, as the system's loader finds it after set_env.sh, then in the toolkit's folders.
+fn open() -> Result<Acl, NpuError> {
+    let mut paths: Vec<PathBuf> = NAMES.map(PathBuf::from).to_vec();
+    if let Some(home) = env::var_os("ASCEND_HOME_PATH").filter(|home| !home.is_empty()) {
+        let folders = ["lib64".to_owned(), format!("{ARCH}-linux/lib64")];
+        let inside = |folder: &String| NAMES.map(|name| PathBuf::from(&home).join(folder).join(name));
+        paths.extend(folders.iter().flat_map(inside));
+    }
+    let mut cause = String::new();
+    for path in &paths {
+        // SAFETY: the library of the installed toolkit, whose initialisers may run in any program.
+        match unsafe { Library::new(path) } {
+            Ok(library) => {
+                // SAFETY: the calls are declared as the library's documentation has them.
+                let calls = unsafe { AclCalls::from_library(library) };
+                let missing = |error: libloading::Error| NpuError::OldLibrary {
+                    library: path.display().to_string(),
+                    cause: error.to_string(),
+                };
+                return calls.map(|calls| Acl { calls }).map_err(missing);
+            }
+            Err(error) if cause.is_empty() || path.is_file() => cause = error.to_string(),
+            Err(_) => {}
+        }
+    }
+    let tried = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    Err(NpuError::NoLibrary { tried, cause })
+}

@@ -1,0 +1,284 @@
+//! The runtime library of CANN: the only door to it. Each call is checked, and its error gets a name.
+#![expect(unsafe_code, reason = "a C interface")]
+
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    dead_code,
+    unreachable_pub,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::allow_attributes_without_reason,
+    reason = "made by bindgen from acl.h"
+)]
+#[rustfmt::skip]
+mod bindings;
+mod library;
+
+pub(super) use bindings::aclrtMemcpyKind as CopyKind;
+pub(super) use bindings::{
+    ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE,
+};
+
+use bindings::*;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+
+use super::NpuError;
+
+/// Of an object with code for matrix and for vector cores.
+const MAGIC_OF_BOTH: u32 = 0x4355_4245;
+
+/// The opened library.
+pub(super) struct Acl {
+    calls: AclCalls,
+}
+
+/// A stream, an event, a loaded object or a function of it: an address that only the library knows the meaning of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Handle(usize);
+
+impl Handle {
+    fn new(pointer: *mut c_void) -> Self {
+        Self(pointer.expose_provenance())
+    }
+
+    fn pointer(self) -> *mut c_void {
+        with_exposed_provenance_mut(self.0)
+    }
+}
+
+impl Acl {
+    /// An error of a call, with what the library says about it.
+    fn check(&self, call: &'static str, code: c_int) -> Result<(), NpuError> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: takes nothing; the text is copied before another call of this thread can change it.
+        let says = unsafe {
+            let text = self.calls.aclGetRecentErrMsg();
+            if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().trim().to_owned() }
+        };
+        Err(NpuError::Call { call, code, says })
+    }
+
+    /// Initialises the library; that somebody else has done so is as good.
+    fn initialize(&self) -> Result<(), NpuError> {
+        // SAFETY: null is "no configuration".
+        let code = unsafe { self.calls.aclInit(std::ptr::null()) };
+        if u32::try_from(code) == Ok(ACL_ERROR_REPEAT_INITIALIZE) { Ok(()) } else { self.check("aclInit", code) }
+    }
+
+    pub(super) fn device_count(&self) -> Result<u32, NpuError> {
+        let mut count = 0;
+        // SAFETY: a place for the result.
+        self.check("aclrtGetDeviceCount", unsafe { self.calls.aclrtGetDeviceCount(&raw mut count) })?;
+        Ok(count)
+    }
+
+    pub(super) fn set_device(&self, device: i32) -> Result<(), NpuError> {
+        // SAFETY: takes a number.
+        self.check("aclrtSetDevice", unsafe { self.calls.aclrtSetDevice(device) })
+    }
+
+    /// The device that this thread has set.
+    pub(super) fn current_device(&self) -> Option<i32> {
+        let mut device = 0;
+        // SAFETY: a place for the result.
+        (unsafe { self.calls.aclrtGetDevice(&raw mut device) } == 0).then_some(device)
+    }
+
+    /// The name of the chip.
+    pub(super) fn soc_name(&self) -> String {
+        // SAFETY: takes nothing; the name is the library's and stays.
+        unsafe {
+            let name = self.calls.aclrtGetSocName();
+            if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+        }
+    }
+
+    pub(super) fn device_info(&self, device: i32, attribute: u32) -> Result<i64, NpuError> {
+        let mut value = 0;
+        // SAFETY: a place for the result.
+        let code = unsafe { self.calls.aclrtGetDeviceInfo(device.unsigned_abs(), attribute, &raw mut value) };
+        self.check("aclrtGetDeviceInfo", code)?;
+        Ok(value)
+    }
+
+    pub(super) fn can_access_peer(&self, device: i32, peer: i32) -> Result<bool, NpuError> {
+        let mut can = 0;
+        // SAFETY: a place for the result.
+        let code = unsafe { self.calls.aclrtDeviceCanAccessPeer(&raw mut can, device, peer) };
+        self.check("aclrtDeviceCanAccessPeer", code)?;
+        Ok(can == 1)
+    }
+
+    /// Lets kernels of this thread's device access memory of another one.
+    pub(super) fn enable_peer_access(&self, peer: i32) -> Result<(), NpuError> {
+        // SAFETY: takes numbers.
+        self.check("aclrtDeviceEnablePeerAccess", unsafe { self.calls.aclrtDeviceEnablePeerAccess(peer, 0) })
+    }
+
+    pub(super) fn create_stream(&self) -> Result<Handle, NpuError> {
+        let mut stream = null_mut();
+        // SAFETY: a place for the result.
+        self.check("aclrtCreateStream", unsafe { self.calls.aclrtCreateStream(&raw mut stream) })?;
+        Ok(Handle::new(stream))
+    }
+
+    pub(super) fn destroy_stream(&self, stream: Handle) -> Result<(), NpuError> {
+        // SAFETY: made by `create_stream`, and its owner is being dropped.
+        self.check("aclrtDestroyStream", unsafe { self.calls.aclrtDestroyStream(stream.pointer()) })
+    }
+
+    /// Waits for all work of a stream.
+    pub(super) fn synchronize(&self, stream: Handle, milliseconds: i32) -> Result<(), NpuError> {
+        // SAFETY: made by `create_stream`, and its owner lives.
+        let code = unsafe { self.calls.aclrtSynchronizeStreamWithTimeout(stream.pointer(), milliseconds) };
+        self.check("aclrtSynchronizeStreamWithTimeout", code)
+    }
+
+    pub(super) fn create_event(&self) -> Result<Handle, NpuError> {
+        let mut event = null_mut();
+        // SAFETY: a place for the result.
+        self.check("aclrtCreateEvent", unsafe { self.calls.aclrtCreateEvent(&raw mut event) })?;
+        Ok(Handle::new(event))
+    }
+
+    pub(super) fn destroy_event(&self, event: Handle) -> Result<(), NpuError> {
+        // SAFETY: made by `create_event`, and its owner is being dropped.
+        self.check("aclrtDestroyEvent", unsafe { self.calls.aclrtDestroyEvent(event.pointer()) })
+    }
+
+    pub(super) fn record_event(&self, event: Handle, stream: Handle) -> Result<(), NpuError> {
+        // SAFETY: the owners of both live.
+        let code = unsafe { self.calls.aclrtRecordEvent(event.pointer(), stream.pointer()) };
+        self.check("aclrtRecordEvent", code)
+    }
+
+    /// Work that comes later on the stream waits for the event.
+    pub(super) fn wait_for_event(&self, stream: Handle, event: Handle) -> Result<(), NpuError> {
+        // SAFETY: the owners of both live.
+        let code = unsafe { self.calls.aclrtStreamWaitEvent(stream.pointer(), event.pointer()) };
+        self.check("aclrtStreamWaitEvent", code)
+    }
+
+    /// Memory of this thread's device.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64, NpuError> {
+        let mut address = null_mut();
+        // SAFETY: a place for the result.
+        let code = unsafe { self.calls.aclrtMalloc(&raw mut address, bytes, ACL_MEM_MALLOC_HUGE_FIRST) };
+        self.check("aclrtMalloc", code)?;
+        Ok(address.expose_provenance() as u64)
+    }
+
+    pub(super) fn free(&self, address: u64) -> Result<(), NpuError> {
+        // SAFETY: from `allocate`, and its owner is being dropped.
+        self.check("aclrtFree", unsafe { self.calls.aclrtFree(with_exposed_provenance_mut(address as usize)) })
+    }
+
+    pub(super) fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), NpuError> {
+        let memory = with_exposed_provenance_mut(address as usize);
+        // SAFETY: the library checks that the bytes are memory of a device.
+        self.check("aclrtMemset", unsafe { self.calls.aclrtMemset(memory, bytes, i32::from(byte), bytes) })
+    }
+
+    /// Copies between memory of this thread's device and the host's, and returns when that is done.
+    ///
+    /// # Safety
+    ///
+    /// The side that is memory of the host can be read, or written, and nothing else accesses it meanwhile.
+    pub(super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize, kind: CopyKind) -> Result<(), NpuError> {
+        let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
+        // SAFETY: the caller knows of the host's side, and the library checks the device's.
+        self.check("aclrtMemcpy", unsafe { self.calls.aclrtMemcpy(to, bytes, from, bytes, kind) })
+    }
+
+    /// Loads an object with code for both kinds of core.
+    pub(super) fn load(&self, object: &[u8]) -> Result<Handle, NpuError> {
+        // The library may read words of it: the copy begins at the address of one.
+        let mut words = vec![0_u64; object.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..object.len()].copy_from_slice(object);
+        let value = aclrtBinaryLoadOptionValue { magic: MAGIC_OF_BOTH };
+        let mut option = aclrtBinaryLoadOption { type_: ACL_RT_BINARY_LOAD_OPT_MAGIC, value };
+        let options = aclrtBinaryLoadOptions { options: &raw mut option, numOpt: 1 };
+        let mut handle = null_mut();
+        // SAFETY: data, options and result live until the call returns.
+        let code = unsafe {
+            self.calls.aclrtBinaryLoadFromData(words.as_ptr().cast(), object.len(), &raw const options, &raw mut handle)
+        };
+        self.check("aclrtBinaryLoadFromData", code)?;
+        Ok(Handle::new(handle))
+    }
+
+    pub(super) fn unload(&self, object: Handle) -> Result<(), NpuError> {
+        // SAFETY: from `load`, and its owner is being dropped.
+        self.check("aclrtBinaryUnLoad", unsafe { self.calls.aclrtBinaryUnLoad(object.pointer()) })
+    }
+
+    /// A kernel of a loaded object.
+    pub(super) fn function(&self, object: Handle, name: &str) -> Result<Handle, NpuError> {
+        let name = CString::new(name).expect("symbols have no zeros");
+        let mut function = null_mut();
+        // SAFETY: the object's owner lives, and so do name and result.
+        let code = unsafe { self.calls.aclrtBinaryGetFunction(object.pointer(), name.as_ptr(), &raw mut function) };
+        self.check("aclrtBinaryGetFunction", code)?;
+        Ok(Handle::new(function))
+    }
+
+    /// What the library takes the kernel for.
+    pub(super) fn kernel_type(&self, function: Handle) -> Result<i64, NpuError> {
+        let mut value = 0;
+        // SAFETY: the function's object is loaded; a place for the result.
+        let code = unsafe {
+            self.calls.aclrtGetFunctionAttribute(function.pointer(), ACL_FUNC_ATTR_KERNEL_TYPE, &raw mut value)
+        };
+        self.check("aclrtGetFunctionAttribute", code)?;
+        Ok(value)
+    }
+
+    /// Starts a kernel on a stream: all cores at the same time, for at most so many seconds.
+    ///
+    /// # Safety
+    ///
+    /// `function` is a kernel that takes `argument`, and what that points to is memory of the stream's device, and stays so until
+    /// the kernel has ended.
+    pub(super) unsafe fn launch(
+        &self,
+        function: Handle,
+        blocks: u32,
+        stream: Handle,
+        argument: u64,
+        seconds: u16,
+    ) -> Result<(), NpuError> {
+        let mut attributes = [
+            aclrtLaunchKernelAttr {
+                id: ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE,
+                value: aclrtLaunchKernelAttrValue { rsv: [1, 0, 0, 0] },
+            },
+            aclrtLaunchKernelAttr {
+                id: ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT,
+                value: aclrtLaunchKernelAttrValue { rsv: [u32::from(seconds), 0, 0, 0] },
+            },
+        ];
+        let mut settings = aclrtLaunchKernelCfg { attrs: attributes.as_mut_ptr(), numAttrs: attributes.len() };
+        // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, argument]`.
+        let mut arguments = [argument];
+        // SAFETY: the caller knows of kernel and argument; settings and arguments are copied by the call.
+        let code = unsafe {
+            self.calls.aclrtLaunchKernelWithHostArgs(
+                function.pointer(),
+                blocks,
+                stream.pointer(),
+                &raw mut settings,
+                arguments.as_mut_ptr().cast(),
+                size_of_val(&arguments),
+                null_mut(),
+                0,
+            )
+        };
+        self.check("aclrtLaunchKernelWithHostArgs", code)
+    }
+}

@@ -1,0 +1,113 @@
+//! One NPU with a stream of its own.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::NpuError;
+use super::acl::{ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl, Handle};
+
+/// Chips of the architecture that kernels are generated for, by how their names begin.
+const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
+
+/// An NPU of this process. Launches on it follow one another in the order of calls.
+pub(crate) struct Npu {
+    pub(super) acl: &'static Acl,
+    pub(super) device: i32,
+    pub(super) stream: Handle,
+    /// Recorded after each launch: the next one waits for it, on whatever stream it is.
+    pub(super) last: Handle,
+    /// Whether there was one.
+    pub(super) launched: AtomicBool,
+}
+
+/// The NPUs of ranks 0 to `ranks`, each of which can access the memory of all others.
+pub(crate) fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
+    let acl = Acl::get()?;
+    let devices = acl.device_count()?;
+    if ranks > devices as usize {
+        return Err(NpuError::Devices { ranks, devices });
+    }
+    let soc = acl.soc_name();
+    if !CHIPS.iter().any(|chip| soc.starts_with(chip)) {
+        return Err(NpuError::Chip { soc });
+    }
+    let numbers = 0..i32::try_from(ranks).unwrap_or(i32::MAX);
+    for device in numbers.clone() {
+        let _here = OnDevice::new(acl, device)?;
+        for peer in numbers.clone().filter(|peer| *peer != device) {
+            if !acl.can_access_peer(device, peer)? {
+                return Err(NpuError::Reach { device, peer });
+            }
+            acl.enable_peer_access(peer)?;
+        }
+    }
+    numbers.map(|device| Npu::new(acl, device)).collect()
+}
+
+impl Npu {
+    fn new(acl: &'static Acl, device: i32) -> Result<Self, NpuError> {
+        let _here = OnDevice::new(acl, device)?;
+        let stream = acl.create_stream()?;
+        match acl.create_event() {
+            Ok(last) => Ok(Self { acl, device, stream, last, launched: AtomicBool::new(false) }),
+            Err(error) => {
+                // The error that is told is the first.
+                let _ = acl.destroy_stream(stream);
+                Err(error)
+            }
+        }
+    }
+
+    /// Sets it as this thread's device, until the result is dropped.
+    pub(super) fn here(&self) -> Result<OnDevice, NpuError> {
+        OnDevice::new(self.acl, self.device)
+    }
+
+    /// Refuses a kernel whose schedule is for other cores.
+    pub(crate) fn fits(&self, kernel: &'static str, aic: u32, aiv: u32) -> Result<(), NpuError> {
+        let found_aic = self.acl.device_info(self.device, ACL_DEV_ATTR_CUBE_CORE_NUM)?;
+        let found_aiv = self.acl.device_info(self.device, ACL_DEV_ATTR_VECTOR_CORE_NUM)?;
+        match i64::from(aic) <= found_aic && i64::from(aiv) <= found_aiv {
+            true => Ok(()),
+            false => Err(NpuError::Cores { kernel, aic, aiv, device: self.device, found_aic, found_aiv }),
+        }
+    }
+
+    /// Waits until its stream has nothing to do.
+    pub(crate) fn wait(&self, limit: Duration) -> Result<(), NpuError> {
+        let _here = self.here()?;
+        self.acl.synchronize(self.stream, i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
+    }
+}
+
+impl Drop for Npu {
+    fn drop(&mut self) {
+        // What a failed device can't give back goes with the process.
+        let Ok(_here) = self.here() else { return };
+        let _ = self.acl.destroy_stream(self.stream);
+        let _ = self.acl.destroy_event(self.last);
+    }
+}
+
+/// A device that this thread has set for a while. The one that its caller had set comes back afterwards.
+pub(super) struct OnDevice {
+    acl: &'static Acl,
+    before: Option<i32>,
+}
+
+impl OnDevice {
+    pub(super) fn new(acl: &'static Acl, device: i32) -> Result<Self, NpuError> {
+        let before = acl.current_device();
+        acl.set_device(device)?;
+        Ok(Self { acl, before })
+    }
+}
+
+impl Drop for OnDevice {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // It was set before, so it can be set again.
+            let _ = self.acl.set_device(before);
+        }
+    }
+}

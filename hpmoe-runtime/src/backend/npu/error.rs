@@ -1,0 +1,159 @@
+//! Errors of NPUs and of CANN's library, with their words.
+
+use thiserror::Error;
+
+/// An error of an NPU, or of the runtime library of CANN.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum NpuError {
+    /// There is no library.
+    #[error(
+        "there is no runtime library of CANN (tried {tried}: {cause}): install CANN 8.5 or later and run its set_env.sh"
+    )]
+    NoLibrary {
+        /// Names that were tried.
+        tried: String,
+        /// Why the first one could not be opened.
+        cause: String,
+    },
+    /// The library lacks a call.
+    #[error(
+        "`{library}` lacks a call that launches need ({cause}): it is older than CANN 8.5, so install that or a later one"
+    )]
+    OldLibrary {
+        /// The library.
+        library: String,
+        /// The call.
+        cause: String,
+    },
+    /// There are fewer NPUs than ranks.
+    #[error(
+        "the group has {ranks} ranks, each of which needs an NPU, but this process sees {devices}: use fewer ranks, or let it see \
+         more by ASCEND_RT_VISIBLE_DEVICES"
+    )]
+    Devices {
+        /// Ranks of the group.
+        ranks: usize,
+        /// NPUs that there are.
+        devices: u32,
+    },
+    /// The ranks are processes.
+    #[error(
+        "ranks that are processes can't have NPUs yet: make the group with Group::new, with all ranks in one process"
+    )]
+    Processes,
+    /// Kernels are not generated for this chip.
+    #[error(
+        "the NPU is `{soc}`, but kernels are generated for Ascend910B and Ascend910_93 (A2 and A3): use one of these"
+    )]
+    Chip {
+        /// The name of the chip.
+        soc: String,
+    },
+    /// Two NPUs can't access each other's memory.
+    #[error(
+        "NPU {device} can't access the memory of NPU {peer}: choose NPUs of one server by ASCEND_RT_VISIBLE_DEVICES"
+    )]
+    Reach {
+        /// An NPU.
+        device: i32,
+        /// Another one.
+        peer: i32,
+    },
+    /// The kernel was built for the CPU alone.
+    #[error("{kernel} was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann")]
+    NotBuilt {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+    },
+    /// The NPU has other cores than the schedule.
+    #[error(
+        "{kernel} was scheduled for {aic} matrix and {aiv} vector cores, but NPU {device} has {found_aic} and {found_aiv}: build \
+         it with .matrix_cores({found_aic})"
+    )]
+    Cores {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// Matrix cores of the schedule.
+        aic: u32,
+        /// Vector cores of the schedule.
+        aiv: u32,
+        /// The NPU.
+        device: i32,
+        /// Its matrix cores.
+        found_aic: i64,
+        /// Its vector cores.
+        found_aiv: i64,
+    },
+    /// CANN takes the kernel for one of another type.
+    #[error(
+        "CANN takes {kernel} for a kernel of type {found} instead of {wanted}, both kinds of core: build it with another CANN"
+    )]
+    KernelType {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// The type that it should have.
+        wanted: i64,
+        /// The type that it has.
+        found: i64,
+    },
+    /// Memory does not begin on a line.
+    #[error(
+        "CANN gave memory at {address:#x}, which is not a multiple of 512: please report it with the version of CANN"
+    )]
+    Alignment {
+        /// Where it begins.
+        address: u64,
+    },
+    /// A call failed.
+    #[error("{call} failed with error {code}{}{}", meaning(*.code), said(.says))]
+    Call {
+        /// The call.
+        call: &'static str,
+        /// The library's number of the error.
+        code: i32,
+        /// What the library says.
+        says: String,
+    },
+}
+
+/// The errors that a launch can meet, with what to do.
+const MEANINGS: [(&[i32], &str); 7] = [
+    (&[107_000], "a parameter that the library refuses: please report it with the version of CANN"),
+    (&[107_017], "a handle that the library doesn't know: please report it with the version of CANN"),
+    (&[207_018], "no room in the memory of the NPU: lower Group::capacity_rows, or let other programs end"),
+    (
+        &[507_014, 507_034],
+        "the kernel took longer than its limit, or its cores did not start together: raise Group::time_limit",
+    ),
+    (&[507_015, 507_035], "a core of the NPU ended with an exception: look at the plog files of CANN (~/ascend/log)"),
+    (&[507_046], "the NPU's work did not end within the limit: raise Group::time_limit"),
+    (
+        &[507_056, 507_057],
+        "a link between NPUs failed, or the memory of another one is gone: look at `npu-smi info -t health`",
+    ),
+];
+
+fn meaning(code: i32) -> String {
+    let known = MEANINGS.iter().find(|(codes, _)| codes.contains(&code));
+    known.map(|(_, words)| format!(" ({words})")).unwrap_or_default()
+}
+
+fn said(says: &str) -> String {
+    if says.is_empty() { String::new() } else { format!("; CANN says: {says}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_errors_have_a_way_out_and_others_their_number() {
+        let call = |code| NpuError::Call { call: "aclrtMalloc", code, says: String::new() }.to_string();
+        let said = "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows, or let \
+                    other programs end)";
+        assert_eq!((call(207_018).as_str(), call(1).as_str()), (said, "aclrtMalloc failed with error 1"));
+        let error = NpuError::Call { call: "aclInit", code: 2, says: "EZ9999".to_owned() };
+        assert_eq!(error.to_string(), "aclInit failed with error 2; CANN says: EZ9999");
+    }
+}

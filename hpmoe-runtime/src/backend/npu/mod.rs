@@ -1,0 +1,14 @@
+//! The backend that runs kernels on Ascend NPUs, through the runtime library of CANN.
+//!
+//! The library is opened when a group asks for NPUs. Nothing here was ever run on one.
+
+mod acl;
+mod device;
+mod error;
+mod memory;
+mod program;
+
+pub(crate) use device::{Npu, open};
+pub use error::NpuError;
+pub(crate) use memory::DeviceMemory;
+pub(crate) use program::{Program, Start};

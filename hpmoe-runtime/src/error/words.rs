@@ -1,0 +1,19 @@
+//! Parts of sentences.
+
+use crate::bootstrap::rank_list;
+
+/// ``rank 0 has `a`, ranks 1, 2 have `b` ``
+pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {
+    let value = |(ranks, value): &(Vec<usize>, String)| {
+        format!("{} {} `{value}`", rank_list(ranks), if ranks.len() == 1 { "has" } else { "have" })
+    };
+    values.iter().map(value).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn at(source_line: &Option<String>) -> String {
+    source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
+}

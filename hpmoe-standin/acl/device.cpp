@@ -1,0 +1,143 @@
+// Initialisation, devices, errors, the log of calls.
+#include "state.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace standin {
+
+State &state() {
+    // Never destroyed: threads of streams may outlive main.
+    static State *all = new State;
+    return *all;
+}
+
+uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *set = std::getenv(name);
+    return set != nullptr ? std::strtoull(set, nullptr, 10) : otherwise;
+}
+
+uint32_t matrix_cores() { return static_cast<uint32_t>(setting("HPMOE_STANDIN_CORES", 24)); }
+
+int &current_device() {
+    thread_local int device = -1;
+    return device;
+}
+
+static std::string &words() {
+    thread_local std::string text;
+    return text;
+}
+
+int ended(const char *call, int error, const std::string &why) {
+    if (error != ACL_SUCCESS) {
+        words() = std::string(call) + ": " + why;
+    }
+    static const char *path = std::getenv("HPMOE_STANDIN_LOG");
+    if (path != nullptr) {
+        static std::mutex mutex;
+        std::lock_guard<std::mutex> lock(mutex);
+        if (FILE *file = std::fopen(path, "a")) {
+            std::fprintf(file, "%s device %d: %d%s%s\n", call, current_device(), error, why.empty() ? "" : " ",
+                         why.c_str());
+            std::fclose(file);
+        }
+    }
+    return error;
+}
+
+} // namespace standin
+
+using namespace standin;
+
+aclError aclInit(const char *) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().initialized) {
+        return ended("aclInit", ACL_ERROR_REPEAT_INITIALIZE, "it was called before");
+    }
+    state().initialized = true;
+    return ended("aclInit", ACL_SUCCESS);
+}
+
+const char *aclGetRecentErrMsg() {
+    thread_local std::string given;
+    given.swap(words());
+    words().clear();
+    return given.c_str();
+}
+
+// The devices that this process may see, as CANN's variable lists them.
+static uint32_t visible() {
+    const char *listed = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+    if (listed == nullptr) {
+        return DEVICES;
+    }
+    uint32_t count = *listed == 0 ? 0 : 1;
+    for (const char *c = listed; *c != 0; ++c) {
+        count += *c == ',' ? 1 : 0;
+    }
+    return count;
+}
+
+aclError aclrtGetDeviceCount(uint32_t *count) {
+    if (!state().initialized) {
+        return ended("aclrtGetDeviceCount", NOT_INITIALIZED, "aclInit was not called");
+    }
+    *count = visible();
+    return ended("aclrtGetDeviceCount", ACL_SUCCESS);
+}
+
+aclError aclrtSetDevice(int32_t device) {
+    if (!state().initialized) {
+        return ended("aclrtSetDevice", NOT_INITIALIZED, "aclInit was not called");
+    }
+    if (device < 0 || static_cast<uint32_t>(device) >= visible()) {
+        return ended("aclrtSetDevice", PARAMETER, "there is no device " + std::to_string(device));
+    }
+    current_device() = device;
+    return ended("aclrtSetDevice", ACL_SUCCESS);
+}
+
+aclError aclrtGetDevice(int32_t *device) {
+    if (current_device() < 0) {
+        return ended("aclrtGetDevice", NO_DEVICE_SET, "this thread has set none");
+    }
+    *device = current_device();
+    return ended("aclrtGetDevice", ACL_SUCCESS);
+}
+
+const char *aclrtGetSocName() {
+    const char *named = std::getenv("HPMOE_STANDIN_SOC");
+    return named != nullptr ? named : "Ascend910_9391";
+}
+
+aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attribute, int64_t *value) {
+    if (device >= visible()) {
+        return ended("aclrtGetDeviceInfo", PARAMETER, "there is no device " + std::to_string(device));
+    }
+    switch (attribute) {
+    case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = matrix_cores(); break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = 2 * matrix_cores(); break;
+    default: return ended("aclrtGetDeviceInfo", PARAMETER, "unknown attribute " + std::to_string(attribute));
+    }
+    return ended("aclrtGetDeviceInfo", ACL_SUCCESS);
+}
+
+aclError aclrtDeviceCanAccessPeer(int32_t *can, int32_t device, int32_t peer) {
+    const auto exists = [](int32_t number) { return number >= 0 && static_cast<uint32_t>(number) < visible(); };
+    if (!exists(device) || !exists(peer) || device == peer) {
+        return ended("aclrtDeviceCanAccessPeer", PARAMETER, "two devices that exist");
+    }
+    *can = 1;
+    return ended("aclrtDeviceCanAccessPeer", ACL_SUCCESS);
+}
+
+aclError aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t flags) {
+    const int own = current_device();
+    if (own < 0 || peer < 0 || static_cast<uint32_t>(peer) >= visible() || peer == own || flags != 0) {
+        return ended("aclrtDeviceEnablePeerAccess", PARAMETER, "another device than this thread's, and flags 0");
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    state().devices[own].peers.insert(peer);
+    return ended("aclrtDeviceEnablePeerAccess", ACL_SUCCESS);
+}

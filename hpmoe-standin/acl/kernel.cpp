@@ -1,0 +1,220 @@
+// Kernels: loading, and launches on the host's AscendC.
+#include "state.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace standin {
+
+constexpr uint32_t MIX_MAGIC = 0x43554245;
+constexpr int64_t MIX_KERNEL = 3;
+
+// How a kernel is to be started.
+struct Start {
+    bool batch = false;
+    std::chrono::seconds limit{1091};
+};
+
+static int start_of(const aclrtLaunchKernelCfg *cfg, Start &start) {
+    for (size_t i = 0; cfg != nullptr && i < cfg->numAttrs; ++i) {
+        const aclrtLaunchKernelAttr &attribute = cfg->attrs[i];
+        switch (attribute.id) {
+        case ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE: start.batch = attribute.value.schemMode == 1; break;
+        case ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT: start.limit = std::chrono::seconds(attribute.value.timeout); break;
+        default:
+            return ended("aclrtLaunchKernelWithHostArgs", PARAMETER,
+                         "unknown attribute " + std::to_string(attribute.id));
+        }
+    }
+    return ACL_SUCCESS;
+}
+
+// Takes the cores of a launch. A launch that does not ask for all of them at the same time gets those that are free, and cores that wait
+// for others never end.
+static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint32_t blocks, const Start &start) {
+    const auto free = [&] { return device.busy_cores + blocks <= matrix_cores(); };
+    if (!start.batch && !free()) {
+        state().changed.wait_for(lock, start.limit, [] { return false; });
+        return false;
+    }
+    state().changed.wait(lock, free);
+    device.busy_cores += blocks;
+    return true;
+}
+
+// The error that kernels of a device end with, for tests: `device:error`.
+static int fault(int device) {
+    const char *set = std::getenv("HPMOE_STANDIN_FAULT");
+    const char *colon = set != nullptr ? std::strchr(set, ':') : nullptr;
+    return colon != nullptr && std::atoi(set) == device ? std::atoi(colon + 1) : ACL_SUCCESS;
+}
+
+static int run(const Function &function, uint32_t blocks, const Start &start, int number, uint64_t argument) {
+    std::unique_lock<std::mutex> lock(state().mutex);
+    Device &device = state().devices[number];
+    if (const int code = fault(number); code != ACL_SUCCESS) {
+        state().failure = "the stand-in was told to fail";
+        return ended("kernel", code, state().failure);
+    }
+    if (!take_cores(lock, device, blocks, start)) {
+        state().failure = "its cores did not start at the same time";
+        return ended("kernel", CORE_TIMEOUT, state().failure);
+    }
+    std::vector<Memory *> used;
+    std::vector<HpmoeHostRegion> regions;
+    for (auto &[base, memory] : state().memory) {
+        const bool own = memory.device == number;
+        if (own || device.peers.count(memory.device) != 0) {
+            open(memory);
+            used.push_back(&memory);
+            regions.push_back({base, memory.bytes, static_cast<uint32_t>(memory.device),
+                               static_cast<uint32_t>(own ? HPMOE_HOST_PRIVATE : HPMOE_HOST_SYMMETRIC), 1, 0,
+                               "memory of a device"});
+        }
+    }
+    if (state().running++ == 0) {
+        state().stop = 0;
+    }
+    const uint64_t seed = ++state().launches;
+    lock.unlock();
+    HpmoeHostOptions options = {};
+    options.rank = static_cast<uint32_t>(number);
+    options.aic = blocks;
+    options.aiv = 2 * blocks;
+    options.threads = 1;
+    options.seed = seed;
+    options.regions = regions.data();
+    options.region_count = regions.size();
+    options.stop = &state().stop;
+    HpmoeHostResult result = {};
+    function.run(function.entry, reinterpret_cast<void *>(argument), &options, &result);
+    lock.lock();
+    state().running -= 1;
+    device.busy_cores -= blocks;
+    for (Memory *memory : used) {
+        close(*memory);
+    }
+    state().changed.notify_all();
+    if (result.code != HPMOE_HOST_OK && result.message[0] != 0) {
+        state().failure = result.message;
+    }
+    return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
+}
+
+} // namespace standin
+
+using namespace standin;
+
+aclError aclrtBinaryLoadFromData(const void *data, size_t bytes, const aclrtBinaryLoadOptions *options,
+                                 aclrtBinHandle *handle) {
+    if (data == nullptr || bytes < 64 ||
+        std::memcmp(data,
+                    "\x7f"
+                    "ELF\x02\x01",
+                    6) != 0) {
+        return ended("aclrtBinaryLoadFromData", PARAMETER, "a 64-bit ELF file of low byte first");
+    }
+    if (options == nullptr || options->numOpt != 1 || options->options[0].type != ACL_RT_BINARY_LOAD_OPT_MAGIC ||
+        options->options[0].value.magic != MIX_MAGIC) {
+        return ended("aclrtBinaryLoadFromData", PARAMETER, "the magic number of a kernel for both kinds of core");
+    }
+    const int file = memfd_create("kernel", MFD_CLOEXEC);
+    if (file < 0 || write(file, data, bytes) != static_cast<ssize_t>(bytes)) {
+        return ended("aclrtBinaryLoadFromData", OUT_OF_MEMORY, "no room for a copy");
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        close(file);
+        return ended("aclrtBinaryLoadFromData", PARAMETER, dlerror());
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Binary *binary = new Binary{library, file};
+    state().binaries.insert(binary);
+    *handle = binary;
+    return ended("aclrtBinaryLoadFromData", ACL_SUCCESS);
+}
+
+aclError aclrtBinaryGetFunction(const aclrtBinHandle handle, const char *name, aclrtFuncHandle *function) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Binary *binary = static_cast<Binary *>(handle);
+    if (state().binaries.count(binary) == 0 || name == nullptr || current_device() < 0) {
+        return ended("aclrtBinaryGetFunction", BAD_HANDLE, "a loaded kernel, a name and a device");
+    }
+    // Both halves have one body here.
+    void *matrix = dlsym(binary->library, (std::string(name) + "_mix_aic").c_str());
+    void *vector = dlsym(binary->library, (std::string(name) + "_mix_aiv").c_str());
+    void *runner = dlsym(binary->library, "hpmoe_host_run");
+    if (matrix == nullptr || vector == nullptr || runner == nullptr) {
+        return ended("aclrtBinaryGetFunction", PARAMETER, std::string("there is no kernel ") + name);
+    }
+    Function *made = new Function{reinterpret_cast<HpmoeHostKernel>(matrix),
+                                  reinterpret_cast<decltype(Function::run)>(runner), binary};
+    state().functions.insert(made);
+    *function = made;
+    return ended("aclrtBinaryGetFunction", ACL_SUCCESS);
+}
+
+aclError aclrtBinaryUnLoad(aclrtBinHandle handle) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Binary *binary = static_cast<Binary *>(handle);
+    if (state().binaries.erase(binary) == 0) {
+        return ended("aclrtBinaryUnLoad", BAD_HANDLE, "no such kernel");
+    }
+    for (auto at = state().functions.begin(); at != state().functions.end();) {
+        at = (*at)->binary == binary ? state().functions.erase(at) : std::next(at);
+    }
+    dlclose(binary->library);
+    close(binary->file);
+    delete binary;
+    return ended("aclrtBinaryUnLoad", ACL_SUCCESS);
+}
+
+aclError aclrtGetFunctionAttribute(aclrtFuncHandle function, aclrtFuncAttribute attribute, int64_t *value) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().functions.count(static_cast<Function *>(function)) == 0) {
+        return ended("aclrtGetFunctionAttribute", BAD_HANDLE, "no such kernel");
+    }
+    if (attribute != ACL_FUNC_ATTR_KERNEL_TYPE) {
+        return ended("aclrtGetFunctionAttribute", PARAMETER, "unknown attribute " + std::to_string(attribute));
+    }
+    *value = MIX_KERNEL;
+    return ended("aclrtGetFunctionAttribute", ACL_SUCCESS);
+}
+
+aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, aclrtStream stream,
+                                       aclrtLaunchKernelCfg *cfg, void *arguments, size_t bytes,
+                                       aclrtPlaceHolderInfo *holders, size_t holder_count) {
+    const char *call = "aclrtLaunchKernelWithHostArgs";
+    Start start;
+    if (const int wrong = start_of(cfg, start); wrong != ACL_SUCCESS) {
+        return wrong;
+    }
+    if (bytes != 8 || arguments == nullptr || holders != nullptr || holder_count != 0) {
+        return ended(call, PARAMETER, "one argument of 8 bytes and no places to fill in");
+    }
+    if (blocks == 0 || blocks > matrix_cores()) {
+        return ended(call, PARAMETER, "1 to " + std::to_string(matrix_cores()) + " blocks");
+    }
+    uint64_t argument;
+    std::memcpy(&argument, arguments, 8);
+    std::lock_guard<std::mutex> lock(state().mutex);
+    const auto function = state().functions.find(static_cast<Function *>(handle));
+    if (function == state().functions.end()) {
+        return ended(call, BAD_HANDLE, "no such kernel");
+    }
+    if (argument % 64 != 0 || memory_of(reinterpret_cast<void *>(argument), 64) == nullptr) {
+        return ended(call, PARAMETER, "an address in memory of a device, on 64 bytes");
+    }
+    if (state().streams.count(static_cast<Stream *>(stream)) == 0) {
+        return ended(call, BAD_HANDLE, "no such stream");
+    }
+    const int device = static_cast<Stream *>(stream)->device;
+    const Function copied = **function;
+    enqueue(stream, [=] { return run(copied, blocks, start, device, argument); });
+    return ended(call, ACL_SUCCESS);
+}

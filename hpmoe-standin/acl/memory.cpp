@@ -1,0 +1,170 @@
+// Memory of devices, and copies.
+#include "state.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace standin {
+
+constexpr size_t PAGE = 4096;
+constexpr size_t HUGE = 2 << 20;
+
+Memory *memory_of(const void *address, size_t bytes) {
+    std::byte *wanted = static_cast<std::byte *>(const_cast<void *>(address));
+    auto next = state().memory.upper_bound(wanted);
+    if (next == state().memory.begin()) {
+        return nullptr;
+    }
+    Memory &memory = std::prev(next)->second;
+    const bool inside = wanted + bytes <= memory.base + memory.bytes && wanted < memory.base + memory.bytes;
+    return inside ? &memory : nullptr;
+}
+
+static size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+void open(Memory &memory) {
+    if (memory.users++ == 0) {
+        mprotect(memory.base, pages(memory.bytes), PROT_READ | PROT_WRITE);
+    }
+}
+
+void close(Memory &memory) {
+    if (--memory.users == 0) {
+        mprotect(memory.base, pages(memory.bytes), PROT_NONE);
+    }
+}
+
+// Either side of a copy, in memory of a device or of the host as the kind says.
+struct Side {
+    const void *address;
+    bool on_device;
+};
+
+static int copy(const char *call, Side to, Side from, size_t bytes) {
+    std::unique_lock<std::mutex> lock(state().mutex);
+    std::vector<Memory *> opened;
+    for (const Side &side : {to, from}) {
+        Memory *memory = memory_of(side.address, side.on_device ? bytes : 1);
+        if ((memory != nullptr) != side.on_device) {
+            return ended(call, PARAMETER,
+                         side.on_device ? "no memory of a device holds all of these bytes"
+                                        : "this is memory of a device");
+        }
+        if (memory != nullptr) {
+            opened.push_back(memory);
+        }
+    }
+    for (Memory *memory : opened) {
+        open(*memory);
+    }
+    lock.unlock();
+    std::memcpy(const_cast<void *>(to.address), from.address, bytes);
+    lock.lock();
+    for (Memory *memory : opened) {
+        close(*memory);
+    }
+    return ACL_SUCCESS;
+}
+
+static int checked(const char *call, void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind,
+                   Side &target, Side &source) {
+    if (to == nullptr || from == nullptr || bytes == 0 || bytes > room || kind < 0 ||
+        kind > ACL_MEMCPY_DEVICE_TO_DEVICE) {
+        return ended(call, PARAMETER, "two addresses, 1 to " + std::to_string(room) + " bytes, a kind from 0 to 3");
+    }
+    target = {to, kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_DEVICE};
+    source = {from, kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE};
+    return ACL_SUCCESS;
+}
+
+} // namespace standin
+
+using namespace standin;
+
+aclError aclrtMalloc(void **address, size_t bytes, aclrtMemMallocPolicy) {
+    const int device = current_device();
+    if (device < 0 || address == nullptr || bytes == 0) {
+        return ended("aclrtMalloc", device < 0 ? NO_DEVICE_SET : PARAMETER, "a device, a place and more than 0 bytes");
+    }
+    if (bytes > setting("HPMOE_STANDIN_MEMORY", UINT64_MAX)) {
+        return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
+    }
+    // One page further than the system would: what relies on more than a page of alignment shows.
+    void *mapped = mmap(nullptr, pages(bytes) + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
+    }
+    std::byte *base = static_cast<std::byte *>(mapped) + PAGE;
+    mprotect(base, pages(bytes), PROT_READ | PROT_WRITE);
+    std::memset(base, 0xA5, bytes < HUGE ? bytes : HUGE);
+    mprotect(base, pages(bytes), PROT_NONE);
+    std::lock_guard<std::mutex> lock(state().mutex);
+    state().memory[base] = Memory{base, bytes, device};
+    *address = base;
+    return ended("aclrtMalloc", ACL_SUCCESS);
+}
+
+aclError aclrtFree(void *address) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    auto found = state().memory.find(static_cast<std::byte *>(address));
+    if (found == state().memory.end() || found->second.users > 0) {
+        return ended("aclrtFree", PARAMETER, "memory that aclrtMalloc gave, and that nothing uses");
+    }
+    munmap(static_cast<std::byte *>(address) - PAGE, pages(found->second.bytes) + HUGE);
+    state().memory.erase(found);
+    return ended("aclrtFree", ACL_SUCCESS);
+}
+
+aclError aclrtMallocHost(void **address, size_t bytes) {
+    void *memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (memory == nullptr) {
+        return ended("aclrtMallocHost", bytes == 0 ? PARAMETER : OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    state().host_memory.insert(memory);
+    *address = memory;
+    return ended("aclrtMallocHost", ACL_SUCCESS);
+}
+
+aclError aclrtFreeHost(void *address) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().host_memory.erase(address) == 0) {
+        return ended("aclrtFreeHost", PARAMETER, "memory that aclrtMallocHost gave");
+    }
+    std::free(address);
+    return ended("aclrtFreeHost", ACL_SUCCESS);
+}
+
+aclError aclrtMemset(void *address, size_t room, int32_t value, size_t bytes) {
+    std::unique_lock<std::mutex> lock(state().mutex);
+    Memory *memory = memory_of(address, bytes);
+    if (memory == nullptr || bytes > room) {
+        return ended("aclrtMemset", PARAMETER, "no memory of a device holds all of these bytes");
+    }
+    open(*memory);
+    lock.unlock();
+    std::memset(address, value, bytes);
+    lock.lock();
+    close(*memory);
+    return ended("aclrtMemset", ACL_SUCCESS);
+}
+
+aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind) {
+    Side target, source;
+    const int wrong = checked("aclrtMemcpy", to, room, from, bytes, kind, target, source);
+    const int error = wrong != ACL_SUCCESS ? wrong : copy("aclrtMemcpy", target, source, bytes);
+    return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS);
+}
+
+aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind,
+                          aclrtStream stream) {
+    Side target, source;
+    const int wrong = checked("aclrtMemcpyAsync", to, room, from, bytes, kind, target, source);
+    if (wrong != ACL_SUCCESS) {
+        return wrong;
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    const bool known = enqueue(stream, [=] { return copy("aclrtMemcpyAsync", target, source, bytes); });
+    return ended("aclrtMemcpyAsync", known ? ACL_SUCCESS : BAD_HANDLE, known ? "" : "no such stream");
+}

@@ -1,0 +1,118 @@
+// What the stand-in for CANN's runtime library keeps: devices, memory, streams, events, kernels.
+#pragma once
+
+#include "acl.h"
+#include "launch.h"
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace standin {
+
+constexpr int DEVICES = 8;
+
+// Numbers of errors, as the library has them.
+enum Error : int {
+    PARAMETER = 107000,
+    NO_DEVICE_SET = 107002,
+    BAD_HANDLE = 107017,
+    OUT_OF_MEMORY = 207018,
+    CORE_TIMEOUT = 507014,
+    CORE_EXCEPTION = 507015,
+    STREAM_TIMEOUT = 507046,
+    NOT_INITIALIZED = 100001,
+};
+
+// Memory of a device. Nobody can read or write it but copies and kernels: outside of them, an access faults.
+struct Memory {
+    std::byte *base;
+    size_t bytes;
+    int device;
+    int users = 0; // copies and kernels that are using it
+};
+
+// A kernel that was loaded.
+struct Binary {
+    void *library;
+    int file;
+};
+
+struct Function {
+    HpmoeHostKernel entry;
+    int32_t (*run)(HpmoeHostKernel, void *, const HpmoeHostOptions *, HpmoeHostResult *);
+    Binary *binary;
+};
+
+// Records that something has been done on a stream.
+struct Event {
+    uint64_t recorded = 0; // calls of RecordEvent
+    uint64_t reached = 0;  // of them, those that a stream has come to
+};
+
+// What is to be done, in order, by a thread of its own.
+struct Stream {
+    int device;
+    std::deque<std::function<int()>> work;
+    bool busy = false;
+    bool ends = false;
+    int error = 0; // the first one; nothing runs after it
+    std::thread thread;
+};
+
+struct Device {
+    uint32_t busy_cores = 0; // matrix cores, with two vector cores each
+    std::set<int> peers;     // devices whose memory its kernels may access
+};
+
+struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool initialized = false;
+    Device devices[DEVICES];
+    std::map<std::byte *, Memory> memory;
+    std::set<void *> host_memory;
+    std::set<Stream *> streams;
+    std::set<Event *> events;
+    std::set<Binary *> binaries;
+    std::set<Function *> functions;
+    volatile int32_t stop = 0; // ends all running kernels
+    uint32_t running = 0;
+    uint64_t launches = 0;
+    std::string failure; // why the last kernel failed
+};
+
+State &state();
+
+// A number that the environment sets, for tests.
+uint64_t setting(const char *name, uint64_t otherwise);
+
+// Matrix cores of each device.
+uint32_t matrix_cores();
+
+// The device that this thread has set, or -1.
+int &current_device();
+
+// Notes a call in the file that the environment names, with its result, and keeps the words of an error.
+int ended(const char *call, int error, const std::string &why = {});
+
+// The memory that holds these bytes, or null.
+Memory *memory_of(const void *address, size_t bytes);
+
+// Lets memory be read and written, and again not. With the lock held.
+void open(Memory &memory);
+void close(Memory &memory);
+
+// Adds work to a stream; with the lock held. False where there is no such stream.
+bool enqueue(aclrtStream stream, std::function<int()> work);
+
+} // namespace standin
