@@ -1,6 +1,7 @@
 //! The command `hpmoe`, run as users run it.
 
 mod calibrate;
+mod damaged;
 mod export;
 mod output;
 mod pictures;

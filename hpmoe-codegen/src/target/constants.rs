@@ -2,15 +2,19 @@
 
 use super::source::TargetConstant;
 
-/// The values that a constant may have.
+/// The values that a constant may have. They leave no sum of a simulation out of range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Range {
-    /// A whole number, at least 1.
+    /// A number of cores or dies.
+    Cores,
+    /// A whole number.
     Count,
-    /// A number above zero.
-    Positive,
-    /// A number, zero or above.
-    NotNegative,
+    /// What is done in a time or a cycle.
+    Rate,
+    /// A time in nanoseconds.
+    Nanoseconds,
+    /// A time in microseconds.
+    Microseconds,
     /// A number above zero and at most one.
     Share,
 }
@@ -59,11 +63,11 @@ target! {
     /// Cores of a die.
     cores: Cores {
         /// Matrix cores (AIC) of a die.
-        aic: u32 = Count,
+        aic: u32 = Cores,
         /// Vector cores (AIV) of a die.
-        aiv: u32 = Count,
+        aiv: u32 = Cores,
         /// Clock of the cores, GHz.
-        clock_ghz: f64 = Positive,
+        clock_ghz: f64 = Rate,
     }
     /// The matrix unit of a matrix core.
     cube: Cube {
@@ -75,9 +79,9 @@ target! {
     /// A vector core.
     vector: Vector {
         /// Bytes that its vector unit processes per cycle.
-        bytes_per_cycle: f64 = Positive,
+        bytes_per_cycle: f64 = Rate,
         /// Elementwise work with its copies: bytes read and written, GB/s.
-        elementwise_gb_per_s: f64 = Positive,
+        elementwise_gb_per_s: f64 = Rate,
     }
     /// Memories of a die.
     memory: Memory {
@@ -94,75 +98,75 @@ target! {
         /// L2 of the die, MiB.
         l2_mib: u32 = Count,
         /// HBM of the die, reads and writes together, GB/s.
-        hbm_gb_per_s: f64 = Positive,
+        hbm_gb_per_s: f64 = Rate,
         /// Bytes per cycle that one matrix core reads from HBM.
-        hbm_bytes_per_cycle_core: f64 = Positive,
+        hbm_bytes_per_cycle_core: f64 = Rate,
         /// Bytes per cycle that one matrix core reads from L2.
-        l2_read_bytes_per_cycle_core: f64 = Positive,
+        l2_read_bytes_per_cycle_core: f64 = Rate,
         /// Bytes per cycle that one matrix core writes to L2.
-        l2_write_bytes_per_cycle_core: f64 = Positive,
+        l2_write_bytes_per_cycle_core: f64 = Rate,
         /// Bytes per cycle that one vector core copies to or from its unified buffer.
-        gm_ub_bytes_per_cycle: f64 = Positive,
+        gm_ub_bytes_per_cycle: f64 = Rate,
         /// Bytes per cycle from L1 to L0A.
-        l1_l0a_bytes_per_cycle: f64 = Positive,
+        l1_l0a_bytes_per_cycle: f64 = Rate,
         /// Bytes per cycle from L1 to L0B.
-        l1_l0b_bytes_per_cycle: f64 = Positive,
+        l1_l0b_bytes_per_cycle: f64 = Rate,
         /// Bytes per cycle from L0C to global memory.
-        fixpipe_bytes_per_cycle: f64 = Positive,
+        fixpipe_bytes_per_cycle: f64 = Rate,
     }
     /// Links between dies.
     link: Link {
         /// Dies in a package; ranks fill packages in order.
-        dies_per_package: u32 = Count,
+        dies_per_package: u32 = Cores,
         /// Bandwidth of a die to the other dies of its package, each way, GB/s.
-        same_package_gb_per_s: f64 = Positive,
+        same_package_gb_per_s: f64 = Rate,
         /// Latency to the other dies of the package, ns.
-        same_package_ns: f64 = NotNegative,
+        same_package_ns: f64 = Nanoseconds,
         /// Bandwidth of a die to dies of other packages, each way, GB/s.
-        other_package_gb_per_s: f64 = Positive,
+        other_package_gb_per_s: f64 = Rate,
         /// Latency to dies of other packages, ns.
-        other_package_ns: f64 = NotNegative,
+        other_package_ns: f64 = Nanoseconds,
         /// Bandwidth of one vector core that puts to another die, GB/s.
-        put_gb_per_s_per_aiv: f64 = Positive,
+        put_gb_per_s_per_aiv: f64 = Rate,
     }
     /// Synchronisation through global memory.
     sync: Sync {
         /// Time from a signal to the moment at which a waiting core sees it, ns.
-        counter_visible_ns: f64 = NotNegative,
+        counter_visible_ns: f64 = Nanoseconds,
         /// Time that a fence takes after a put to another die, ns.
-        fence_remote_ns: f64 = NotNegative,
+        fence_remote_ns: f64 = Nanoseconds,
         /// Time from the end of one task to the start of the next, ns.
-        task_pickup_ns: f64 = NotNegative,
+        task_pickup_ns: f64 = Nanoseconds,
         /// Time of each task for waits that are over, extents and signals, ns.
-        tile_overhead_ns: f64 = NotNegative,
+        tile_overhead_ns: f64 = Nanoseconds,
         /// Time in which a core reads an entry of its queue and its tables, whether it has a tile there or not, ns.
-        entry_ns: f64 = NotNegative,
+        entry_ns: f64 = Nanoseconds,
         /// Time of each further wait of a task that is over when the core looks, ns.
-        wait_ns: f64 = NotNegative,
+        wait_ns: f64 = Nanoseconds,
         /// Time from a signal of a task to its next one, ns.
-        signal_ns: f64 = NotNegative,
+        signal_ns: f64 = Nanoseconds,
         /// Time from the end of a put's waits until its first bytes leave the core, ns.
-        put_start_ns: f64 = NotNegative,
+        put_start_ns: f64 = Nanoseconds,
     }
     /// Costs of a launch.
     launch: Launch {
         /// Launch of one kernel, µs.
-        kernel_us: f64 = NotNegative,
+        kernel_us: f64 = Microseconds,
         /// Barrier of all ranks, µs.
-        rank_sync_us: f64 = NotNegative,
+        rank_sync_us: f64 = Microseconds,
     }
     /// Costs of the original system in addition to the work.
     original: Original {
         /// Interval at which a waiting matrix core reads its counter, µs.
-        poll_aic_us: f64 = NotNegative,
+        poll_aic_us: f64 = Microseconds,
         /// Interval at which a waiting vector core reads its counter, µs.
-        poll_aiv_us: f64 = NotNegative,
+        poll_aiv_us: f64 = Microseconds,
         /// Time of a task without rows, µs.
-        empty_task_us: f64 = NotNegative,
+        empty_task_us: f64 = Microseconds,
         /// Time in which a matrix core reads a descriptor, µs.
-        descriptor_aic_us: f64 = NotNegative,
+        descriptor_aic_us: f64 = Microseconds,
         /// Time in which a vector core reads a descriptor, µs.
-        descriptor_aiv_us: f64 = NotNegative,
+        descriptor_aiv_us: f64 = Microseconds,
     }
     /// The only constants that are fitted to published latencies.
     fitted: Fitted {
@@ -176,21 +180,27 @@ target! {
 }
 
 impl Range {
-    pub(super) fn holds(self, value: f64) -> bool {
+    /// The least and the largest value.
+    const fn ends(self) -> (f64, f64) {
         match self {
-            Self::Count => value >= 1.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0,
-            Self::Positive => value.is_finite() && value > 0.0,
-            Self::NotNegative => value.is_finite() && value >= 0.0,
-            Self::Share => value > 0.0 && value <= 1.0,
+            Self::Cores => (1.0, 1024.0),
+            Self::Count => (1.0, 1e6),
+            Self::Rate => (1e-3, 1e6),
+            Self::Nanoseconds => (0.0, 1e7),
+            Self::Microseconds => (0.0, 1e4),
+            Self::Share => (1e-3, 1.0),
         }
     }
 
-    pub(super) const fn words(self) -> &'static str {
-        match self {
-            Self::Count => "a whole number from 1 on",
-            Self::Positive => "a number above zero",
-            Self::NotNegative => "a number, zero or above",
-            Self::Share => "a number above zero and at most one",
-        }
+    pub(super) fn holds(self, value: f64) -> bool {
+        let (least, most) = self.ends();
+        let whole = !matches!(self, Self::Cores | Self::Count) || value.fract() == 0.0;
+        (least..=most).contains(&value) && whole
+    }
+
+    pub(super) fn words(self) -> String {
+        let (least, most) = self.ends();
+        let kind = if matches!(self, Self::Cores | Self::Count) { "a whole number" } else { "a number" };
+        format!("{kind} from {least} to {most}")
     }
 }

@@ -67,7 +67,10 @@ impl Target {
             };
             match number(value).filter(|&number| key.range.holds(number)) {
                 Some(number) => (key.set)(&mut target, number),
-                None => faults.push(FileFault { line, text: format!("`{name}` is {}", key.range.words()) }),
+                None => {
+                    let (range, value) = (key.range.words(), &text[value.span()]);
+                    faults.push(FileFault { line, text: format!("`{name}` is {range}, not `{value}`") });
+                }
             }
             let comment = lines.comment(line);
             let provenance = Provenance::from_comment(key.section, &comment);
@@ -148,12 +151,12 @@ mod tests {
             faults(&text),
             [
                 "line 6: `cores.clock_ghz` is missing",
-                "line 8: `cores.aiv` is a whole number from 1 on",
+                "line 8: `cores.aiv` is a whole number from 1 to 1024, not `-1`",
                 "line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?",
                 "line 15: unknown key `wings`",
-                "line 26: `memory.l2_mib` is a whole number from 1 on",
-                "line 55: `launch.kernel_us` is a number, zero or above",
-                "line 66: `fitted.gemm_fused_efficiency` is a number above zero and at most one",
+                "line 26: `memory.l2_mib` is a whole number from 1 to 1000000, not `19.2`",
+                "line 55: `launch.kernel_us` is a number from 0 to 10000, not `\"6.5\"`",
+                "line 66: `fitted.gemm_fused_efficiency` is a number from 0.001 to 1, not `1.5`",
             ]
         );
     }
