@@ -31,12 +31,15 @@ QWEN = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8"
 # Not the seeds that schedules are tuned on.
 SEEDS = range(101, 121)
 # Tile overheads, and what the original costs: "on" and "off" say whether it polls, "free" that it does not and that its descriptors
-# and its empty tasks cost nothing.
+# and its empty tasks cost nothing; "bf16" that it does not poll, and that the others' weight gradients are bf16 instead of f32.
 CASES = [(200, "on"), (200, "off"), (200, "free"), (900, "on"), (900, "off")]
+BACKWARD_CASES = [*CASES, (200, "bf16")]
 # With few tokens polling decides everything, so ratios are without it.
 FEW_TOKENS = [(200, "off"), (200, "free"), (900, "off")]
+FEW_TOKENS_BACKWARD = [*FEW_TOKENS, (200, "bf16")]
 FREE = ["empty_task_us", "descriptor_aic_us", "descriptor_aiv_us"]
-ORIGINAL = {"on": "polls", "off": "does not poll", "free": "does not poll, its estimates 0"}
+ORIGINAL = {"on": "polls", "off": "does not poll", "free": "does not poll, its estimates 0",
+            "bf16": "does not poll; gradients of both others in bf16"}
 
 
 def arguments(sizes, ranks, direction="forward", routing="balanced"):
@@ -56,6 +59,8 @@ def run(line, policy, overhead, polling):
         line += ["--constant", f"sync.tile_overhead_ns={overhead}"]
     if polling != "on":
         line += ["--polling", "off"]
+    if polling == "bf16":
+        line += ["--gradients", "bf16"]
     if polling == "free":
         line += [word for key in FREE for word in ("--constant", f"original.{key}=0")]
     done = subprocess.run([HPMOE, *line], cwd=ROOT, capture_output=True, text=True)
@@ -70,7 +75,7 @@ def policies(line, overhead, polling):
     return {
         "ours": run(line, "ours", overhead, "on"),
         "original": run(line, "hyperparallel", overhead, polling),
-        "serial": run(line, "serial", overhead, "on"),
+        "serial": run(line, "serial", overhead, "bf16" if polling == "bf16" else "on"),
     }
 
 
@@ -96,13 +101,13 @@ def close(name, overhead, polling, ratios, share=""):
     for other, ratio in ratios.items():
         if ratio < 1.03:
             said = f"takes {1 / ratio:.3f} times as long as {other}" if ratio < 1 else f"is {ratio:.3f} times as fast as {other}"
-            poll = f", which {ORIGINAL[polling]}" if other == "the original" else ""
+            poll = f", which {ORIGINAL[polling]}" if other == "the original" else ", gradients in bf16" if polling == "bf16" else ""
             CLOSE.append(f"- {name}, {overhead} ns: ours {said}{poll}{share}")
 
 
 def row(name, found, overhead, polling):
     ours, original, serial = (found[policy]["simulated_us"] for policy in ("ours", "original", "serial"))
-    ratios = {"the original": original / ours} | ({"serial": serial / ours} if polling == "off" else {})
+    ratios = {"the original": original / ours} | ({"serial": serial / ours} if polling in ("off", "bf16") else {})
     close(name, overhead, polling, ratios)
     return [
         f"{overhead} ns", ORIGINAL[polling], f"{ours:,.1f} µs", f"{original:,.1f}", f"{serial:,.1f}", f"{original / ours:.3f}",
@@ -113,7 +118,7 @@ def row(name, found, overhead, polling):
 def layer(name, sizes, ranks, direction="forward", cases=CASES):
     line = arguments(sizes, ranks, direction)
     found = {case: policies(line, *case) for case in cases}
-    if cases is FEW_TOKENS:
+    if "on" not in {polling for _, polling in cases}:
         line += ["--polling", "off"]
     refused = found[cases[0]]["original"]["refused_by_the_original"]
     note = f"\n\nThe original itself refuses this layer: {'; '.join(refused)}." if refused else ""
@@ -124,9 +129,9 @@ def layer(name, sizes, ranks, direction="forward", cases=CASES):
 def both(forward, backward):
     """The table of both passes together."""
     rows = []
-    for case in CASES:
+    for case in BACKWARD_CASES:
         time = {
-            policy: forward[case][policy]["simulated_us"] + backward[case][policy]["simulated_us"]
+            policy: forward[case if case in forward else (case[0], "off")][policy]["simulated_us"] + backward[case][policy]["simulated_us"]
             for policy in ("ours", "original", "serial")
         }
         rows.append([
@@ -213,14 +218,15 @@ def tables():
     layers = [text]
     has_backward = (ROOT / BACKWARD).exists()
     if has_backward:
-        backward, text = layer("DeepSeek-V3, EP8, 4,096 tokens, backward", f"{deepseek},TOKENS=4096", 8, "backward")
+        name = "DeepSeek-V3, EP8, 4,096 tokens, backward"
+        backward, text = layer(name, f"{deepseek},TOKENS=4096", 8, "backward", BACKWARD_CASES)
         layers += [text, both(forward, backward)]
     for tokens in (512, 128, 64, 32):
         layers.append(layer(f"DeepSeek-V3, EP8, {tokens} tokens, forward", f"{deepseek},TOKENS={tokens}", 8, cases=FEW_TOKENS)[1])
     if has_backward:
         for tokens in (512, 64):
             name = f"DeepSeek-V3, EP8, {tokens} tokens, backward"
-            layers.append(layer(name, f"{deepseek},TOKENS={tokens}", 8, "backward", FEW_TOKENS)[1])
+            layers.append(layer(name, f"{deepseek},TOKENS={tokens}", 8, "backward", FEW_TOKENS_BACKWARD)[1])
     layers.append(layer("DeepSeek-V3, EP64, 4,096 tokens, forward", f"{DEEPSEEK},EXPERTS=512,TOKENS=4096", 64)[1])
     layers.append(layer("DeepSeek-V3, EP64, 128 tokens, forward", f"{DEEPSEEK},EXPERTS=512,TOKENS=128", 64, cases=FEW_TOKENS)[1])
     layers.append(skewed("forward"))

@@ -161,6 +161,15 @@ pub(crate) enum Switch {
     Off,
 }
 
+/// A value of `--gradients`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GradientType {
+    /// That of the kernel.
+    Same,
+    /// Half of f32.
+    Bf16,
+}
+
 /// A target and the constants that are changed in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetChoice {
@@ -195,6 +204,9 @@ pub(crate) struct SimulateArgs {
     /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,
+    /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
+    #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
+    pub(crate) ablate: bool,
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,
@@ -206,6 +218,10 @@ pub(crate) struct SimulateArgs {
     /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
     #[arg(long, value_enum, default_value = "on")]
     pub(crate) polling: Switch,
+    /// The type of weight gradients of the original and of `serial`: that of the kernel, so that all do the same work, or bf16, in
+    /// which the original is published.
+    #[arg(long, value_enum, default_value = "same")]
+    pub(crate) gradients: GradientType,
     /// Counts the permutation and the top-k sum in the latency: overlapped in `ours`, as separate kernels in the others.
     #[arg(long)]
     pub(crate) count_extras: bool,

@@ -140,6 +140,11 @@ pub(crate) fn scheduled(checked: &CheckedGraph, target: &Target) -> Result<Valid
     scheduled_with(checked, target, &Choices::default())
 }
 
-fn scheduled_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Result<ValidSchedule, String> {
+/// A validated schedule with these choices.
+pub(crate) fn scheduled_with(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+) -> Result<ValidSchedule, String> {
     validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
 }

@@ -1,5 +1,6 @@
 //! `hpmoe simulate`: the kernel, the original system and the serial execution on a described target.
 
+mod ablate;
 mod json;
 mod runs;
 mod scenario;
@@ -19,6 +20,9 @@ use std::process::ExitCode;
 
 pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let policies = options.policy.map_or_else(|| Policy::ALL.to_vec(), |name| vec![name.into()]);
+    if options.ablate {
+        return ablate(options);
+    }
     let scenario = Scenario::read(options, &policies)?;
     // A script that asks for one policy does not wait for a second simulation.
     let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
@@ -30,6 +34,18 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
         output::line(value)?;
     } else {
         output::text(&text::text(options, &scenario, &runs))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what each choice of the schedule of `ours` brings.
+fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
+    let scenario = Scenario::read(options, &[Policy::Ours])?;
+    let ablations = ablate::ablations(&scenario, options.count_extras, Reader::of(options.json))?;
+    if options.json {
+        output::line(ablations.json())?;
+    } else {
+        output::text(&ablations.text(&text::about(options, &scenario)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,15 @@
 //! A layer, a routing and a target to simulate.
 
-use crate::options::{SimulateArgs, Switch};
-use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans};
+use crate::options::{GradientType, SimulateArgs, Switch};
+use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with};
 use crate::routing::{routing, sizes_of};
+use hpmoe_codegen::cost::gradient_bytes;
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_simulator::baseline::{Direction, LayerShape, Original, Replay, Serial};
-use hpmoe_simulator::simulate::{Ours, Policy, Routing, Workload};
+use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, simulate};
 
 /// One layer on one target, for all policies.
 pub(crate) struct Scenario {
@@ -22,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) name: String,
     /// Where the choices of `ours` come from.
     pub(crate) origin: Origin,
+    /// The type of the baselines' weight gradients.
+    gradients: Written,
     kernel: TaskGraph,
     ours: Option<(FlowPlan, ValidSchedule)>,
 }
@@ -40,6 +43,9 @@ impl Scenario {
         let tuning = Tuning::unless(options.untuned || given.is_some());
         let plans = plans(&options.file, &options.settings, &target, tuning)?;
         let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
+        let element = plans.iter().find_map(|plan| gradient_bytes(plan.checked.graph()));
+        let element = element.filter(|_| options.gradients == GradientType::Same).unwrap_or(Written::BF16.element);
+        let gradients = Written { element, adds: false };
         let ours = if policies.contains(&Policy::Ours) {
             let name = options.taskflow.as_deref().unwrap_or(direction.name());
             let others = "or --policy hyperparallel or serial";
@@ -61,7 +67,7 @@ impl Scenario {
             Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
             None => kernel.kernel.clone(),
         };
-        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, origin, kernel, ours })
+        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, origin, gradients, kernel, ours })
     }
 
     /// What the schedule of `ours` is made with, where it is simulated.
@@ -98,6 +104,21 @@ impl Scenario {
         Ok(limits.iter().map(ToString::to_string).collect())
     }
 
+    /// The simulated latency of `ours` with some choices changed, written `key=value`, with or without the work that the original
+    /// leaves to other kernels.
+    pub(crate) fn ours_with(&self, changes: &str, with_extras: bool) -> Result<Time, String> {
+        let (plan, _) = self.ours.as_ref().ok_or("--ablate is about ours: leave out --policy, or choose ours")?;
+        let mut choices = plan.choices.clone();
+        for (key, value) in changes.split_whitespace().filter_map(|change| change.split_once('=')) {
+            choices.set(key, value)?;
+        }
+        let valid = scheduled_with(&plan.checked, &self.target, &choices)?;
+        let ours = Ours::new(&self.target, &plan.checked, valid.schedule(), &self.routing);
+        let ours = ours.map_err(|unfit| unfit.to_string())?;
+        let ours = if with_extras { ours } else { ours.without_extras() };
+        simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
+    }
+
     /// The workload of a policy; `ours` with or without the work that the original leaves to other kernels.
     pub(crate) fn workload(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();
@@ -109,9 +130,13 @@ impl Scenario {
             }
             (Policy::Ours, None) => return Err("the kernel was not scheduled".to_owned()),
             (Policy::Hyperparallel, _) => {
-                Box::new(Replay::new(Original::new(self.shape()?, self.direction), routing(), &self.target))
+                let replay = Replay::new(Original::new(self.shape()?, self.direction), routing(), &self.target);
+                Box::new(replay.with_gradients(self.gradients))
             }
-            (Policy::Serial, _) => Box::new(Serial::new(self.shape()?, self.direction, routing(), &self.target)),
+            (Policy::Serial, _) => {
+                let serial = Serial::new(self.shape()?, self.direction, routing(), &self.target);
+                Box::new(serial.with_gradients(self.gradients))
+            }
         })
     }
 }

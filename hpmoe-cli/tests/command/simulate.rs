@@ -133,3 +133,26 @@ fn bad_input_is_told_in_a_line() {
     assert!(refuses(&["simulate", LAYER, "--ranks", "3"]).contains("3 ranks don't share 16 experts"));
     assert!(!hpmoe(&with(&["--policy", "best"])).status.success());
 }
+
+#[test]
+fn each_idea_of_the_schedule_is_turned_off_in_turn() {
+    let routing = ["--routing", "zipf:1.2:3"];
+    let line = [&["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--ablate"][..], &routing].concat();
+    let found = json(&[&line[..], &["--json"]].concat());
+    let without = found["without"].as_array().unwrap();
+    assert_eq!(without.len(), 7);
+    for idea in without {
+        let off = idea["off"].as_str().unwrap();
+        let given = ["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json", "--choices", off];
+        let alone = json(&[&given[..], &routing].concat());
+        assert_eq!(idea["simulated_us"], alone["simulated_us"], "{off}");
+        let longer = 100.0 * (idea["simulated_us"].as_f64().unwrap() / found["simulated_us"].as_f64().unwrap() - 1.0);
+        assert!((idea["longer_percent"].as_f64().unwrap() - longer).abs() < 1e-9);
+    }
+    assert!(
+        without.iter().any(|idea| idea["longer_percent"].as_f64().unwrap() > 0.5),
+        "nothing brings anything: {found}"
+    );
+    let text = prints(&line);
+    assert!(text.contains("simulated latency") && text.contains("experts in the order of their load"), "{text}");
+}

@@ -1,7 +1,7 @@
 //! The experts' matrices that phases read and write.
 
 use super::works::{adds_to, extent, place};
-use hpmoe_language::graph::{Phase, RowKind, Storage, TaskGraph};
+use hpmoe_language::graph::{Access, Phase, RowKind, Storage, TaskGraph};
 use hpmoe_language::ids::TensorId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,20 @@ pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
     all.into_values().collect()
 }
 
-fn accesses(graph: &TaskGraph) -> impl Iterator<Item = (&Phase, &hpmoe_language::graph::Access)> {
+/// Bytes of an element of the weight gradients that a taskflow makes; `None` where it makes none.
+#[must_use]
+pub fn gradient_bytes(graph: &TaskGraph) -> Option<u32> {
+    let is_gradient = |access: &Access| {
+        let tensor = &graph.tensors[access.tensor];
+        access.write && matches!(tensor.rows, RowKind::Expert { .. }) && tensor.storage == Storage::Argument
+    };
+    accesses(graph).find_map(|(phase, access)| {
+        let param = phase.accesses.iter().position(|other| other == access && is_gradient(other))?;
+        Some(graph.tasks[phase.task].params[param].shape.element.bytes() as u32)
+    })
+}
+
+fn accesses(graph: &TaskGraph) -> impl Iterator<Item = (&Phase, &Access)> {
     graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)))
 }
 

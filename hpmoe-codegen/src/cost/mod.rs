@@ -9,7 +9,7 @@ mod work;
 mod works;
 
 pub use cost::{Cost, CostModel, SharedWork};
-pub use matrices::{MatrixTraffic, matrices};
+pub use matrices::{MatrixTraffic, gradient_bytes, matrices};
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};
 pub use time::Time;
 pub use work::{Efficiency, Products, Work, Written};

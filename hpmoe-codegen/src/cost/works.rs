@@ -91,6 +91,12 @@ impl Works {
         self.full_rows
     }
 
+    /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
+    #[must_use]
+    pub const fn bytes_per_flop(&self) -> f64 {
+        self.bytes_per_flop
+    }
+
     /// Columns of the tensor that the tile in a column of the phase writes.
     #[must_use]
     pub fn width(&self, column: u32) -> u32 {

@@ -1,27 +1,41 @@
 //! Which band each phase's tiles are walked in.
 
+mod reach;
+
 use super::Choices;
+use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 use petgraph::unionfind::UnionFind;
+use reach::Reach;
 
 /// With fewer columns a band of one already keeps the row panel.
 const MIN_COLUMNS: u32 = 4;
 
 /// The band of each phase. Phases that feed one another tile by tile walk their tiles alike, so that a consumer finds
 /// its tiles done in the order in which it asks for them.
-pub(super) fn bands(checked: &CheckedGraph, choices: &Choices) -> Arena<PhaseId, u32> {
+///
+/// Short bands finish rows soon, which keeps the links evenly busy and leaves few rows for the very end: where nothing else is
+/// chosen, a band is short unless a taller one takes less time.
+pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Arena<PhaseId, u32> {
     let graph = checked.graph();
-    let alike = walked_alike(checked);
+    let mut alike = walked_alike(checked);
+    let reach = Reach::new(graph, target);
     let mut widest = vec![1; graph.phases.len()];
-    for phase in graph.phases.ids() {
+    for phase in graph.phases.ids().filter(|&phase| is_wide_product(graph, phase)) {
         let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].kind == TaskKind::Put;
         let put = checked.dependencies().iter().any(puts);
-        let band = &mut widest[alike.find(phase.index())];
-        *band =
-            (*band).max(own_band(graph, phase, choices).min(if put { choices.put_band } else { choices.matrix_band }));
+        let (chosen, short) = if put { (choices.put_band, 1) } else { (choices.matrix_band, 2) };
+        let joins = |other: &PhaseId| {
+            let same_columns = graph.phases[*other].columns() == graph.phases[phase].columns();
+            same_columns && is_wide_product(graph, *other) && alike.equiv(other.index(), phase.index())
+        };
+        let joined = if choices.join { graph.phases.ids().filter(joins).count() as u32 } else { 1 };
+        let own = chosen.unwrap_or_else(|| reach.band(graph, phase, joined, short));
+        let band = &mut widest[alike.find_mut(phase.index())];
+        *band = own.max(*band);
     }
     graph.phases.ids().map(|phase| widest[alike.find(phase.index())]).collect()
 }
@@ -37,10 +51,9 @@ pub(super) fn walked_alike(checked: &CheckedGraph) -> UnionFind<usize> {
     alike
 }
 
-fn own_band(graph: &TaskGraph, phase: PhaseId, choices: &Choices) -> u32 {
+fn is_wide_product(graph: &TaskGraph, phase: PhaseId) -> bool {
     let phase = &graph.phases[phase];
-    let matrix = graph.tasks[phase.task].kind == TaskKind::Matrix;
-    if matrix && phase.columns() >= MIN_COLUMNS { choices.matrix_band.max(choices.put_band) } else { 1 }
+    graph.tasks[phase.task].kind == TaskKind::Matrix && phase.columns() >= MIN_COLUMNS
 }
 
 #[cfg(test)]
@@ -48,21 +61,27 @@ mod tests {
     use super::*;
     use hpmoe_language::fixture::{Layer, moe_ffn};
 
+    fn chosen(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
+        let bands = bands(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+        bands.iter().map(|(_, &band)| band).collect()
+    }
+
     #[test]
     fn swiglu_walks_like_its_producers() {
-        let bands: Vec<u32> = bands(&moe_ffn(&Layer::DEEPSEEK), &Choices::read("matrix_band=6 put_band=2").unwrap())
-            .iter()
-            .map(|(_, &band)| band)
-            .collect();
-        assert_eq!(bands, [1, 6, 6, 6, 2, 1, 1]);
+        assert_eq!(chosen(&moe_ffn(&Layer::DEEPSEEK), "matrix_band=6 put_band=2"), [1, 6, 6, 6, 2, 1, 1]);
     }
 
     #[test]
     fn few_columns_need_no_band() {
-        let bands: Vec<u32> = bands(&moe_ffn(&Layer::SMALL), &Choices::read("matrix_band=6 put_band=2").unwrap())
-            .iter()
-            .map(|(_, &band)| band)
-            .collect();
-        assert_eq!(bands, [1, 1, 1, 1, 2, 1, 1]);
+        assert_eq!(chosen(&moe_ffn(&Layer::SMALL), "matrix_band=6 put_band=2"), [1, 1, 1, 1, 2, 1, 1]);
+    }
+
+    #[test]
+    fn bands_are_short_unless_hbm_is_too_slow_for_them() {
+        assert_eq!(chosen(&moe_ffn(&Layer::DEEPSEEK), ""), [1, 2, 2, 2, 1, 1, 1]);
+        // Gate and up projections of this size have 235 MB of weights, which L2 does not hold from band to band.
+        let mixtral = Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
+        let bands = chosen(&moe_ffn(&mixtral), "");
+        assert!(bands[1] > 2 && bands[1] == bands[2] && bands[1] == bands[3], "{bands:?}");
     }
 }

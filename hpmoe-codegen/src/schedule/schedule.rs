@@ -42,7 +42,7 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
     let (roles, role_of) = roles(graph, &costs, cores, choices);
     let mut orders: Vec<_> =
         ranks(graph.sizes.experts).map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
-    let mut phases = phases(checked, choices, &role_of, orders.iter().any(|order| order.even_sends));
+    let mut phases = phases(checked, target, choices, &role_of, orders.iter().any(|order| order.even_sends));
     if choices.join {
         joins(checked, &mut phases, &mut orders);
     }
@@ -56,11 +56,12 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
 /// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.
 fn phases(
     checked: &CheckedGraph,
+    target: &Target,
     choices: &Choices,
     role_of: &Arena<PhaseId, RoleId>,
     even_sends: bool,
 ) -> Arena<PhaseId, PhaseSchedule> {
-    let bands = bands(checked, choices);
+    let bands = bands(checked, target, choices);
     let by_arrival = by_arrival(checked);
     let mut preceding = preceding(checked.graph(), role_of);
     let phase = |id| PhaseSchedule {

@@ -32,6 +32,7 @@ pub(super) fn product(
     tiles: Tiles,
     target: &Target,
     (efficiency, bytes_per_flop): (Efficiency, f64),
+    gradients: Written,
 ) -> Work {
     let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
     let total = product.base_tiles(rows);
@@ -51,7 +52,7 @@ pub(super) fn product(
             products: 1,
             left_reuse: walk.left,
             right_reuse: walk.right,
-            out: Written::BF16,
+            out: if is_gradient(product) { gradients } else { Written::BF16 },
         };
         let one = work.products().expect("a tile is a product");
         sum.flops += one.flops;
@@ -79,27 +80,31 @@ fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f
 }
 
 /// Bytes of a product that any order moves through HBM: weights are read where there are rows, gradients written everywhere.
-pub(super) fn least_bytes(product: &OperatorProduct, rows: u32) -> simulate::LeastHbm {
-    let bytes = |a: ProductExtent, b: ProductExtent| 2 * u64::from(a.at(rows)) * u64::from(b.at(rows));
-    let gradient = matches!(product.k, ProductExtent::Rows);
-    simulate::LeastHbm {
-        read: if gradient || rows == 0 { 0 } else { bytes(product.n, product.k) },
-        written: if gradient { bytes(product.m, product.n) } else { 0 },
+pub(super) fn least_bytes(product: &OperatorProduct, rows: u32, gradients: Written) -> simulate::LeastHbm {
+    let elements = |a: ProductExtent, b: ProductExtent| u64::from(a.at(rows)) * u64::from(b.at(rows));
+    if is_gradient(product) {
+        return simulate::LeastHbm { read: 0, written: elements(product.m, product.n) * u64::from(gradients.element) };
     }
+    simulate::LeastHbm { read: if rows == 0 { 0 } else { 2 * elements(product.n, product.k) }, written: 0 }
+}
+
+/// Whether a product sums over rows: the gradient of a weight.
+const fn is_gradient(product: &OperatorProduct) -> bool {
+    matches!(product.k, ProductExtent::Rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Tiles, product};
     use crate::baseline::{LayerShape, Operator, OperatorKind};
-    use crate::simulate::{CostModel, Efficiency, Products, Work};
+    use crate::simulate::{CostModel, Efficiency, Products, Work, Written};
     use hpmoe_codegen::target::Target;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
         let shape = LayerShape::deepseek_v3(8);
         let OperatorKind::Product(extents) = operator.kind(&shape) else { unreachable!() };
         let tiles = Tiles { before: 0, cores: 24, core };
-        product(&extents, rows, tiles, &Target::ascend_a3(), (Efficiency::Fused, 0.0))
+        product(&extents, rows, tiles, &Target::ascend_a3(), (Efficiency::Fused, 0.0), Written::BF16)
     }
 
     fn sums(operator: Operator, rows: u32, core: u32) -> Products {

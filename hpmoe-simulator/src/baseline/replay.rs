@@ -8,7 +8,7 @@ use super::{
 };
 use crate::simulate::{
     self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts,
-    Routing, Time, Workload,
+    Routing, Time, Workload, Written,
 };
 use hpmoe_codegen::target::Target;
 
@@ -23,6 +23,8 @@ pub struct Replay {
     costs: PolicyCosts,
     /// Bytes that vector cores and puts move for each operation of a product.
     bytes_per_flop: f64,
+    /// How weight gradients are written.
+    gradients: Written,
     target: Target,
 }
 
@@ -42,8 +44,16 @@ impl Replay {
             listed,
             costs: costs(target),
             bytes_per_flop: bytes_per_flop(original.shape(), original.direction()),
+            gradients: Written::BF16,
             target: target.clone(),
         }
+    }
+
+    /// The same with weight gradients of another type: as published they are bf16.
+    #[must_use]
+    pub const fn with_gradients(mut self, gradients: Written) -> Self {
+        self.gradients = gradients;
+        self
     }
 
     /// The operation and the task of a task number.
@@ -82,20 +92,33 @@ impl Replay {
                 let OperatorKind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
-                product(&extents, received, tiles, &self.target, (Efficiency::Fused, self.bytes_per_flop))
+                product(
+                    &extents,
+                    received,
+                    tiles,
+                    &self.target,
+                    (Efficiency::Fused, self.bytes_per_flop),
+                    self.gradients,
+                )
             }
         }
     }
 }
 
 /// Bytes that any order of the products of a rank moves through HBM.
-pub(super) fn least_hbm(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> LeastHbm {
+pub(super) fn least_hbm(
+    shape: &LayerShape,
+    direction: Direction,
+    routing: &Routing,
+    rank: u32,
+    gradients: Written,
+) -> LeastHbm {
     let own = shape.experts_per_rank();
     let mut least = LeastHbm::default();
     for &operator in Operator::all(direction) {
         let OperatorKind::Product(extents) = operator.kind(shape) else { continue };
         for expert in rank * own..(rank + 1) * own {
-            let LeastHbm { read, written } = least_bytes(&extents, routing.expert_rows(expert));
+            let LeastHbm { read, written } = least_bytes(&extents, routing.expert_rows(expert), gradients);
             least.read += read;
             least.written += written;
         }
@@ -143,7 +166,7 @@ impl Workload for Replay {
         &self.ops
     }
     fn least_hbm(&self, rank: u32) -> LeastHbm {
-        least_hbm(self.original.shape(), self.original.direction(), &self.routing, rank)
+        least_hbm(self.original.shape(), self.original.direction(), &self.routing, rank, self.gradients)
     }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::QueuedTask) -> bool {
         let queues = &self.queues[rank as usize];

@@ -6,7 +6,7 @@ use super::replay::least_hbm;
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
     CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts, QueuedTask,
-    Routing, Time, Work, Workload,
+    Routing, Time, Work, Workload, Written,
 };
 use hpmoe_codegen::target::Target;
 
@@ -22,6 +22,8 @@ pub struct Serial {
     steps: Vec<Operator>,
     ops: Vec<Op>,
     costs: PolicyCosts,
+    /// How weight gradients are written.
+    gradients: Written,
     target: Target,
 }
 
@@ -49,8 +51,16 @@ impl Serial {
                 put_start: Time::ZERO,
             },
             direction,
+            gradients: Written::BF16,
             target: target.clone(),
         }
+    }
+
+    /// The same with weight gradients of another type: as published they are bf16.
+    #[must_use]
+    pub const fn with_gradients(mut self, gradients: Written) -> Self {
+        self.gradients = gradients;
+        self
     }
 
     /// The counter that lets a step begin.
@@ -129,7 +139,14 @@ impl Serial {
             let expert = u32::try_from(part).ok().filter(|&expert| expert < own)?;
             let before = (0..expert).map(|expert| extents.base_tiles(received(expert))).sum();
             let tiles = Tiles { before, cores: self.target.cores.aic, core };
-            return Some(product(&extents, received(expert), tiles, &self.target, (Efficiency::Operator, 0.0)));
+            return Some(product(
+                &extents,
+                received(expert),
+                tiles,
+                &self.target,
+                (Efficiency::Operator, 0.0),
+                self.gradients,
+            ));
         }
         (part == 0).then(|| {
             let (rows, cores) = ((0..own).map(received).sum::<u32>(), self.target.cores.aiv);
@@ -160,7 +177,7 @@ impl Workload for Serial {
         &self.ops
     }
     fn least_hbm(&self, rank: u32) -> LeastHbm {
-        least_hbm(&self.shape, self.direction, &self.routing, rank)
+        least_hbm(&self.shape, self.direction, &self.routing, rank, self.gradients)
     }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         while let Some(operator) = self.steps.get(cursor.entry as usize) {

@@ -53,8 +53,8 @@ macro_rules! choice {
 /// All choices, in the order in which they are written.
 pub const CHOICES: [Choice; 10] = [
     choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
-    choice!(matrix_band, (1, 4096), ["1", "2", "3", "4", "6", "8", "12"]),
-    choice!(put_band, (1, 4096), ["1", "2", "3", "4", "6"]),
+    choice!(matrix_band, (1, 4096), ["auto", "1", "2", "3", "4", "6", "8", "12"]),
+    choice!(put_band, (1, 4096), ["auto", "1", "2", "3", "4", "6"]),
     choice!(peer_cores, (1, 10_000), ["shared", "10", "20", "40", "100", "400"]),
     choice!(dedicate_from, (0, 10_000), ["0", "100"]),
     choice!(by_arrival, NO_LIMITS, ["never", "whole_experts", "always"]),

@@ -12,10 +12,11 @@ use std::fmt;
 pub struct Choices {
     /// Number of vector cores that put. `None`: as many as fill the link, but no more than the puts' share of the vector work.
     pub put_cores: Option<u32>,
-    /// Rows of tiles that products walk together, column by column.
-    pub matrix_band: u32,
-    /// Rows of tiles that products walk together if their rows are put to other ranks afterwards.
-    pub put_band: u32,
+    /// Rows of tiles that products walk together, column by column. `None`: two, or as many as the shape needs.
+    pub matrix_band: Option<u32>,
+    /// Rows of tiles that products walk together if their rows are put to other ranks afterwards. `None`: one, or as many as the
+    /// shape needs.
+    pub put_band: Option<u32>,
     /// How sending cores are divided among peers.
     pub peer_cores: PeerCores,
     /// Minimum rows per (rank, expert) pair, in percent of a row tile, before sending cores are dedicated to peers. With
@@ -69,14 +70,12 @@ pub enum ReturnCores {
 }
 
 impl Default for Choices {
-    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing. Short bands finish rows soon,
-    /// which keeps the links evenly busy and leaves few rows for the very end; with 24 cores on 2x12 tiles, products still
-    /// need less than HBM gives.
+    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing.
     fn default() -> Self {
         Self {
             put_cores: None,
-            matrix_band: 2,
-            put_band: 1,
+            matrix_band: None,
+            put_band: None,
             peer_cores: PeerCores::Dedicated { percent: 20 },
             dedicate_from: 100,
             by_arrival: ByArrival::WholeExperts,
@@ -153,7 +152,7 @@ mod tests {
     fn what_is_not_a_choice_is_named() {
         let refusal = |text| Choices::read(text).unwrap_err();
         assert!(refusal("bands=2").contains("no choice `bands`"));
-        assert_eq!(refusal("put_band=0"), "`put_band` is `0`: it may be 1 to 4096");
+        assert_eq!(refusal("put_band=0"), "`put_band` is `0`: it may be `auto` or 1 to 4096");
         assert!(refusal("put_band=x").contains("1 to 4096"));
         assert_eq!(refusal("put_cores=0"), "`put_cores` is `0`: it may be `auto` or 1 to 1024");
         assert_eq!(refusal("join=1"), "`join` is `1`: it may be `true` or `false`");
