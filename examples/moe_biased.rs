@@ -50,7 +50,7 @@ pub mod moe_biased {
     /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`, where even columns are gates and odd ones are up.
     #[aiv_task]
     pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
-        let pairs = pairs.load().add_row(&bias.load());
+        let pairs = pairs.load() + bias.load();
         let gate = pairs.even_columns::<TILE_N>().at_most(LIMIT);
         let up = pairs.odd_columns::<TILE_N>().clamp(-LIMIT, LIMIT);
         h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));

@@ -59,8 +59,8 @@ pub mod moe_int8 {
         up_scale: &Tile<f32, 1, TILE_N>,
         h: &mut Tile<bf16, TILE_M, TILE_N>,
     ) {
-        let gate = gate.load().scale_cols(&gate_scale.load());
-        h.store(gate.silu() * up.load().scale_cols(&up_scale.load()));
+        let gate = gate.load() * gate_scale.load();
+        h.store(gate.silu() * (up.load() * up_scale.load()));
     }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.

@@ -59,8 +59,8 @@ pub mod moe_prescaled {
         h: &mut Tile<bf16, TILE_M, TILE_N>,
     ) {
         let weights = weights.load();
-        let gate = gate.load().scale_rows(&weights);
-        h.store(gate.silu() * up.load().scale_rows(&weights));
+        let gate = gate.load() * &weights;
+        h.store(gate.silu() * (up.load() * &weights));
     }
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.

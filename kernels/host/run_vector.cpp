@@ -80,10 +80,16 @@ template <typename T> bool holds(CMPMODE mode, T x, T y) {
     return false;
 }
 
+/// The second source of element i, of `size` bytes: an element, or the scalar.
+const uint8_t *second(const VectorCall &v, const uint8_t *b, uint32_t i, size_t size) {
+    return b ? b + i * size : reinterpret_cast<const uint8_t *>(&v.scalar);
+}
+
 template <typename T> void compare(const VectorCall &v, uint8_t *dst, const uint8_t *a, const uint8_t *b) {
     for (uint32_t i = 0; i < v.count; ++i) {
-        bool bit =
-            holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], reinterpret_cast<const T *>(b)[i]);
+        T y;
+        std::memcpy(&y, second(v, b, i, sizeof(T)), sizeof(T));
+        bool bit = holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], y);
         dst[i / 8] = static_cast<uint8_t>((dst[i / 8] & ~(1u << (i % 8))) | (static_cast<unsigned>(bit) << (i % 8)));
     }
 }
@@ -91,7 +97,8 @@ template <typename T> void compare(const VectorCall &v, uint8_t *dst, const uint
 void runCompare(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t bytes = static_cast<uint32_t>(v.count) * sizeOf(v.a.type);
-    const uint8_t *a = r.read(v.a.address, bytes), *b = r.read(v.b.address, bytes);
+    const uint8_t *a = r.read(v.a.address, bytes);
+    const uint8_t *b = v.op == VOp::Compare ? r.read(v.b.address, bytes) : nullptr;
     uint8_t *dst = r.write(v.dst.address, static_cast<uint32_t>(v.count) / 8);
     if (v.a.type == Dt::F32) compare<float>(v, dst, a, b);
     else if (v.a.type == Dt::I32) compare<int32_t>(v, dst, a, b);
@@ -99,8 +106,9 @@ void runCompare(const Run &r) {
         for (uint32_t i = 0; i < v.count / 8; ++i) dst[i] = 0;
         for (uint32_t i = 0; i < v.count; ++i) {
             float x = static_cast<float>(reinterpret_cast<const half *>(a)[i]);
-            float y = static_cast<float>(reinterpret_cast<const half *>(b)[i]);
-            if (holds(static_cast<CMPMODE>(v.mode), x, y))
+            half y;
+            std::memcpy(static_cast<void *>(&y), second(v, b, i, 2), 2);
+            if (holds(static_cast<CMPMODE>(v.mode), x, static_cast<float>(y)))
                 dst[i / 8] = static_cast<uint8_t>(dst[i / 8] | (1u << (i % 8)));
         }
     }
@@ -109,11 +117,12 @@ void runCompare(const Run &r) {
 void runSelect(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type);
-    const uint8_t *a = r.read(v.a.address, n * size), *b = r.read(v.b.address, n * size);
+    const uint8_t *a = r.read(v.a.address, n * size);
+    const uint8_t *b = v.op == VOp::Select ? r.read(v.b.address, n * size) : nullptr;
     const uint8_t *mask = r.read(v.c.address, (n + 7) / 8);
     uint8_t *dst = r.write(v.dst.address, n * size);
     for (uint32_t i = 0; i < n; ++i)
-        std::memmove(dst + i * size, (mask[i / 8] >> (i % 8) & 1 ? a : b) + i * size, size);
+        std::memmove(dst + i * size, mask[i / 8] >> (i % 8) & 1 ? a + i * size : second(v, b, i, size), size);
 }
 
 void runGather(const Run &r) {
@@ -196,7 +205,8 @@ void runReduce(const Run &r) {
         if (v.op == VOp::WholeReduceSum) value = sumOf(r, packed);
         else
             for (uint32_t i = 0; i < 256 / size; ++i)
-                if (r.active(i) && (best == ~0u || lane(packed, type, i) > value))
+                if (r.active(i) && (best == ~0u || (v.op == VOp::WholeReduceMax ? lane(packed, type, i) > value
+                                                                                : lane(packed, type, i) < value)))
                     value = lane(packed, type, i), best = i;
         uint32_t unit = order <= ReduceOrder::ORDER_INDEX_VALUE  ? 2 * size
                         : order == ReduceOrder::ORDER_ONLY_INDEX ? 4
@@ -218,13 +228,16 @@ void runVector(Core &core, Call &call) {
     Run run{core, call, call.vec, core.memories.data(Mem::UB)};
     switch (call.vec.op) {
     case VOp::Cast: return runCast(run);
-    case VOp::Compare: return runCompare(run);
-    case VOp::Select: return runSelect(run);
+    case VOp::Compare:
+    case VOp::CompareScalar: return runCompare(run);
+    case VOp::Select:
+    case VOp::SelectScalar: return runSelect(run);
     case VOp::Gather: return runGather(run);
     case VOp::GatherMask: return runGatherMask(run);
     case VOp::Brcb: return runBrcb(run);
     case VOp::WholeReduceSum:
-    case VOp::WholeReduceMax: return runReduce(run);
+    case VOp::WholeReduceMax:
+    case VOp::WholeReduceMin: return runReduce(run);
     default: return runElementwise(run);
     }
 }

@@ -123,7 +123,9 @@ void checkMasks(const Checker &c) {
     const VectorCall &v = c.call;
     uint64_t bytes = static_cast<uint64_t>(v.count) * sizeOf(v.a.type), bits = (static_cast<uint64_t>(v.count) + 7) / 8;
     bool real = v.a.type == Dt::F16 || v.a.type == Dt::F32;
-    if (v.op == VOp::Compare) {
+    const bool compares = v.op == VOp::Compare || v.op == VOp::CompareScalar;
+    const bool scalar = v.op == VOp::CompareScalar || v.op == VOp::SelectScalar;
+    if (compares) {
         if (!real && !(v.a.type == Dt::I32 && static_cast<CMPMODE>(v.mode) == CMPMODE::EQ))
             fail(c.core, c.where, v.name, "takes half and float, and int32_t with EQ");
         if (bytes % 256)
@@ -131,16 +133,21 @@ void checkMasks(const Checker &c) {
                  "count * size = %llu B is no multiple of 256 B, and the rest would not be computed",
                  static_cast<unsigned long long>(bytes));
         c.local("the destination", v.dst, bits);
-        c.apart("the first source", v.a, bytes, bits, false), c.apart("the second source", v.b, bytes, bits, false);
+        c.apart("the first source", v.a, bytes, bits, false);
+        if (!scalar) c.apart("the second source", v.b, bytes, bits, false);
     } else {
         if (!real) fail(c.core, c.where, v.name, "takes half and float only");
-        if (static_cast<SELMODE>(v.mode) != SELMODE::VSEL_TENSOR_TENSOR_MODE)
-            fail(c.core, c.where, v.name, "the model knows VSEL_TENSOR_TENSOR_MODE only");
+        const SELMODE mode = scalar ? SELMODE::VSEL_TENSOR_SCALAR_MODE : SELMODE::VSEL_TENSOR_TENSOR_MODE;
+        if (static_cast<SELMODE>(v.mode) != mode)
+            fail(c.core, c.where, v.name, "the model knows %s only for these sources",
+                 scalar ? "VSEL_TENSOR_SCALAR_MODE" : "VSEL_TENSOR_TENSOR_MODE");
         c.local("the destination", v.dst, bytes), c.local("the mask", v.c, bits);
         c.apart("the mask", v.c, bits, bytes, false);
-        c.apart("the first source", v.a, bytes, bytes, true), c.apart("the second source", v.b, bytes, bytes, true);
+        c.apart("the first source", v.a, bytes, bytes, true);
+        if (!scalar) c.apart("the second source", v.b, bytes, bytes, true);
     }
-    c.local("the first source", v.a, bytes), c.local("the second source", v.b, bytes);
+    c.local("the first source", v.a, bytes);
+    if (!scalar) c.local("the second source", v.b, bytes);
 }
 
 void checkGather(const Checker &c) {
@@ -182,8 +189,9 @@ void checkReduce(const Checker &c) {
     if (v.a.type != Dt::F16 && v.a.type != Dt::F32) fail(c.core, c.where, v.name, "takes half and float only");
     c.mask(v.a.type);
     uint32_t size = sizeOf(v.a.type);
-    bool pairs = v.op == VOp::WholeReduceMax && v.mode <= static_cast<uint8_t>(ReduceOrder::ORDER_INDEX_VALUE);
-    bool index = v.op == VOp::WholeReduceMax && v.mode == static_cast<uint8_t>(ReduceOrder::ORDER_ONLY_INDEX);
+    bool found = v.op != VOp::WholeReduceSum;
+    bool pairs = found && v.mode <= static_cast<uint8_t>(ReduceOrder::ORDER_INDEX_VALUE);
+    bool index = found && v.mode == static_cast<uint8_t>(ReduceOrder::ORDER_ONLY_INDEX);
     uint32_t unit = pairs ? 2 * size : index ? 4 : size;
     uint64_t written = v.repeat ? (uint64_t(v.repeat - 1) * v.dstRep + 1) * unit : 0;
     c.local("the destination", v.dst, written, unit), c.local("the source", v.a, c.reach(v.a.type, v.aBlk, v.aRep));
@@ -211,12 +219,15 @@ void vector(const VectorCall &v, Where where) {
     switch (v.op) {
     case VOp::Cast: checkCast(checker); break;
     case VOp::Compare:
-    case VOp::Select: checkMasks(checker); break;
+    case VOp::CompareScalar:
+    case VOp::Select:
+    case VOp::SelectScalar: checkMasks(checker); break;
     case VOp::Gather: checkGather(checker); break;
     case VOp::GatherMask: checkGatherMask(checker); break;
     case VOp::Brcb: checkBrcb(checker); break;
     case VOp::WholeReduceSum:
-    case VOp::WholeReduceMax: checkReduce(checker); break;
+    case VOp::WholeReduceMax:
+    case VOp::WholeReduceMin: checkReduce(checker); break;
     default: checkElementwise(checker);
     }
     if (v.op == VOp::GatherMask && !v.count) return;

@@ -5,5 +5,5 @@ pub fn shift<const C: usize, const R: usize>(
     bias: &Tile<f32, 1, C>,
     shifted: &mut Tile<bf16, R, C>,
 ) {
-    shifted.store(rows.load().add_row(&bias.load()));
+    shifted.store(rows.load() + bias.load());
 }

@@ -20,8 +20,8 @@ pub fn swiglu_grad<const N: usize, const M: usize>(
     let silu = &gate * &sigmoid;
     let h = &silu * &up;
     part.store((&dh * &h).row_sum());
-    weighted.store(h.scale_rows(&weight));
-    let dh = dh.scale_rows(&weight);
+    weighted.store(h * &weight);
+    let dh = dh * &weight;
     dup.store(&dh * &silu);
     dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
 }

@@ -19,8 +19,8 @@ pub fn swiglu_grad_of<const N: usize, const M: usize>(
     let sigmoid = gate.sigmoid();
     let silu = &gate * &sigmoid;
     part.store((&dh * &h).row_sum());
-    weighted.store(h.scale_rows(&weight));
-    let dh = dh.scale_rows(&weight);
+    weighted.store(h * &weight);
+    let dh = dh * &weight;
     dup.store(&dh * &silu);
     dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
 }

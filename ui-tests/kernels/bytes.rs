@@ -45,7 +45,7 @@ pub mod bytes {
         z: &mut Tile<bf16, TALL, HIDDEN>,
     ) {
         let x = x.load();
-        z.store((&x * 0.25).add_row(&offset.load()) - y.load() * x);
+        z.store(&x * 0.25 + offset.load() - y.load() * x);
     }
 
     #[aiv_task]
@@ -59,7 +59,7 @@ pub mod bytes {
     ) {
         let x = x.load();
         same.store(&x);
-        y.store(x.scale_rows(&(scale.load() * UNIT)) + slots.load().weighted_sum(&weights.load()));
+        y.store(x * (scale.load() * UNIT) + slots.load().weighted_sum(&weights.load()));
     }
 
     #[taskflow]

@@ -38,7 +38,7 @@ pub mod chunks {
         h: &mut Tile<bf16, TILE_M, TILE_N>,
     ) {
         let weights = weights.load();
-        h.store(gate.load().silu().scale_rows(&weights));
+        h.store(gate.load().silu() * &weights);
     }
 
     /// Puts, products and sums of one layer, chunk by chunk.

@@ -56,12 +56,28 @@ pub mod elementwise {
         dgate.store(&up * (&s * (1.0 + ALPHA * &gate * (1.0 - &s))));
     }
 
+    /// Functions, and choices between their results.
+    #[aiv_task]
+    pub fn functions(x: &Tile<bf16, TALL, WIDE>, f: &mut Tile<f32, TALL, WIDE>) {
+        let x = x.load();
+        let a = (&x * 4.0).tanh() + x.gelu() * x.gelu_tanh();
+        let b = x.softplus().sqrt() + x.log_sigmoid();
+        let c = (x.abs() + 0.5).ln() + (x.square() + 1.0).rsqrt();
+        let d = (&x * 3.0).round() - (&x * 3.0).floor();
+        f.store(x.less(&a).select(&b, &c) + x.greater_equal(0.25).select(d.relu(), -1.0));
+    }
+
     /// The larger, the smaller, and powers of e.
     #[aiv_task]
-    pub fn compare(h: &Tile<bf16, TALL, WIDE>, d: &Tile<f32, TALL, WIDE>, z: &mut Tile<bf16, TALL, WIDE>) {
+    pub fn compare(
+        h: &Tile<bf16, TALL, WIDE>,
+        d: &Tile<f32, TALL, WIDE>,
+        f: &Tile<f32, TALL, WIDE>,
+        z: &mut Tile<bf16, TALL, WIDE>,
+    ) {
         let a = h.load();
         let b = d.load();
-        z.store(a.max(&b).exp() - b.min(&a).at_least(-0.5).silu());
+        z.store(a.max(&b).exp() - b.min(&a).at_least(-0.5).silu() + f.load());
     }
 
     #[aiv_task]
@@ -85,6 +101,7 @@ pub mod elementwise {
         let up = PerRank::ragged::<f32, HIDDEN>(ep, route);
         let h = PerRank::ragged::<bf16, HIDDEN>(ep, route);
         let d = PerRank::ragged::<f32, HIDDEN>(ep, route);
+        let f = PerRank::ragged::<f32, HIDDEN>(ep, route);
         let z = PerRank::ragged::<bf16, HIDDEN>(ep, route);
         let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
         for src in ep {
@@ -105,7 +122,13 @@ pub mod elementwise {
                             &mut h[r].group(e, m).cols(n),
                             &mut d[r].group(e, m).cols(n),
                         );
-                        compare(&h[r].group(e, m).cols(n), &d[r].group(e, m).cols(n), &mut z[r].group(e, m).cols(n));
+                        functions(&recv[r].group(e, m).cols(n), &mut f[r].group(e, m).cols(n));
+                        compare(
+                            &h[r].group(e, m).cols(n),
+                            &d[r].group(e, m).cols(n),
+                            &f[r].group(e, m).cols(n),
+                            &mut z[r].group(e, m).cols(n),
+                        );
                     }
                 }
                 for src in ep {

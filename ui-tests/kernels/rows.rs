@@ -33,25 +33,26 @@ pub mod rows {
         to.put(from);
     }
 
-    /// A bias for each column, then every second column apart.
+    /// A bias and a limit for each column and one number for all, then every second column apart.
     #[aiv_task]
     pub fn gate(x: &Tile<bf16, TALL, PAIRS>, bias: &Tile<bf16, 1, PAIRS>, h: &mut Tile<f32, TALL, HALF>) {
-        let x = x.load().add_row(&(bias.load() - 0.125));
-        let gate = x.even_columns().at_most(LIMIT);
-        h.store((x.odd_columns().clamp(-LIMIT, LIMIT) + 1.0) * &gate * gate.sigmoid());
+        let bias = bias.load();
+        let x = (x.load() + (&bias - 0.125)).max(&(&bias * -2.0)) - bias.row_mean();
+        let gate = x.even_columns::<HALF>().at_most(LIMIT);
+        h.store((x.odd_columns::<HALF>().clamp(-LIMIT, LIMIT) + 1.0) * &gate * gate.sigmoid());
     }
 
     /// A sum for each row, of columns that have scales.
     #[aiv_task]
     pub fn squares(h: &Tile<f32, TALL, HIDDEN>, scale: &Tile<f32, 1, HIDDEN>, sums: &mut Tile<f32, TALL, 1>) {
         let h = h.load();
-        sums.store((&h * &h).scale_cols(&scale.load()).row_sum() * MEAN + 2.0);
+        sums.store((&h * &h * scale.load()).row_sum() * MEAN + 2.0);
     }
 
     /// A number for each row.
     #[aiv_task]
     pub fn normalise(h: &Tile<f32, TALL, HIDDEN>, sums: &Tile<f32, TALL, 1>, z: &mut Tile<bf16, TALL, HIDDEN>) {
-        z.store(h.load().scale_rows(&(1.0 / sums.load())));
+        z.store(h.load() * (1.0 / sums.load()));
     }
 
     #[aiv_task]
@@ -62,7 +63,7 @@ pub mod rows {
         y: &mut Tile<f32, BLOCK, HIDDEN>,
         total: &mut Tile<f32, BLOCK, 1>,
     ) {
-        let sum = slots.load().weighted_sum(&weights.load()).scale_rows(&each.load());
+        let sum = slots.load().weighted_sum(&weights.load()) * each.load();
         total.store(sum.row_sum() - each.load());
         y.store(&sum);
     }
@@ -79,6 +80,21 @@ pub mod rows {
         z.store(wide.load().row_sum() - each.load());
     }
 
+    /// As routers do: scores, the best two columns of each row, and shares.
+    #[aiv_task]
+    pub fn choose(
+        y: &Tile<f32, BLOCK, HIDDEN>,
+        each: &Tile<f32, BLOCK, 1>,
+        ids: &mut Tile<f32, BLOCK, 1>,
+        shares: &mut Tile<f32, BLOCK, HIDDEN>,
+    ) {
+        let scores = y.load().rms_norm(1e-6) - each.load();
+        let first = scores.arg_max();
+        let others = scores.column_ids().equal(&first).select(-9.0, &scores);
+        ids.store(&first + others.arg_max() * 256.0);
+        shares.store(scores.softmax() / (scores.row_max() - others.row_min()) + scores.row_mean());
+    }
+
     /// Single rows alone: the row of a block is all there is.
     #[aiv_task]
     pub fn single(
@@ -87,8 +103,8 @@ pub mod rows {
         wide: &Tile<f32, 1, WIDE>,
         y: &mut Tile<f32, 1, HIDDEN>,
     ) {
-        let each = each.load().scale_rows(&wide.load().row_sum());
-        y.store(each.add_row(&each).scale_cols(&more.load()));
+        let each = each.load() * wide.load().row_sum();
+        y.store((&each + &each) * more.load());
     }
 
     #[taskflow]
@@ -106,6 +122,8 @@ pub mod rows {
         total: &mut PerRank<Tensor<f32, 1>>,
         folded: &mut PerRank<Tensor<f32, HIDDEN>>,
         z: &mut PerRank<Tensor<bf16, 1>>,
+        ids: &mut PerRank<Tensor<f32, 1>>,
+        shares: &mut PerRank<Tensor<f32, HIDDEN>>,
     ) {
         let recv = PerRank::symmetric::<bf16, PAIRED>(ep, route);
         let h = PerRank::ragged::<f32, HIDDEN>(ep, route);
@@ -152,6 +170,7 @@ pub mod rows {
                     &mut y[r].rows(t),
                     &mut total[r].rows(t),
                 );
+                choose(&y[r].rows(t), &each[r].rows(t), &mut ids[r].rows(t), &mut shares[r].rows(t));
             }
             for t in route.token_blocks::<1>(r) {
                 single(&y[r].rows(t), &y[r].rows(t), &wide[r].rows(t), &mut twice[r].rows(t));

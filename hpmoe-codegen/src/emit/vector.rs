@@ -227,6 +227,12 @@ impl Emitter<'_> {
                 }
                 return Stmt::call(routine, arguments);
             }
+            Instruction::Spread(spread) => {
+                let to = self.buffer(call.to);
+                let [_, rows] = rows(to);
+                arguments.extend([rows, columns(to.width, &self.params)]);
+                return Stmt::call(spread.routine().0, arguments);
+            }
             Instruction::Widen => {
                 arguments.push(name("RoundMode::CAST_NONE"));
                 "Cast"
@@ -236,6 +242,14 @@ impl Emitter<'_> {
                 "Cast"
             }
             Instruction::Copy => "CopyValues",
+            Instruction::Library(function) => {
+                arguments.extend(call.scratch.iter().map(|&id| operand(id)));
+                function
+            }
+            Instruction::Whole(mode) => {
+                arguments.push(name(format!("RoundMode::{mode}")));
+                "Cast"
+            }
             Instruction::Scalar(function, scalar) => {
                 arguments.push(float(scalar));
                 function
@@ -270,7 +284,10 @@ impl Emitter<'_> {
 
 /// Whether a call is one of the library's, that stay out of line, instead of one of AscendC's.
 fn is_routine(call: &Call) -> bool {
-    matches!(call.instruction, Instruction::Routine { .. } | Instruction::Copy)
+    matches!(
+        call.instruction,
+        Instruction::Routine { .. } | Instruction::Copy | Instruction::Library(_) | Instruction::Spread(_)
+    )
 }
 
 fn touches(call: &Call, buffer: BufferId) -> bool {

@@ -30,10 +30,6 @@ pub(crate) enum RealOperand {
     },
     /// Rows of a block of tokens.
     Tokens(usize),
-    /// A number for each row.
-    NumbersOfRows(RealSize),
-    /// A number for each column.
-    NumbersOfColumns(RealSize),
     /// Columns taken two by two.
     ColumnPairs,
 }

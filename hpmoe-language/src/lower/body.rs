@@ -8,7 +8,7 @@ use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
 use crate::names::{ByName, nearest};
 use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, arithmetic};
-use hpmoe_kernels::op::{ElementType, OperandKind, Operation, Shape};
+use hpmoe_kernels::op::{self as device, Device, ElementType, OperandKind, Operation, Part, Shape};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use quote::ToTokens as _;
@@ -248,6 +248,9 @@ impl Builder<'_> {
                 return None;
             }
         };
+        if let Device::Steps(steps) = operation.device {
+            return self.composed(steps, &operands, &numbers, span);
+        }
         if self.steps.len() == MOST_STEPS {
             let task = self.function.name.clone();
             self.errors.push(span, Finding::Body(BodyFault::Operations { task, most: MOST_STEPS }));
@@ -256,6 +259,22 @@ impl Builder<'_> {
         self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
         self.shapes.push(result);
         Some(ValueId::new(self.shapes.len() - 1))
+    }
+
+    /// The operations that another one stands for.
+    fn composed(&mut self, steps: &[device::Step], values: &[ValueId], numbers: &[f32], span: Span) -> Option<ValueId> {
+        let mut made = Vec::new();
+        for step in steps {
+            let operand = |part: &Part| match *part {
+                Part::In(value) => Operand::Value(values[value]),
+                Part::Step(step) => Operand::Value(made[step]),
+                Part::Given(number) => Operand::Number(numbers[number]),
+                Part::Number(number) => Operand::Number(number),
+            };
+            let operands: Vec<Operand> = step.operands.iter().map(operand).collect();
+            made.push(self.step(step.operation, &operands, (None, None), span)?);
+        }
+        made.last().copied()
     }
 
     /// Refuses a second write to a tile: the copies to it would have no order.

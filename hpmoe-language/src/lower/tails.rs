@@ -81,7 +81,22 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
                 }
                 product
             }
-            Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put | Device::Vector { .. } => {
+            Device::Vector { .. } => {
+                // One row is one row at run time, too, and likewise a column: for all of the first operand.
+                let differs = |&(at, other): &(usize, &&Size)| {
+                    let shape = shapes[step.operands[at]];
+                    shape.rows != 1 && other.rows != first.rows || shape.cols != 1 && other.columns != first.columns
+                };
+                if let Some((at, other)) = operands.iter().enumerate().skip(1).find(differs) {
+                    return if shapes[step.operands[at]].rows != 1 && other.rows != first.rows {
+                        uneven(rows_of_first(), RealOperand::Rows(other.rows.clone()))
+                    } else {
+                        uneven(columns_of_first(), RealOperand::Columns(other.columns.clone()))
+                    };
+                }
+                first.clone()
+            }
+            Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {
                     return if first.columns == other.columns {
                         uneven(rows_of_first(), RealOperand::Rows(other.rows.clone()))
@@ -108,26 +123,14 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
                     }
                     Size { rows: RealSize::Item, columns: first.columns.clone() }
                 }
-                Sizes::NumberForEachRow => {
-                    if operands[1].rows != first.rows {
-                        return uneven(rows_of_first(), RealOperand::NumbersOfRows(operands[1].rows.clone()));
-                    }
-                    first.clone()
-                }
-                // A tile of one row has one row at run time, too: only columns can differ.
-                Sizes::NumberForEachColumn => {
-                    if operands[1].columns != first.columns {
-                        let numbers = RealOperand::NumbersOfColumns(operands[1].columns.clone());
-                        return uneven(columns_of_first(), numbers);
-                    }
-                    first.clone()
-                }
+                Sizes::Same => first.clone(),
                 Sizes::OneColumn => Size { rows: first.rows.clone(), columns: RealSize::Fixed(1) },
                 Sizes::HalfOfColumns => match half(&first.columns) {
                     Some(columns) => Size { rows: first.rows.clone(), columns },
                     None => return uneven(columns_of_first(), RealOperand::ColumnPairs),
                 },
             },
+            Device::Steps(_) => unreachable!("a body has the operations that `{}` stands for", step.operation.name()),
         };
         sizes.push(result);
     }

@@ -4,7 +4,7 @@ use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width}
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
-use hpmoe_kernels::op::{Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
+use hpmoe_kernels::op::{self, Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
 
 /// Flattens a body.
 pub(super) fn flatten(task: &Task) -> Program {
@@ -18,6 +18,7 @@ pub(super) fn flatten(task: &Task) -> Program {
     let leader = written.or_else(|| most().find(has_rows)).map_or(0, |(number, _)| number);
     let mut builder = Builder {
         task,
+        shapes: task.shapes(),
         program: Program { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
         place: vec![None; task.params.len() + task.body.steps.len()],
         width: (0..task.params.len()).map(|param| Width::Of { param, parts: 1 }).collect(),
@@ -39,6 +40,8 @@ struct Made {
 
 struct Builder<'a> {
     task: &'a Task,
+    /// Shapes of parameters and of the results of steps.
+    shapes: Arena<ValueId, Shape>,
     program: Program,
     /// Where each value lies; parameters lie in their input stage.
     place: Vec<Option<BufferId>>,
@@ -67,9 +70,10 @@ impl Builder<'_> {
             (_, first) => first,
         };
         self.width.push(width);
-        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. })
-            || sizes == Some(Sizes::NumberForEachColumn);
-        for other in step.operands.iter().skip(1).filter(|_| alike) {
+        let alike = matches!(step.operation.device, Device::Store | Device::Vector { .. });
+        let of_all_columns = |other: &&ValueId| alike && self.shapes[**other].cols == step.result.cols;
+        let others: Vec<ValueId> = step.operands.iter().skip(1).filter(of_all_columns).copied().collect();
+        for other in others {
             self.join(first, self.width[other.index()]);
         }
         let made = Made { width, single: self.single[self.task.params.len() + number] };
@@ -84,8 +88,16 @@ impl Builder<'_> {
                 return;
             }
             Device::Cast => self.cast(number, from[0], step, name),
+            Device::Vector { calls, .. } if self.in_one_call(step, calls).is_some() => {
+                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                let (name, waits) = self.in_one_call(step, calls).unwrap_or(("", Waits::Never));
+                let instruction = Instruction::Routine { name, waits, terms: false };
+                self.program.calls.push(Call { instruction, to, from, scratch: Vec::new(), step: number });
+                to
+            }
             Device::Vector { scratch, calls } => {
-                let scratch = self.scratch(&vec![Columns::OfResult; scratch], &name, &step.result, made);
+                let from = self.spread((number, step), &from, &name, made);
+                let scratch = self.scratch(scratch, &name, &step.result, made);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
                 for call in calls {
                     self.vector_call((number, &step.numbers), call, to, &from, &scratch);
@@ -100,11 +112,34 @@ impl Builder<'_> {
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
-            Device::Matmul { .. } | Device::Accumulate | Device::Put => {
+            Device::Matmul { .. } | Device::Accumulate | Device::Put | Device::Steps(_) => {
                 unreachable!("the front end keeps {} off vector cores", step.operation.name())
             }
         };
         self.place[self.task.params.len() + number] = Some(place);
+    }
+
+    /// The routine that takes an operand without spreading it, if there is one.
+    fn in_one_call(&self, step: &Step, calls: &[VectorCall]) -> Option<(&'static str, Waits)> {
+        let second = self.shapes[*step.operands.get(1)?];
+        op::in_one_call(calls, op::spread(&second, &step.result)?)
+    }
+
+    /// Operands of the size of the result: one row or one column for all of it is copied as often as it takes.
+    fn spread(&mut self, (number, step): (usize, &Step), from: &[BufferId], name: &str, made: Made) -> Vec<BufferId> {
+        let mut all = Vec::with_capacity(from.len());
+        for (&value, &from) in step.operands.iter().zip(from) {
+            all.push(match op::spread(&self.shapes[value], &step.result) {
+                None => from,
+                Some(spread) => {
+                    let name = format!("{name}_spread");
+                    let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                    self.call(number, Instruction::Spread(spread), to, &[from]);
+                    to
+                }
+            });
+        }
+        all
     }
 
     fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
@@ -186,6 +221,14 @@ impl Builder<'_> {
                 self.call(step, Instruction::Scalar(name, scalar.of(numbers)), buffer(to), &[buffer(a)]);
             }
             VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), buffer(to), &[buffer(a)]),
+            VectorCall::Whole(mode, to, a) => self.call(step, Instruction::Whole(mode), buffer(to), &[buffer(a)]),
+            VectorCall::Library(name, to, operands, scratch) => {
+                let (from, scratch) =
+                    (operands.iter().map(|&slot| buffer(slot)), scratch.iter().map(|&slot| buffer(slot)));
+                let (from, scratch) = (from.collect(), scratch.collect());
+                let instruction = Instruction::Library(name);
+                self.program.calls.push(Call { instruction, to: buffer(to), from, scratch, step });
+            }
             VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), buffer(to), &[]),
         }
     }
@@ -199,13 +242,17 @@ impl Builder<'_> {
             1 => format!("{name}_scratch"),
             _ => format!("{name}_scratch_{number}"),
         };
-        let shaped = |columns: &Columns| match columns {
-            Columns::OfResult => *shape,
-            Columns::Fixed(cols) => Shape { cols: *cols, ..*shape },
+        let shaped = |columns: &Columns| match *columns {
+            Columns::OfResult => (*shape, made),
+            Columns::Fixed(cols) => (Shape { cols, ..*shape }, made),
+            Columns::Once(cols) => (Shape { cols, ..*shape }, Made { single: true, ..made }),
         };
-        let each = columns.iter().enumerate();
-        each.map(|(number, columns)| self.buffer(name(number), Holds::Value, ElementType::f32, &shaped(columns), made))
-            .collect()
+        let mut made = Vec::with_capacity(columns.len());
+        for (number, columns) in columns.iter().enumerate() {
+            let (shape, of) = shaped(columns);
+            made.push(self.buffer(name(number), Holds::Value, ElementType::f32, &shape, of));
+        }
+        made
     }
 
     fn of_param(&self, param: usize) -> Made {

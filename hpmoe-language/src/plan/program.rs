@@ -3,7 +3,7 @@
 use super::flatten::flatten;
 use crate::graph::Task;
 use crate::ids::{Arena, Id};
-use hpmoe_kernels::op::{ElementType, Waits};
+use hpmoe_kernels::op::{ElementType, Spread, Waits};
 
 /// A buffer of a vector task, by its number in the [`Program`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -77,8 +77,14 @@ pub enum Instruction {
     Scalar(&'static str, f32),
     /// `Name(dst, a, count)`.
     Unary(&'static str),
+    /// `Cast(dst, a, RoundMode::mode, count)`, from f32 to f32.
+    Whole(&'static str),
     /// `Duplicate(dst, scalar, count)`.
     Fill(f32),
+    /// `hpmoe::name(dst, operands…, scratch…, count)`.
+    Library(&'static str),
+    /// Copies one row or one column over the size of the result.
+    Spread(Spread),
     /// A routine of the device library; its scratch follows its operands.
     Routine {
         /// Name of the routine in the device library.

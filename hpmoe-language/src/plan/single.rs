@@ -2,7 +2,7 @@
 
 use crate::graph::Task;
 use crate::ids::{Id as _, ValueId};
-use hpmoe_kernels::op::{Device, Sizes};
+use hpmoe_kernels::op::{Device, Routine, Sizes};
 
 /// Whether the value of each parameter, then of each step, is one row for all rows of a piece. It is if an operation takes it as such;
 /// so are the values that it is computed from, and those computed from it alone.
@@ -13,19 +13,18 @@ pub(super) fn single_rows(task: &Task) -> Vec<bool> {
     let mut taken_as_one = Vec::new();
     for (number, step) in task.body.steps.iter().enumerate() {
         let operands: Vec<usize> = step.operands.iter().map(|id: &ValueId| id.index()).collect();
-        let alike: &[usize] = match step.operation.device {
-            Device::Routine(routine) => match routine.sizes {
-                Sizes::SumOverK => &operands[1..],
-                Sizes::RowsForEachToken => &[],
-                Sizes::NumberForEachColumn => {
-                    taken_as_one.push(operands[1]);
-                    &operands[..1]
-                }
-                Sizes::NumberForEachRow | Sizes::OneColumn | Sizes::HalfOfColumns => &operands,
-            },
-            _ => &operands,
+        let shapes = task.shapes();
+        let taken = |operand: &usize| {
+            let spreads = shapes[ValueId::new(*operand)].rows != step.result.rows;
+            matches!(step.operation.device, Device::Vector { .. }) && spreads
         };
-        for &operand in alike {
+        taken_as_one.extend(operands.iter().copied().filter(taken));
+        let alike = match step.operation.device {
+            Device::Routine(Routine { sizes: Sizes::SumOverK, .. }) => &operands[1..],
+            Device::Routine(Routine { sizes: Sizes::RowsForEachToken, .. }) => &[],
+            _ => operands.as_slice(),
+        };
+        for &operand in alike.iter().filter(|operand| !taken(operand)) {
             let (from, to) = (rows[operand], rows[first_step + number]);
             rows.iter_mut().filter(|other| **other == from).for_each(|other| *other = to);
         }

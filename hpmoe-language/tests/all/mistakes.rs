@@ -123,10 +123,10 @@ fn tasks_have_no_assignments_conditions_or_calls() {
 fn operations_are_told_by_what_there_is() {
     check_body("h.store(gate.max(0.0));", "max", &["is given a value and a number", "is `.at_least(number)`"]);
     check_body("h.store(gate.clone());", "clone", &["no operation is called `clone`", "leave it out"]);
-    check_body("h.store(gate.relu());", "relu", &["no operation is called `relu`", "write `x.at_least(0.0)`"]);
-    check_body("h.store(gate.tanh());", "tanh", &["(2.0 * &x).sigmoid()"]);
-    check_body("h.store(gate.softmax());", "softmax", &["row_sum()"]);
-    check_body("h.store(gate.sqrt());", "sqrt", &["compute it outside of the kernel"]);
+    check_body("h.store(gate.swish());", "swish", &["no operation is called `swish`", "write `x.silu()`"]);
+    check_body("h.store(gate.ceil());", "ceil", &["write `-(-&x).floor()`"]);
+    check_body("h.store(gate.lt(up.load()));", "lt", &["`a.less(b)`"]);
+    check_body("h.store(gate.erf());", "erf", &["compute it outside of the kernel"]);
     check_body("h.store(gate.sillu());", "sillu", &["did you mean `silu`?"]);
     check_body("h.store(gate.argsrt());", "argsrt", &["the operations are `load`, "]);
 }

@@ -30,7 +30,8 @@ enum class VOp : uint8_t {
     Adds, Muls, Maxs, Mins, Axpy,             // a source and a scalar
     Exp, Ln, Sqrt, Rsqrt, Reciprocal, Abs, Relu, Copy, // one source
     Duplicate,                                // none
-    Cast, Compare, Select, Gather, GatherMask, Brcb, WholeReduceSum, WholeReduceMax,
+    Cast, Compare, CompareScalar, Select, SelectScalar, Gather, GatherMask, Brcb,
+    WholeReduceSum, WholeReduceMax, WholeReduceMin,
 };
 // clang-format on
 

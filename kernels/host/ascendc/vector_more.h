@@ -22,12 +22,32 @@ inline void Compare(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, co
     host::vector(call, where);
 }
 
+/// Bit i of dst = a[i] op scalar. `count * sizeof(T)` is a multiple of 256.
+template <typename T>
+inline void CompareScalar(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, const T scalar, CMPMODE mode,
+                          uint32_t count, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("CompareScalar", host::VOp::CompareScalar, dst);
+    call.a = a.place(), call.scalar = host::rawBits(scalar);
+    call.mode = static_cast<uint8_t>(mode), call.count = count;
+    host::vector(call, where);
+}
+
 /// A set bit of `mask` takes from a, a clear one from b. VSEL_TENSOR_TENSOR_MODE only.
 template <typename T, typename U>
 inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a,
                    const LocalTensor<T> &b, SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Select", host::VOp::Select, dst);
     call.a = a.place(), call.b = b.place(), call.c = mask.place();
+    call.mode = static_cast<uint8_t>(mode), call.count = count;
+    host::vector(call, where);
+}
+
+/// A set bit of `mask` takes from a, a clear one is the scalar. VSEL_TENSOR_SCALAR_MODE only.
+template <typename T, typename U>
+inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a, T scalar,
+                   SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("Select", host::VOp::SelectScalar, dst);
+    call.a = a.place(), call.c = mask.place(), call.scalar = host::rawBits(scalar);
     call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
@@ -92,6 +112,15 @@ inline void reduce(VectorCall call, const LocalTensor<T> &src, Mask mask, int32_
                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
                                host::Where where = host::Where::here()) {                                              \
         host::VectorCall call = host::vectorCall("WholeReduceMax", host::VOp::WholeReduceMax, dst);                    \
+        call.mode = static_cast<uint8_t>(order);                                                                       \
+        host::reduce(call, src, AS, repeat, dstRepStride, srcBlkStride, srcRepStride, where);                          \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+    inline void WholeReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, const int32_t repeat,       \
+                               const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
+                               ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
+                               host::Where where = host::Where::here()) {                                              \
+        host::VectorCall call = host::vectorCall("WholeReduceMin", host::VOp::WholeReduceMin, dst);                    \
         call.mode = static_cast<uint8_t>(order);                                                                       \
         host::reduce(call, src, AS, repeat, dstRepStride, srcBlkStride, srcRepStride, where);                          \
     }

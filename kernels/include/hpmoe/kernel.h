@@ -1,8 +1,10 @@
 // The device library. Generated kernels include this file and nothing else.
 #pragma once
 
+#include "hpmoe/compare.h"
 #include "hpmoe/matmul.h"
 #include "hpmoe/put.h"
+#include "hpmoe/reduce.h"
 #include "hpmoe/rows.h"
 #include "hpmoe/vector.h"
 #include "hpmoe/worker.h"

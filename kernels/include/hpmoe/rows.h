@@ -35,6 +35,68 @@ HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halve
     Cast(out, middle, RoundMode::CAST_NONE, rows * pitch);
 }
 
+// out[r][c] = row[c].
+HPMOE_INLINE void CopyRow(uint32_t out_at, uint32_t row_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> row = UbFrom<float>(row_at);
+    const uint32_t pitch = UbPitch(cols);
+    const uint32_t step = RowsOfCall(pitch);
+    const CopyRepeatParams strides(1, 1, RowStride(pitch), 0);
+    for (uint32_t first = 0; first < rows; first += step) {
+        for (uint32_t col = 0; col < pitch; col += LANES) {
+            Copy(out[first * pitch + col], row[col], static_cast<uint64_t>(Min(LANES, pitch - col)),
+                 static_cast<uint8_t>(Min(step, rows - first)), strides);
+        }
+    }
+}
+
+HPMOE_ROUTINE void SpreadRow(uint32_t out_at, uint32_t row_at, uint32_t rows, uint32_t cols) {
+    CopyRow(out_at, row_at, rows, cols);
+}
+
+// out[r][c] = numbers[r].
+HPMOE_ROUTINE void SpreadColumn(uint32_t out_at, uint32_t numbers_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
+    const uint32_t pitch = UbPitch(cols);
+    const uint32_t numbers_pitch = UbPitch(1);
+    // As in WeightedSum.
+    SetFlag<HardEvent::V_S>(0);
+    WaitFlag<HardEvent::V_S>(0);
+    for (uint32_t row = 0; row < rows; ++row) {
+        Duplicate(out[row * pitch], numbers.GetValue(row * numbers_pitch), static_cast<int32_t>(pitch));
+    }
+}
+
+// out[r][c] = number.
+HPMOE_ROUTINE void SpreadNumber(uint32_t out_at, uint32_t number_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> number = UbFrom<float>(number_at);
+    SetFlag<HardEvent::V_S>(0);
+    WaitFlag<HardEvent::V_S>(0);
+    Duplicate(out, number.GetValue(0), UbCount(rows, cols));
+}
+
+// out[r][c] = c.
+HPMOE_ROUTINE void ColumnIds(uint32_t out_at, [[maybe_unused]] uint32_t values_at, uint32_t rows, uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const uint32_t pitch = UbPitch(cols);
+    SetFlag<HardEvent::V_S>(0);
+    WaitFlag<HardEvent::V_S>(0);
+    for (uint32_t col = 0; col < ROW_ALIGN; ++col) {
+        out.SetValue(col, static_cast<float>(col));
+    }
+    SetFlag<HardEvent::S_V>(0);
+    WaitFlag<HardEvent::S_V>(0);
+    for (uint32_t made = ROW_ALIGN; made < pitch; made *= 2) {
+        Adds(out[made], out, static_cast<float>(made), static_cast<int32_t>(Min(made, pitch - made)));
+        PipeBarrier<PIPE_V>();
+    }
+    if (rows > 1) {
+        CopyRow(out_at + pitch * static_cast<uint32_t>(sizeof(float)), out_at, rows - 1, cols);
+    }
+}
+
 // out[r][c] = values[r][c] · numbers[r].
 HPMOE_ROUTINE void ScaleRows(uint32_t out_at, uint32_t values_at, uint32_t numbers_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -82,31 +144,6 @@ HPMOE_ROUTINE void ScaleColumns(uint32_t out_at, uint32_t values_at, uint32_t nu
             Mul(out[at], values[at], numbers[col], static_cast<uint64_t>(Min(LANES, pitch - col)),
                 static_cast<uint8_t>(Min(step, rows - first)), strides);
         }
-    }
-}
-
-// out[r] = Σ values[r][c]: lane l of 64 begins at 0 and adds columns l, l + 64, …; then lanes are added, neighbours
-// first. `lanes` has 64 columns.
-HPMOE_ROUTINE void RowSum(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
-    const LocalTensor<float> out = UbFrom<float>(out_at);
-    const LocalTensor<float> values = UbFrom<float>(values_at);
-    const LocalTensor<float> lanes = UbFrom<float>(lanes_at);
-    const uint32_t pitch = UbPitch(cols);
-    const uint32_t step = RowsOfCall(pitch);
-    const BinaryRepeatParams strides(1, 1, 1, LANE_BLOCKS, LANE_BLOCKS, RowStride(pitch));
-    Duplicate(lanes, 0.0f, static_cast<int32_t>(rows * LANES));
-    for (uint32_t col = 0; col < cols; col += LANES) {
-        PipeBarrier<PIPE_V>();
-        for (uint32_t first = 0; first < rows; first += step) {
-            Add(lanes[first * LANES], lanes[first * LANES], values[first * pitch + col],
-                static_cast<uint64_t>(Min(LANES, cols - col)), static_cast<uint8_t>(Min(step, rows - first)), strides);
-        }
-    }
-    PipeBarrier<PIPE_V>();
-    for (uint32_t first = 0; first < rows; first += MOST_REPEATS) {
-        WholeReduceSum(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES),
-                       static_cast<int32_t>(Min(MOST_REPEATS, rows - first)), static_cast<int32_t>(UbPitch(1)), 1,
-                       LANE_BLOCKS);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The code of operations on the device.
 
+use super::Shape;
+
 /// A scalar of a [`VectorCall`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
@@ -30,11 +32,11 @@ pub enum Slot {
     Out,
     /// The n-th operand; numbers are not counted.
     In(usize),
-    /// The n-th scratch value, of the shape of the result.
+    /// The n-th scratch value.
     Scratch(usize),
 }
 
-/// One AscendC vector call in count form on f32 values, over all elements of the piece.
+/// One vector call on f32 values, over all elements of the piece: in the count form of AscendC, or of the device library.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum VectorCall {
     /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
@@ -43,8 +45,13 @@ pub enum VectorCall {
     Scalar(&'static str, Slot, Slot, Scalar),
     /// `Name(dst, a, count)`: Exp, Ln, Sqrt, Abs, Relu.
     Unary(&'static str, Slot, Slot),
+    /// `Cast(dst, a, RoundMode::mode, count)`, from f32 to whole numbers that are f32.
+    Whole(&'static str, Slot, Slot),
     /// `Duplicate(dst, scalar, count)`.
     Fill(Slot, Scalar),
+    /// `hpmoe::name(dst, operands…, scratch…, count)`: a routine that treats each element alike. It may overwrite its scratch,
+    /// the last slots.
+    Library(&'static str, Slot, &'static [Slot], &'static [Slot]),
 }
 
 /// The direction of a tile that a product contracts.
@@ -80,13 +87,38 @@ pub enum Device {
     Put,
     /// A sequence of vector calls, which run in order, with a barrier wherever one reads what another wrote.
     Vector {
-        /// Scratch values of the shape of the result.
-        scratch: usize,
-        /// The calls, in the order in which they run.
+        /// Columns of each scratch value.
+        scratch: &'static [Columns],
+        /// The calls, in the order in which they run. An operand that is one row or one column for all of the result is spread
+        /// over its size before.
         calls: &'static [VectorCall],
     },
     /// A routine of the device library.
     Routine(Routine),
+    /// Other operations, one after the other: the result is that of the last one.
+    Steps(&'static [Step]),
+}
+
+/// One operation of several.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// The name of the operation, or the sign of an operator.
+    pub operation: &'static str,
+    /// Its operands.
+    pub operands: &'static [Part],
+}
+
+/// An operand of a [`Step`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Part {
+    /// The n-th operand; numbers are not counted.
+    In(usize),
+    /// The result of the n-th step.
+    Step(usize),
+    /// The n-th number among the operands.
+    Given(usize),
+    /// A fixed number.
+    Number(f32),
 }
 
 /// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and
@@ -129,10 +161,8 @@ pub enum Sizes {
     SumOverK,
     /// B·K×C values: B×C.
     RowsForEachToken,
-    /// R×C values and an R×1 column of numbers: R×C.
-    NumberForEachRow,
-    /// R×C values and a 1×C row of numbers: R×C.
-    NumberForEachColumn,
+    /// R×C values: R×C.
+    Same,
     /// R×C values: R×1.
     OneColumn,
     /// R×2H values: R×H.
@@ -146,4 +176,60 @@ pub enum Columns {
     OfResult,
     /// A fixed number.
     Fixed(usize),
+    /// A fixed number, in a single row however many rows the result has.
+    Once(usize),
+}
+
+/// How an operand is spread over the size of a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// 1×C to R×C.
+    Row,
+    /// R×1 to R×C.
+    Column,
+    /// 1×1 to R×C.
+    Number,
+}
+
+impl Spread {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Row, Self::Column, Self::Number];
+
+    /// The routine, `hpmoe::name(out, operand, rows, columns of out)`, and where it waits.
+    #[must_use]
+    pub const fn routine(self) -> (&'static str, Waits) {
+        match self {
+            Self::Row => ("SpreadRow", Waits::Never),
+            Self::Column => ("SpreadColumn", Waits::First),
+            Self::Number => ("SpreadNumber", Waits::First),
+        }
+    }
+}
+
+/// How an operand is spread, if it has fewer rows or columns than the result.
+#[must_use]
+pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
+    match (operand.rows != result.rows, operand.cols != result.cols) {
+        (false, false) => None,
+        (true, false) => Some(Spread::Row),
+        (false, true) => Some(Spread::Column),
+        (true, true) => Some(Spread::Number),
+    }
+}
+
+/// The routine that executes these calls with a second operand that is spread, without a spread copy of it.
+#[must_use]
+pub fn in_one_call(calls: &[VectorCall], spread: Spread) -> Option<(&'static str, Waits)> {
+    match (calls, spread) {
+        ([VectorCall::Binary("Add", Slot::Out, Slot::In(0), Slot::In(1))], Spread::Row) => {
+            Some(("AddRow", Waits::Never))
+        }
+        ([VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))], Spread::Row) => {
+            Some(("ScaleColumns", Waits::Never))
+        }
+        ([VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))], Spread::Column) => {
+            Some(("ScaleRows", Waits::First))
+        }
+        _ => None,
+    }
 }

@@ -4,7 +4,10 @@
 mod device;
 mod host;
 
-pub use device::{Columns, Contracted, Device, Routine, Scalar, Sizes, Slot, VectorCall, Waits};
+pub use device::{
+    Columns, Contracted, Device, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits, in_one_call,
+    spread,
+};
 pub use host::{AnyTile, AnyValue, Given, Host, MOST};
 
 use std::fmt;
@@ -113,6 +116,14 @@ pub struct Shape {
     pub rows: usize,
     /// Most columns, as the type states them.
     pub cols: usize,
+}
+
+impl Shape {
+    /// Whether a value has the size of another, or is one row or one column for all of it.
+    #[must_use]
+    pub const fn spreads_over(&self, other: &Self) -> bool {
+        (self.rows == other.rows || self.rows == 1) && (self.cols == other.cols || self.cols == 1)
+    }
 }
 
 impl fmt::Display for Shape {

@@ -9,7 +9,7 @@ pub(super) static VALUES: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`+` adds", operands),
     host: Host::Values(|given| &given[0] + &given[1]),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Add", Slot::Out, Slot::In(0), Slot::In(1))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Add", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
@@ -30,14 +30,15 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
 const SCALAR: Operation = Operation {
     spelling: Spelling::Operator('+'),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[VectorCall::Scalar("Adds", Slot::Out, Slot::In(0), Scalar::Given(0))],
     },
     ..ONE_VALUE
 };
 
 operator! {
-    /// Number by number, each sum rounded once: R×C and R×C, or R×C and a number, to R×C.
+    /// Number by number, each sum rounded once: R×C and R×C, one row of 1×C, one column of R×1, or a
+    /// number, to R×C. The larger value stands on the left.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -10,7 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number],
     host: Host::Values(|given| given[0].at_least(given.numbers[0])),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[VectorCall::Scalar("Maxs", Slot::Out, Slot::In(0), Scalar::Given(0))],
     },
     ..ONE_VALUE

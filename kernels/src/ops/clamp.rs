@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: ascending,
     host: Host::Values(|given| given[0].clamp(given.numbers[0], given.numbers[1])),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[
             VectorCall::Scalar("Maxs", Slot::Out, Slot::In(0), Scalar::Given(0)),
             VectorCall::Scalar("Mins", Slot::Out, Slot::Out, Scalar::Given(1)),

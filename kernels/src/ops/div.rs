@@ -1,7 +1,7 @@
 //! `a / b`: quotients, number by number.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
-use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
 /// Divides two values of one size.
 pub(super) static VALUES: Operation = Operation {
@@ -9,7 +9,7 @@ pub(super) static VALUES: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`/` divides", operands),
     host: Host::Values(|given| &given[0] / &given[1]),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::In(1))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
@@ -19,7 +19,7 @@ pub(super) static NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number],
     host: Host::Values(|given| &given[0] / given.numbers[0]),
     device: Device::Vector {
-        scratch: 1,
+        scratch: &[Columns::OfResult],
         calls: &[
             VectorCall::Fill(Slot::Scratch(0), Scalar::Given(0)),
             VectorCall::Binary("Div", Slot::Out, Slot::In(0), Slot::Scratch(0)),
@@ -34,7 +34,7 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
     operands: &[OperandKind::Number, OperandKind::Value],
     host: Host::Values(|given| given.numbers[0] / &given[0]),
     device: Device::Vector {
-        scratch: 1,
+        scratch: &[Columns::OfResult],
         calls: &[
             VectorCall::Fill(Slot::Scratch(0), Scalar::Given(0)),
             VectorCall::Binary("Div", Slot::Out, Slot::Scratch(0), Slot::In(0)),
@@ -44,7 +44,8 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
 };
 
 operator! {
-    /// Number by number, each quotient rounded once: R×C and R×C, or R×C and a number, to R×C.
+    /// Number by number, each quotient rounded once: R×C and R×C, one row of 1×C, one column of R×1, or a
+    /// number, to R×C. The larger value stands on the left.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -19,7 +19,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Every second column, starting with the first: R×2H to R×H. If H can't be inferred, the call states it:
+    /// Every second column, starting with the first: R×2H to R×H. If H can't be inferred, as on the right of an operator, the call states it:
     /// `x.even_columns::<64>()`.
     ///
     /// ```

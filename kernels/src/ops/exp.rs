@@ -8,7 +8,7 @@ use crate::{Value, math};
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("exp"),
     host: Host::Values(|given| given[0].exp()),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Unary("Exp", Slot::Out, Slot::In(0))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Exp", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };
 

@@ -10,12 +10,12 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`max` compares", operands),
     host: Host::Values(|given| given[0].max(&given[1])),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The larger of two numbers, number by number: R×C and R×C to R×C. For two zeros, or if one
+    /// The larger of two numbers, number by number: R×C and R×C, 1×C or R×1 to R×C. For two zeros, or if one
     /// is NaN, the result is the one of `other`.
     ///
     /// ```
@@ -26,7 +26,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// assert_eq!(a.max(&b).as_slice(), [3.0, 3.0]);
     /// ```
     #[must_use]
-    pub fn max(&self, other: &Self) -> Self {
+    pub fn max<const R2: usize, const C2: usize>(&self, other: &Value<R2, C2>) -> Self {
         self.zip(other, "max", |a, b| if a > b { a } else { b })
     }
 }

@@ -10,12 +10,12 @@ pub(super) static OPERATION: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`min` compares", operands),
     host: Host::Values(|given| given[0].min(&given[1])),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Min", Slot::Out, Slot::In(0), Slot::In(1))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Min", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The smaller of two numbers, number by number: R×C and R×C to R×C. For two zeros, or if one
+    /// The smaller of two numbers, number by number: R×C and R×C, 1×C or R×1 to R×C. For two zeros, or if one
     /// is NaN, the result is the one of `other`.
     ///
     /// ```
@@ -26,7 +26,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// assert_eq!(a.min(&b).as_slice(), [2.0, 2.0]);
     /// ```
     #[must_use]
-    pub fn min(&self, other: &Self) -> Self {
+    pub fn min<const R2: usize, const C2: usize>(&self, other: &Value<R2, C2>) -> Self {
         self.zip(other, "min", |a, b| if a < b { a } else { b })
     }
 }

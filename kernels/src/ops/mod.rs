@@ -2,38 +2,63 @@
 //!
 //! A new operation is a file here and a row in [`TABLE`].
 
+mod abs;
 mod accumulate;
 mod add;
 mod add_matmul;
 mod add_matmul_t;
-mod add_row;
+mod arg_max;
 mod at_least;
 mod at_most;
 mod cast;
 mod clamp;
+mod column_ids;
+mod comparison;
 mod div;
 mod elementwise;
+mod equal;
 mod even_columns;
 mod exp;
+mod floor;
 mod fold_rows;
+mod gelu;
+mod gelu_tanh;
+mod greater;
+mod greater_equal;
+mod less;
+mod less_equal;
+mod ln;
 mod load;
+mod log_sigmoid;
 mod matmul;
 mod matmul_t;
 mod max;
 mod min;
 mod mul;
 mod neg;
+mod not_equal;
 mod odd_columns;
 mod product;
 mod put;
+mod relu;
+mod rms_norm;
+mod round;
+mod row_max;
+mod row_mean;
+mod row_min;
 mod row_sum;
-mod scale_cols;
-mod scale_rows;
+mod rsqrt;
+mod select;
 mod sigmoid;
 mod silu;
+mod softmax;
+mod softplus;
+mod sqrt;
+mod square;
 mod store;
 mod sub;
 mod t_matmul;
+mod tanh;
 mod weighted_sum;
 
 use crate::op::{ElementType, Misfit, Operation, Shape};
@@ -67,13 +92,46 @@ pub static TABLE: &[&Operation] = &[
     &at_least::OPERATION,
     &at_most::OPERATION,
     &clamp::OPERATION,
+    &abs::OPERATION,
+    &square::OPERATION,
+    &sqrt::OPERATION,
+    &rsqrt::OPERATION,
+    &floor::OPERATION,
+    &round::OPERATION,
     &exp::OPERATION,
+    &ln::OPERATION,
+    &tanh::OPERATION,
     &sigmoid::OPERATION,
+    &log_sigmoid::OPERATION,
+    &softplus::OPERATION,
+    &relu::OPERATION,
     &silu::OPERATION,
-    &scale_rows::OPERATION,
+    &gelu::OPERATION,
+    &gelu_tanh::OPERATION,
+    &less::VALUES,
+    &less::NUMBER,
+    &less_equal::VALUES,
+    &less_equal::NUMBER,
+    &greater::VALUES,
+    &greater::NUMBER,
+    &greater_equal::VALUES,
+    &greater_equal::NUMBER,
+    &equal::VALUES,
+    &equal::NUMBER,
+    &not_equal::VALUES,
+    &not_equal::NUMBER,
+    &select::VALUES,
+    &select::OR_NUMBER,
+    &select::NUMBER_OR,
+    &select::NUMBERS,
     &row_sum::OPERATION,
-    &add_row::OPERATION,
-    &scale_cols::OPERATION,
+    &row_mean::OPERATION,
+    &row_max::OPERATION,
+    &row_min::OPERATION,
+    &arg_max::OPERATION,
+    &softmax::OPERATION,
+    &rms_norm::OPERATION,
+    &column_ids::OPERATION,
     &even_columns::OPERATION,
     &odd_columns::OPERATION,
     &weighted_sum::OPERATION,

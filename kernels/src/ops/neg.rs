@@ -11,7 +11,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Operator('-'),
     host: Host::Values(|given| -&given[0]),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[VectorCall::Scalar("Muls", Slot::Out, Slot::In(0), Scalar::Is(-1.0))],
     },
     ..ONE_VALUE

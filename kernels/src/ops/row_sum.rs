@@ -5,7 +5,7 @@ use crate::Value;
 use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
 /// Partial sums of a row: the lanes of a vector call.
-const LANES: usize = 64;
+pub(super) const LANES: usize = 64;
 
 /// Sums of columns.
 pub(super) static OPERATION: Operation = Operation {

@@ -1,14 +1,14 @@
 //! `value.sigmoid()`: 1 / (1 + e^-x).
 
 use super::elementwise::ONE_VALUE;
-use crate::op::{Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
 /// 1 / (e^-x + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sigmoid"),
     host: Host::Values(|given| given[0].sigmoid()),
-    device: Device::Vector { scratch: 1, calls: CALLS },
+    device: Device::Vector { scratch: &[Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };
 

@@ -2,7 +2,8 @@
 
 use super::any_numbers;
 use crate::op::{
-    Device, ElementType, Host, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind, VectorCall,
+    Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind,
+    VectorCall,
 };
 use crate::{Value, math};
 
@@ -15,7 +16,7 @@ pub(super) static OPERATION: Operation = Operation {
     numbers: any_numbers,
     shape,
     host: Host::Values(|given| given[0].silu()),
-    device: Device::Vector { scratch: 1, calls: CALLS },
+    device: Device::Vector { scratch: &[Columns::OfResult], calls: CALLS },
 };
 
 const CALLS: &[VectorCall] = &[

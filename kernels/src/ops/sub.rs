@@ -9,7 +9,7 @@ pub(super) static VALUES: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`-` subtracts", operands),
     host: Host::Values(|given| &given[0] - &given[1]),
-    device: Device::Vector { scratch: 0, calls: &[VectorCall::Binary("Sub", Slot::Out, Slot::In(0), Slot::In(1))] },
+    device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Sub", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
 
@@ -19,7 +19,7 @@ pub(super) static NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number],
     host: Host::Values(|given| &given[0] - given.numbers[0]),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[VectorCall::Scalar("Adds", Slot::Out, Slot::In(0), Scalar::Negated(0))],
     },
     ..ONE_VALUE
@@ -31,7 +31,7 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
     operands: &[OperandKind::Number, OperandKind::Value],
     host: Host::Values(|given| given.numbers[0] - &given[0]),
     device: Device::Vector {
-        scratch: 0,
+        scratch: &[],
         calls: &[
             VectorCall::Scalar("Muls", Slot::Out, Slot::In(0), Scalar::Is(-1.0)),
             VectorCall::Scalar("Adds", Slot::Out, Slot::Out, Scalar::Given(0)),
@@ -41,7 +41,8 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
 };
 
 operator! {
-    /// Number by number, each difference rounded once: R×C and R×C, or R×C and a number, to R×C.
+    /// Number by number, each difference rounded once: R×C and R×C, one row of 1×C, one column of R×1, or a
+    /// number, to R×C. The larger value stands on the left.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -5,7 +5,7 @@
 //! | `dense`, `received`, `once`, `slots` | rows: of tokens, of (token, k) at the expert's owner, of tokens sent once, of (token, k) at the sender |
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
-//! | `tile`, `value` | a view in global memory, numbers on chip |
+//! | `tile`, `value`, `operand` | a view in global memory, numbers on chip, what stands on their right |
 //! | `element`, `bfloat16`, `buffer` | element types, the one of them that Rust lacks, memory |
 
 mod bfloat16;
@@ -15,6 +15,7 @@ mod element;
 mod experts;
 mod matrix;
 mod once;
+mod operand;
 mod per_rank;
 mod received;
 mod slots;
@@ -27,6 +28,7 @@ pub use element::{CubeElement, Element, Float, Number};
 pub use experts::Experts;
 pub use matrix::Matrix;
 pub use once::Once;
+pub use operand::Operand;
 pub use per_rank::PerRank;
 pub use received::Received;
 pub use slots::Slots;

@@ -1,6 +1,6 @@
 //! Values, which live on chip.
 
-use crate::op::AnyValue;
+use crate::op::{AnyValue, MOST};
 
 /// At most R×C numbers that live on chip while a task runs.
 ///
@@ -68,20 +68,32 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { data: self.data.iter().map(|x| f(*x)).collect(), ..*self }
     }
 
-    pub(crate) fn zip(&self, other: &Self, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
-        assert_eq!(
+    /// Combines each number with that of the other value: of one size, or one row or one column for all.
+    pub(crate) fn zip<const R2: usize, const C2: usize>(
+        &self,
+        other: &Value<R2, C2>,
+        name: &str,
+        f: impl Fn(f32, f32) -> f32,
+    ) -> Self {
+        const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the value on the left has the size of the result") };
+        let spreads = |bound: usize, size: usize| size == 1 && (bound == 1 || bound == MOST);
+        let (one_row, one_col) = (spreads(R2, other.rows), spreads(C2, other.cols));
+        assert!(
+            (one_row || other.rows == self.rows) && (one_col || other.cols == self.cols),
+            "`{name}` needs operands of one size, or one row or column on the right, but rows and columns are {:?} and {:?}",
             (self.rows, self.cols),
-            (other.rows, other.cols),
-            "`{name}` needs operands of one size, rows and columns are"
+            (other.rows, other.cols)
         );
-        Self { data: self.data.iter().zip(&other.data).map(|(x, y)| f(*x, *y)).collect(), ..*self }
-    }
-
-    /// Combines every row with one row.
-    pub(crate) fn with_row(&self, row: &Value<1, C>, name: &str, f: impl Fn(f32, f32) -> f32) -> Self {
-        assert_eq!((row.rows, row.cols), (1, self.cols), "`{name}` takes one row with a number for each column");
-        let pairs = self.data.iter().zip(row.data.iter().cycle());
-        Self { data: pairs.map(|(x, y)| f(*x, *y)).collect(), ..*self }
+        let mut data = Vec::with_capacity(self.data.len());
+        for row in 0..self.rows {
+            let right = other.row(if one_row { 0 } else { row });
+            let left = self.row(row).iter();
+            match (one_col, right) {
+                (true, [y]) => data.extend(left.map(|x| f(*x, *y))),
+                _ => data.extend(left.zip(right).map(|(x, y)| f(*x, *y))),
+            }
+        }
+        Self { data, ..*self }
     }
 
     /// Every second column, from column `first` on.

@@ -10,17 +10,16 @@ mod draw;
 use std::path::Path;
 use std::process::Command;
 
-use hpmoe_kernels::op::{AnyValue, Contracted, Device, Given, Host, Operation, Shape};
-use hpmoe_kernels::ops::TABLE;
+use hpmoe_kernels::op::{AnyValue, Contracted, Device, Given, Host, OperandKind, Operation, Part, Shape};
+use hpmoe_kernels::ops::{self, TABLE};
 use hpmoe_kernels::{Tile, TileBuf, bf16};
 
 use super::model::{folder, linked};
+use code::Form;
 use draw::{Draw, Drawn};
 
 /// Cases of each row.
 const CASES: u64 = 40;
-/// Cases in which a vector call that is left out must be missed.
-const CASES_OF_MUTANTS: u64 = 6;
 
 /// One run of a row's code.
 struct Run<'a> {
@@ -38,7 +37,7 @@ fn computing() -> impl Iterator<Item = (&'static Operation, fn(Given<'_>) -> Any
         (Host::Values(meaning), Device::Vector { .. } | Device::Routine(_) | Device::Cast) => {
             Some((*operation, meaning))
         }
-        (Host::Product(_), Device::Matmul { .. }) => None,
+        (Host::Product(_), Device::Matmul { .. }) | (Host::Values(_), Device::Steps(_)) => None,
         (Host::Moves, Device::Load | Device::Store | Device::Accumulate | Device::Put) => None,
         (host, device) => {
             panic!("{} has no meaning that its device code could have: {host:?}, {device:?}", name(operation))
@@ -55,7 +54,7 @@ fn words_of(runs: &[Run<'_>]) -> Vec<u8> {
         words.push(drawn.numbers.len() as u32);
         words.extend(drawn.numbers.iter().map(|number| number.to_bits()));
         words.push(drawn.scratch.len() as u32);
-        words.extend(drawn.scratch.iter().map(|cols| *cols as u32));
+        words.extend(drawn.scratch.iter().flatten().map(|size| *size as u32));
         words.push(drawn.values.len() as u32);
         for value in &drawn.values {
             words.extend([value.rows() as u32, value.cols() as u32]);
@@ -86,16 +85,14 @@ fn difference(expected: &AnyValue, got: &[f32]) -> Option<usize> {
 fn every_row_means_on_the_host_what_it_does_on_the_device() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let rows: Vec<_> = computing().collect();
-    let mutants: Vec<(usize, code::Mutant)> = rows
+    let forms: Vec<(usize, Form)> = rows
         .iter()
         .enumerate()
-        .flat_map(|(row, (operation, _))| code::mutants(operation).map(move |mutant| (row, mutant)))
+        .flat_map(|(row, (operation, _))| code::forms(operation).into_iter().map(move |form| (row, form)))
         .collect();
     let source = scratch.path().join("rows.cpp");
-    let originals = rows.iter().map(|(operation, _)| (*operation, None));
-    let changed = mutants.iter().map(|(row, mutant)| (rows[*row].0, Some(*mutant)));
-    let include = folder("tests/operations/rows.h");
-    std::fs::write(&source, code::program(&include, originals.chain(changed))).expect("a source file");
+    let code = code::program(&folder("tests/operations/rows.h"), forms.iter().map(|(row, form)| (rows[*row].0, *form)));
+    std::fs::write(&source, code).expect("a source file");
     let program = linked(vec![source], scratch.path());
 
     let drawn: Vec<Vec<Drawn>> = rows
@@ -104,26 +101,22 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
         .map(|(row, (operation, _))| (0..CASES).map(|case| Draw::new(row as u64, case).operands(operation)).collect())
         .collect();
     let mut runs: Vec<Run<'_>> = Vec::new();
-    for (row, cases) in drawn.iter().enumerate() {
-        runs.extend(cases.iter().map(|drawn| Run { row, drawn }));
-    }
-    for (number, (row, _)) in mutants.iter().enumerate() {
-        let cases = drawn[*row].iter().take(CASES_OF_MUTANTS as usize);
-        runs.extend(cases.map(|drawn| Run { row: rows.len() + number, drawn }));
+    for (number, (row, form)) in forms.iter().enumerate() {
+        let fits = |drawn: &&Drawn| match form {
+            Form::Whole | Form::Without(_) => true,
+            Form::InOneCall(spread) => drawn.spread() == Some(*spread),
+        };
+        runs.extend(drawn[*row].iter().filter(fits).map(|drawn| Run { row: number, drawn }));
     }
     let results = on_the_model(&program, &runs, scratch.path());
 
-    let mut missed = vec![false; mutants.len()];
-    let mut wrong: Vec<Option<String>> = vec![None; rows.len()];
+    // The first fault of each form.
+    let mut faults: Vec<Option<String>> = vec![None; forms.len()];
     for (Run { row, drawn }, got) in runs.iter().zip(&results) {
-        let original = if *row < rows.len() { *row } else { mutants[*row - rows.len()].0 };
-        let (operation, meaning) = rows[original];
+        let (operation, meaning) = rows[forms[*row].0];
         let expected = meaning(drawn.given());
         assert_eq!((expected.rows(), expected.cols()), (drawn.result.rows, drawn.result.cols), "{}", name(operation));
-        let at = difference(&expected, got);
-        if *row >= rows.len() {
-            missed[*row - rows.len()] |= at.is_some();
-        } else if let Some(at) = at {
+        if let Some(at) = difference(&expected, got) {
             let (host, device) = (expected.as_slice()[at], got[at]);
             let text = || {
                 format!(
@@ -131,13 +124,61 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
                     name(operation)
                 )
             };
-            wrong[original].get_or_insert_with(text);
+            faults[*row].get_or_insert_with(text);
         }
     }
-    let useless = mutants.iter().zip(missed).filter(|(_, missed)| !missed);
-    let useless = useless.map(|((row, mutant), _)| format!("{}: nothing changes without {mutant}", name(rows[*row].0)));
-    let faults: Vec<String> = wrong.into_iter().flatten().chain(useless).collect();
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let mut report = Vec::new();
+    for ((row, form), fault) in forms.iter().zip(faults) {
+        match (form, fault) {
+            (Form::Without(call), None) => {
+                report.push(format!("{}: nothing changes without vector call {call}", name(rows[*row].0)));
+            }
+            (Form::Whole | Form::InOneCall(_), Some(fault)) => report.push(fault),
+            (Form::Without(_), Some(_)) | (_, None) => {}
+        }
+    }
+    assert!(report.is_empty(), "{}", report.join("\n"));
+}
+
+/// The value of the operation of this name for these operands, by its meaning on the host.
+fn by_name(name: &str, values: &[AnyValue], numbers: &[f32], kinds: &[OperandKind]) -> AnyValue {
+    let operation = ops::named(name).find(|operation| operation.operands == kinds);
+    let operation = operation.unwrap_or_else(|| panic!("no operation `{name}` takes {kinds:?}"));
+    match operation.host {
+        Host::Values(meaning) => meaning(Given { values, numbers, size: 0 }),
+        host => panic!("`{name}` computes no value: {host:?}"),
+    }
+}
+
+#[test]
+fn every_operation_of_several_steps_means_what_they_do() {
+    let mut composed = 0;
+    for (row, operation) in TABLE.iter().enumerate() {
+        let (Host::Values(meaning), Device::Steps(steps)) = (operation.host, operation.device) else { continue };
+        composed += 1;
+        for case in 0..CASES {
+            let drawn = Draw::new(row as u64, case).operands(operation);
+            let mut made: Vec<AnyValue> = Vec::new();
+            for step in steps {
+                let (mut values, mut numbers, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+                for part in step.operands {
+                    let kind = match *part {
+                        Part::In(value) => (values.push(drawn.values[value].clone()), OperandKind::Value),
+                        Part::Step(step) => (values.push(made[step].clone()), OperandKind::Value),
+                        Part::Given(number) => (numbers.push(drawn.numbers[number]), OperandKind::Number),
+                        Part::Number(number) => (numbers.push(number), OperandKind::Number),
+                    };
+                    kinds.push(kind.1);
+                }
+                made.push(by_name(step.operation, &values, &numbers, &kinds));
+            }
+            let (expected, got) = (meaning(drawn.given()), made.pop().expect("a step"));
+            let same_size = (expected.rows(), expected.cols()) == (got.rows(), got.cols());
+            let at = difference(&expected, got.as_slice());
+            assert!(same_size && at.is_none(), "{}: number {at:?} differs, for {drawn}", name(operation));
+        }
+    }
+    assert!(composed >= 4, "{composed} operations of several steps were found");
 }
 
 /// Element (free, contracted) of an operand of a product.

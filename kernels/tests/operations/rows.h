@@ -26,10 +26,11 @@ struct Frame {
 
 using Code = void (*)(const Frame &);
 
-/// Generated: the code of each row, and whether it needs a barrier after what wrote its operands.
+/// Generated: the code of each row, whether it needs a barrier after what wrote its operands, and whether its operands are
+/// spread over the size of the result before.
 struct Row {
     Code code;
-    bool barrier;
+    bool barrier, spreads;
 };
 extern const Row kRows[];
 
@@ -42,8 +43,7 @@ struct Case {
     uint32_t row, seed, terms;
     Matrix out;
     std::vector<float> numbers;
-    std::vector<uint32_t> scratch; // columns
-    std::vector<Matrix> in;
+    std::vector<Matrix> scratch, in;
 };
 
 static const Case *g_case;
@@ -71,7 +71,8 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
         hpmoe::LoadRows(hpmoe::UbFrom<float>(staged[i]), view, 0, m.rows);
     }
     frame.out = take(next, c.out.rows, c.out.cols);
-    for (size_t i = 0; i < c.scratch.size(); ++i) frame.scratch[i] = take(next, c.out.rows, c.scratch[i]);
+    for (size_t i = 0; i < c.scratch.size(); ++i) 
+        frame.scratch[i] = take(next, c.scratch[i].rows, c.scratch[i].cols);
     for (size_t i = 0; i < c.numbers.size(); ++i) frame.number[i] = c.numbers[i];
     frame.outRows = c.out.rows, frame.cols = c.in[0].cols, frame.terms = c.terms;
     frame.count = hpmoe::UbCount(c.out.rows, c.out.cols);
@@ -80,6 +81,16 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
     for (size_t i = 0; i < c.in.size(); ++i)
         hpmoe::CopyValues(frame.in[i], staged[i], hpmoe::UbCount(c.in[i].rows, c.in[i].cols));
     if (kRows[c.row].barrier) PipeBarrier<PIPE_V>();
+    for (size_t i = 0; i < c.in.size() && kRows[c.row].spreads; ++i) {
+        const bool row = c.in[i].rows != c.out.rows, col = c.in[i].cols != c.out.cols;
+        if (!row && !col) continue;
+        const uint32_t from = frame.in[i], to = take(next, c.out.rows, c.out.cols);
+        if (row && col) hpmoe::SpreadNumber(to, from, c.out.rows, c.out.cols);
+        else if (row) hpmoe::SpreadRow(to, from, c.out.rows, c.out.cols);
+        else hpmoe::SpreadColumn(to, from, c.out.rows, c.out.cols);
+        PipeBarrier<PIPE_V>();
+        frame.in[i] = to;
+    }
     kRows[c.row].code(frame);
     SetFlag<HardEvent::V_MTE3>(0);
     WaitFlag<HardEvent::V_MTE3>(0);
@@ -115,7 +126,7 @@ struct Words {
 static Case readCase(Words &words) {
     Case c = {words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
     for (uint32_t n = words.next(); n > 0; --n) c.numbers.push_back(words.number());
-    for (uint32_t n = words.next(); n > 0; --n) c.scratch.push_back(words.next());
+    for (uint32_t n = words.next(); n > 0; --n) c.scratch.push_back(words.matrix(false));
     for (uint32_t n = words.next(); n > 0; --n) c.in.push_back(words.matrix(true));
     return c;
 }

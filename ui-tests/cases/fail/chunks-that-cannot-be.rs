@@ -82,7 +82,7 @@ mod layer {
     #[aiv_task]
     pub fn scale(a: &Tile<bf16, PUT, HIDDEN>, w: &Tile<f32, 1, HIDDEN>, b: &mut Tile<bf16, PUT, HIDDEN>) {
         let w = w.load();
-        b.store(a.load().scale_cols(&w));
+        b.store(a.load() * &w);
     }
 
     #[taskflow]

@@ -34,7 +34,7 @@ mod layer {
     #[aiv_task]
     pub fn activate(a: &Tile<bf16, TILE_M, PAIRS>, b: &mut Tile<bf16, TILE_M, HALF>) {
         let a = a.load();
-        b.store(a.even_columns() * a.odd_columns());
+        b.store(a.even_columns() * a.odd_columns::<HALF>());
     }
 
     #[taskflow]

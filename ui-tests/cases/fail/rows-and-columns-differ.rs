@@ -34,7 +34,7 @@ mod layer {
         bias: &Tile<f32, 1, HIDDEN>,
         b: &mut Tile<bf16, TILE_M, INTER>,
     ) {
-        b.store(a.load().add_row(&bias.load()));
+        b.store(a.load() + bias.load());
     }
 
     #[aiv_task]
@@ -43,7 +43,7 @@ mod layer {
         bias: &Tile<f32, 1, HIDDEN>,
         b: &mut Tile<bf16, TILE_M, INTER>,
     ) {
-        b.store(a.load().scale_rows(&bias.load()));
+        b.store(bias.load() - a.load().row_sum());
     }
 
     #[aiv_task]
@@ -53,7 +53,7 @@ mod layer {
         b: &mut Tile<bf16, TILE_M, INTER>,
     ) {
         let a = a.load();
-        b.store(&a * (&a).row_sum());
+        b.store(a.row_sum() * &a);
     }
 
     #[aiv_task]

@@ -20,6 +20,7 @@ pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
         for call in &program.calls {
             let waits = match call.instruction {
                 Instruction::Routine { waits, .. } => waits,
+                Instruction::Spread(spread) => spread.routine().1,
                 _ => Waits::Never,
             };
             let written = call.scratch.iter().chain(std::iter::once(&call.to));

@@ -45,7 +45,11 @@ impl Extent {
 /// The extents of all calls in count form, each once.
 pub(super) fn extents(plan: &VectorPlan) -> Vec<Extent> {
     let mut extents = Vec::new();
-    let counted = plan.program.calls.iter().filter(|call| !matches!(call.instruction, Instruction::Routine { .. }));
+    let counted = plan
+        .program
+        .calls
+        .iter()
+        .filter(|call| !matches!(call.instruction, Instruction::Routine { .. } | Instruction::Spread(_)));
     for call in counted {
         let extent = Extent::new(&plan.program.buffers[call.to]);
         if !extents.contains(&extent) {

@@ -5,32 +5,36 @@ use hpmoe_kernels::op::{OperandKind, TaskKind};
 use hpmoe_kernels::ops;
 
 /// How operations that the language doesn't have are written with those that it has, for a value `x`.
-const RECIPES: [(&[&str], &str); 21] = [
-    (&["relu"], "x.at_least(0.0)"),
+const RECIPES: [(&[&str], &str); 25] = [
     (&["relu6"], "x.clamp(0.0, 6.0)"),
     (&["leaky_relu"], "x.at_least(0.0) + 0.01 * x.at_most(0.0)"),
     (&["swish"], "x.silu()"),
     (&["logistic"], "x.sigmoid()"),
-    (&["tanh"], "2.0 * (2.0 * &x).sigmoid() - 1.0"),
-    (&["gelu", "quick_gelu"], "(1.702 * &x).sigmoid() * &x"),
-    (&["softmax"], "x.exp().scale_rows(&(1.0 / x.exp().row_sum()))"),
-    (&["abs"], "x.max(&-&x)"),
-    (&["square", "pow2", "powi", "powf", "pow"], "&x * &x"),
+    (&["quick_gelu"], "(1.702 * &x).sigmoid() * &x"),
+    (&["gelu_new", "gelu_approximate"], "x.gelu_tanh()"),
+    (&["pow2", "powi", "powf", "pow"], "x.square()"),
     (&["recip", "reciprocal"], "1.0 / x"),
+    (&["log"], "x.ln()"),
+    (&["log2"], "x.ln() * 1.442695"),
+    (&["ceil"], "-(-&x).floor()"),
+    (&["trunc"], "x.less(0.0).select(-(-&x).floor(), x.floor())"),
+    (&["rint", "round_ties_even"], "x.round()"),
+    (&["sign", "signum"], "x.greater(0.0) - x.less(0.0)"),
+    (&["where", "where_", "choose"], "x.greater(0.0).select(&x, 0.0)"),
     (&["mul_add", "fma"], "&x * 2.0 + 1.0"),
     (&["maximum"], "x.max(&x)"),
     (&["minimum"], "x.min(&x)"),
     (&["clip"], "x.clamp(-1.0, 1.0)"),
-    (&["sum", "reduce_sum"], "x.row_sum()"),
+    (&["scale_rows", "scale_cols"], "&x * x.row_sum()"),
+    (&["add_row"], "&x + x.row_sum()"),
+    (&["sum", "reduce_sum"], "&x * x.row_sum()"),
+    (&["mean", "average"], "&x - x.row_mean()"),
+    (&["amax", "reduce_max"], "&x - x.row_max()"),
     (&["to", "into", "astype", "to_bf16", "convert"], "x.cast::<bf16>()"),
-    (&["add"], "&x + &x"),
-    (&["sub"], "&x - &x"),
-    (&["mul"], "&x * &x"),
-    (&["neg"], "-&x"),
 ];
 
 /// What is said instead of a recipe for operations on tiles, and for those that nothing replaces.
-const ADVICE: [(&[&str], &str); 8] = [
+const ADVICE: [(&[&str], &str); 10] = [
     (
         &["clone", "copied", "to_owned", "copy"],
         "a value can be used several times: leave it out, and take `&value` where it is used again",
@@ -43,13 +47,19 @@ const ADVICE: [(&[&str], &str); 8] = [
     (&["read", "get", "value"], "`tile.load()` makes a value of a tile"),
     (&["write", "set", "assign", "copy_from"], "`tile.store(value)` writes a value to a tile"),
     (&["send", "copy_to"], "`to.put(&from)` copies rows, in a task marked `#[comm_put]`"),
+    (&["add", "sub", "mul", "div", "neg"], "write the operator: `a + b`, `a - b`, `a * b`, `a / b`, `-a`"),
     (
-        &["sqrt", "rsqrt", "ln", "log", "log2", "sin", "cos", "erf", "floor", "round", "argsort", "argmax", "topk"],
-        "no operations of tasks give that: compute it outside of the kernel, and pass the result as a tensor",
+        &["lt", "le", "gt", "ge", "eq", "ne"],
+        "comparisons are `a.less(b)`, `less_equal`, `greater`, `greater_equal`, `equal` and `not_equal`; they make 1 and 0",
     ),
     (
-        &["row_max", "row_min", "amax", "amin"],
-        "rows have only sums (`row_sum`): compute it outside of the kernel, and pass the result as a tensor",
+        &["topk", "top_k", "argsort", "sort"],
+        "`x.arg_max()` finds the largest number of each row; for the next one, take that column out: \
+         `x.column_ids().equal(&first).select(-1.0, &x).arg_max()`",
+    ),
+    (
+        &["sin", "cos", "erf", "cumsum"],
+        "no operations of tasks give that: compute it outside of the kernel, and pass the result as a tensor",
     ),
     (
         &["slice", "narrow", "cols", "tile", "rows", "chunk", "concat", "cat"],
@@ -150,10 +160,7 @@ mod tests {
             }
             let source = include_str!("../../../../ui-tests/kernels/ffn.rs")
                 .replace("let gate = gate.load();", "let x = gate.load();")
-                .replace(
-                    "gate.silu() * up.load()",
-                    &if code.ends_with("row_sum()") { format!("x.scale_rows(&{code})") } else { code.into() },
-                );
+                .replace("gate.silu() * up.load()", code);
             let module = &modules(&source).unwrap()[0];
             let faults = front(module, &Overrides::new()).err().unwrap_or_default();
             assert!(faults.is_empty(), "{code}: {:?}", faults.iter().map(|fault| fault.text()).collect::<Vec<_>>());

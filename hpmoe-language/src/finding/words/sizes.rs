@@ -38,8 +38,6 @@ impl RealOperand {
                 format!("weights of {}, {} columns", rows.of_rows(), columns.words())
             }
             Self::Tokens(tokens) => format!("{tokens} tokens"),
-            Self::NumbersOfRows(rows) => format!("numbers for {}", rows.of_rows()),
-            Self::NumbersOfColumns(columns) => format!("numbers for {} columns", columns.words()),
             Self::ColumnPairs => "pairs of columns".into(),
         }
     }

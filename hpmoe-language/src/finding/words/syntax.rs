@@ -34,8 +34,8 @@ impl SyntaxFault {
             }
             Self::TaskOperator { sign } => (
                 format!("values have no operator `{sign}`"),
-                "values have `+ - * /`; `.max(&b)`, `.min(&b)`, `.at_least(x)` and `.at_most(x)` compare, and operations take \
-                 values and references to them alike"
+                "values have `+ - * /`; `a.less(b)`, `less_equal`, `greater`, `greater_equal`, `equal` and `not_equal` compare, and \
+                 operations take values and references to them alike"
                     .into(),
             ),
             Self::FlowArgument(form) => form.words(),
@@ -97,7 +97,7 @@ impl SyntaxFault {
             ),
             Self::TaskIf => (
                 "a task has no conditions: it does the same with every element",
-                "choose between numbers by `.max(&b)`, `.min(&b)`, `.at_least(x)`, `.at_most(x)` and `.clamp(low, high)`",
+                "choose between numbers by `a.less(b).select(x, y)`, `.max(&b)`, `.min(&b)`, `.at_least(x)` and `.at_most(x)`",
             ),
             Self::TaskCall => {
                 ("a task calls no functions and no macros", "write out the operations on its tiles and values")

@@ -1,47 +1,66 @@
 //! The device code of rows as C++.
 
-use std::fmt;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hpmoe_kernels::op::{Device, Operation, Scalar, Slot, VectorCall, Waits};
+use hpmoe_kernels::op::{self, Device, Operation, Scalar, Slot, Spread, VectorCall, Waits};
 
-/// A row of which the vector call of this number is left out.
+/// What is compiled of a row.
 #[derive(Clone, Copy)]
-pub(crate) struct Mutant(usize);
-
-impl fmt::Display for Mutant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "vector call {}", self.0)
-    }
+pub(crate) enum Form {
+    /// Its code.
+    Whole,
+    /// Its code without the vector call of this number.
+    Without(usize),
+    /// The routine that takes the second operand without spreading it.
+    InOneCall(Spread),
 }
 
-/// All mutants of a row.
-pub(crate) fn mutants(operation: &Operation) -> impl Iterator<Item = Mutant> + use<> {
+/// All forms of a row.
+pub(crate) fn forms(operation: &Operation) -> Vec<Form> {
     let calls = match operation.device {
-        Device::Vector { calls, .. } => calls.len(),
-        _ => 0,
+        Device::Vector { calls, .. } => calls,
+        _ => &[],
     };
-    (0..calls).map(Mutant)
+    let values = values(operation) > 1;
+    let in_one_call = |spread: &Spread| values && op::in_one_call(calls, *spread).is_some();
+    let routines = Spread::ALL.into_iter().filter(in_one_call).map(Form::InOneCall);
+    std::iter::once(Form::Whole).chain((0..calls.len()).map(Form::Without)).chain(routines).collect()
 }
 
 /// A program that runs these rows.
-pub(crate) fn program(include: &Path, rows: impl Iterator<Item = (&'static Operation, Option<Mutant>)>) -> String {
+pub(crate) fn program(include: &Path, rows: impl Iterator<Item = (&'static Operation, Form)>) -> String {
     let mut functions = format!("#include \"{}\"\nusing namespace AscendC;\nnamespace {{\n", include.display());
     let mut table = String::from("}\nconst Row kRows[] = {\n");
-    for (number, (operation, mutant)) in rows.enumerate() {
-        let body = body(operation, mutant);
+    for (number, (operation, form)) in rows.enumerate() {
+        let body = body(operation, form);
         writeln!(functions, "void row{number}([[maybe_unused]] const Frame &f) {{\n{body}}}").expect("a string");
-        let barrier = !matches!(operation.device, Device::Routine(routine) if routine.waits != Waits::Never);
-        writeln!(table, "    {{row{number}, {barrier}}},").expect("a string");
+        let spread = matches!((operation.device, form), (Device::Vector { .. }, Form::Whole | Form::Without(_)));
+        let barrier = waits(operation, form) == Waits::Never;
+        writeln!(table, "    {{row{number}, {barrier}, {spread}}},").expect("a string");
     }
     functions + &table + "};\n"
 }
 
-fn body(operation: &Operation, mutant: Option<Mutant>) -> String {
+fn waits(operation: &Operation, form: Form) -> Waits {
+    match (operation.device, form) {
+        (Device::Routine(routine), _) => routine.waits,
+        (Device::Vector { calls, .. }, Form::InOneCall(spread)) => {
+            op::in_one_call(calls, spread).map_or(Waits::Never, |(_, waits)| waits)
+        }
+        _ => Waits::Never,
+    }
+}
+
+fn body(operation: &Operation, form: Form) -> String {
     match operation.device {
         Device::Vector { calls, .. } => {
-            let left = calls.iter().enumerate().filter(|(number, _)| mutant.is_none_or(|mutant| mutant.0 != *number));
+            if let Form::InOneCall(spread) = form {
+                let (name, _) = op::in_one_call(calls, spread).expect("a form of this row");
+                return format!("    hpmoe::{name}(f.out, f.in[0], f.in[1], f.outRows, f.cols);\n");
+            }
+            let left_out = |number: usize| matches!(form, Form::Without(call) if call == number);
+            let left = calls.iter().enumerate().filter(|(number, _)| !left_out(*number));
             left.map(|(_, call)| format!("    {}\n    PipeBarrier<PIPE_V>();\n", vector(call))).collect()
         }
         Device::Routine(routine) => {
@@ -71,15 +90,26 @@ fn vector(call: &VectorCall) -> String {
             format!("{name}({}, {}, {}, f.count);", slot(to), slot(a), scalar(number))
         }
         VectorCall::Unary(name, to, a) => format!("{name}({}, {}, f.count);", slot(to), slot(a)),
+        VectorCall::Whole(mode, to, a) => {
+            format!("Cast({}, {}, RoundMode::{mode}, static_cast<uint32_t>(f.count));", slot(to), slot(a))
+        }
+        VectorCall::Library(name, to, operands, scratch) => {
+            let slots = [to].into_iter().chain(*operands).chain(*scratch);
+            format!("hpmoe::{name}({}, f.count);", slots.map(address).collect::<Vec<_>>().join(", "))
+        }
         VectorCall::Fill(to, number) => format!("Duplicate({}, {}, f.count);", slot(to), scalar(number)),
     }
 }
 
 fn slot(slot: &Slot) -> String {
+    format!("f.at({})", address(slot))
+}
+
+fn address(slot: &Slot) -> String {
     match slot {
-        Slot::Out => "f.at(f.out)".to_owned(),
-        Slot::In(operand) => format!("f.at(f.in[{operand}])"),
-        Slot::Scratch(number) => format!("f.at(f.scratch[{number}])"),
+        Slot::Out => "f.out".to_owned(),
+        Slot::In(operand) => format!("f.in[{operand}]"),
+        Slot::Scratch(number) => format!("f.scratch[{number}]"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hpmoe_kernels::op::{AnyValue, Columns, Device, ElementType, Given, OperandKind, Operation, Shape};
+use hpmoe_kernels::op::{self, AnyValue, Columns, Device, ElementType, Given, OperandKind, Operation, Shape, Spread};
 
 /// Most bytes of UB that a case may take.
 const UB: usize = 170 * 1024;
@@ -13,8 +13,8 @@ pub(crate) struct Drawn {
     pub(crate) numbers: Vec<f32>,
     pub(crate) size: usize,
     pub(crate) result: Shape,
-    /// Columns of each scratch value.
-    pub(crate) scratch: Vec<usize>,
+    /// Rows and columns of each scratch value.
+    pub(crate) scratch: Vec<[usize; 2]>,
 }
 
 impl Drawn {
@@ -27,11 +27,26 @@ impl Drawn {
         self.values[0].rows() / self.result.rows
     }
 
+    /// How an operand would be spread over the size of the result.
+    fn spread_of(&self, operand: &AnyValue) -> Option<Spread> {
+        op::spread(&value(operand.rows(), operand.cols()), &self.result)
+    }
+
+    /// How the second operand is spread over the size of the result.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        self.spread_of(self.values.get(1)?)
+    }
+
     /// Bytes of UB, as the program of the test lays it out: operands lie there twice.
     fn bytes(&self) -> usize {
         let bytes = |rows: usize, cols: usize| rows * cols.next_multiple_of(16) * 4 + 32;
-        let operands: usize = self.values.iter().map(|value| 2 * bytes(value.rows(), value.cols())).sum();
-        let scratch: usize = self.scratch.iter().map(|cols| bytes(self.result.rows, *cols)).sum();
+        let spread = |value: &AnyValue| match self.spread_of(value) {
+            Some(_) => bytes(self.result.rows, self.result.cols),
+            None => 0,
+        };
+        let operand = |value: &AnyValue| 2 * bytes(value.rows(), value.cols()) + spread(value);
+        let operands: usize = self.values.iter().map(operand).sum();
+        let scratch: usize = self.scratch.iter().map(|[rows, cols]| bytes(*rows, *cols)).sum();
         operands + scratch + bytes(self.result.rows, self.result.cols)
     }
 }
@@ -121,9 +136,9 @@ impl Draw {
             return None;
         }
         let scratch = match operation.device {
-            Device::Vector { scratch, .. } => vec![result.cols; scratch],
-            Device::Routine(routine) => routine.scratch.iter().map(|columns| columns_of(*columns, &result)).collect(),
-            _ => vec![result.cols],
+            Device::Vector { scratch, .. } => scratch.iter().map(|columns| size_of(*columns, &result)).collect(),
+            Device::Routine(routine) => routine.scratch.iter().map(|columns| size_of(*columns, &result)).collect(),
+            _ => vec![[result.rows, result.cols]],
         };
         let close = self.case % 4 == 3;
         let numbers_of = |draw: &mut Self, shape: &Shape| {
@@ -151,15 +166,18 @@ impl Draw {
 
     /// Any f32, special ones often.
     fn number(&mut self) -> f32 {
-        match self.below(8) {
+        match self.below(10) {
             0 => {
                 let special = [0, 1, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000, 0x3f80_0000];
                 f32::from_bits(self.one_of(&special) | (self.next() as u32 & 0x8000_0000))
             }
             1 => f32::from_bits(self.next() as u32),
             2 => (self.below(41) as f32 - 20.0) / 2.0,
+            // So few that they are often equal.
+            5 | 6 => self.below(7) as f32 - 3.0,
             3 => self.near_one() * 60.0,
             4 => self.near_one() * 1e-3,
+            7 => self.near_one() * 10.0,
             _ => self.near_one() * 4.0,
         }
     }
@@ -174,9 +192,11 @@ fn value(rows: usize, cols: usize) -> Shape {
     Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols }
 }
 
-fn columns_of(columns: Columns, result: &Shape) -> usize {
+/// Rows and columns of scratch.
+fn size_of(columns: Columns, result: &Shape) -> [usize; 2] {
     match columns {
-        Columns::OfResult => result.cols,
-        Columns::Fixed(cols) => cols,
+        Columns::OfResult => [result.rows, result.cols],
+        Columns::Fixed(cols) => [result.rows, cols],
+        Columns::Once(cols) => [1, cols],
     }
 }

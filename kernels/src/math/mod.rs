@@ -1,7 +1,11 @@
 //! Functions that the host computes with one documented algorithm each, so that Rust and C++ give the same bits.
 //!
 //! Only additions, subtractions and multiplications of f32, each rounded once, are used; nothing is fused. The C++ twins
-//! are in the AscendC implementation for CPUs. NaN results agree in being NaN, not in their payload.
+//! are in the AscendC implementation for CPUs; the test of all operations compares them. NaN results agree in being NaN, not in their payload.
+
+mod ln;
+
+pub use ln::ln;
 
 /// Above this, [`exp`] is infinite.
 const EXP_HIGH: f32 = f32::from_bits(0x42b1_7218);

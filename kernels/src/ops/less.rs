@@ -1,0 +1,30 @@
+//! `a.less(b)`: 1 where a number is smaller than another, 0 elsewhere.
+
+use super::comparison::{compare, compare_with_number, number, truth, values};
+use crate::op::{Host, Operation};
+use crate::{Operand, Value};
+
+/// Two values.
+pub(super) static VALUES: Operation = values("less", Host::Values(|given| given[0].less(&given[1])), &compare("Less"));
+
+/// A value and a number.
+pub(super) static NUMBER: Operation =
+    number("less", Host::Values(|given| given[0].less(given.numbers[0])), &compare_with_number("Less"));
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// 1 where a number is smaller than that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 0; zeros
+    /// of either sign are equal. [`select`](Self::select) chooses by the result, and `*` and `max` are "and" and "or".
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 3>::new(1, 3, vec![1.0, 2.0, 3.0]);
+    /// let b = Value::<1, 3>::new(1, 3, vec![3.0, 2.0, 1.0]);
+    /// assert_eq!(a.less(2.0).as_slice(), [1.0, 0.0, 0.0]);
+    /// assert_eq!(a.less(&b).as_slice(), [1.0, 0.0, 0.0]);
+    /// ```
+    #[must_use]
+    pub fn less(&self, right: impl Operand<R, C>) -> Self {
+        right.after(self, "less", |a, b| truth(a < b))
+    }
+}

@@ -1,0 +1,50 @@
+//! `value.row_min()`: the smallest number of each row.
+
+use super::elementwise::ONE_VALUE;
+use super::row_sum::LANES;
+use crate::Value;
+use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
+
+/// Smallest numbers of rows.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("row_min"),
+    shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
+    host: Host::Values(|given| given[0].row_min().any()),
+    device: Device::Routine(Routine {
+        name: "RowMin",
+        sizes: Sizes::OneColumn,
+        scratch: &[Columns::Fixed(LANES)],
+        waits: Waits::BehindScratch,
+    }),
+    ..ONE_VALUE
+};
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The smallest number of each row, exactly: R×C to R×1. Rows of +∞ alone have +∞. Of NaN and zeros,
+    /// [`row_max`](Self::row_max) tells.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let rows = Value::<2, 3>::new(2, 3, vec![1.0, 3.0, 2.0, -5.0, -4.0, f32::INFINITY]);
+    /// assert_eq!(rows.row_min().as_slice(), [1.0, -5.0]);
+    /// ```
+    #[must_use]
+    pub fn row_min(&self) -> Value<R, 1> {
+        self.extremes(f32::INFINITY, |a, b| a < b)
+    }
+
+    /// The number of each row that precedes the others: 64 lanes begin with `first` and take columns in turn, then the lowest
+    /// lane that no other precedes is taken. Of two numbers that don't precede each other, the later one stays in a lane.
+    pub(super) fn extremes(&self, first: f32, precedes: impl Fn(f32, f32) -> bool) -> Value<R, 1> {
+        let of_row = |row: &[f32]| {
+            let mut lanes = [first; LANES];
+            for (column, x) in row.iter().enumerate() {
+                let lane = &mut lanes[column % LANES];
+                *lane = if precedes(*lane, *x) { *lane } else { *x };
+            }
+            lanes.into_iter().reduce(|best, lane| if precedes(lane, best) { lane } else { best }).unwrap_or(first)
+        };
+        Value::new(self.rows(), 1, (0..self.rows()).map(|row| of_row(self.row(row))).collect())
+    }
+}

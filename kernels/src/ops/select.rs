@@ -1,0 +1,88 @@
+//! `mask.select(a, b)`: numbers of one value or another.
+
+use super::comparison::{SCRATCH, WORK};
+use super::elementwise::{ONE_VALUE, one_size};
+use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
+use crate::{Operand, Value};
+
+/// Numbers of two values.
+pub(super) static VALUES: Operation = Operation {
+    operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Value],
+    shape: |operands, _| {
+        one_size("`select` takes", operands)?;
+        one_size("`select` takes", &[operands[0], operands[2]])
+    },
+    host: Host::Values(|given| given[0].select(&given[1], &given[2])),
+    device: Device::Vector { scratch: &[SCRATCH], calls: &[choose(&[Slot::In(0), Slot::In(1), Slot::In(2)])] },
+    ..SELECT
+};
+
+/// Numbers of a value, or a number.
+pub(super) static OR_NUMBER: Operation = Operation {
+    operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Number],
+    shape: |operands, _| one_size("`select` takes", operands),
+    host: Host::Values(|given| given[0].select(&given[1], given.numbers[0])),
+    device: Device::Vector {
+        scratch: &[SCRATCH, Columns::OfResult],
+        calls: &[
+            VectorCall::Fill(Slot::Scratch(1), Scalar::Given(0)),
+            choose(&[Slot::In(0), Slot::In(1), Slot::Scratch(1)]),
+        ],
+    },
+    ..SELECT
+};
+
+/// A number, or numbers of a value.
+pub(super) static NUMBER_OR: Operation = Operation {
+    operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Value],
+    shape: |operands, _| one_size("`select` takes", operands),
+    host: Host::Values(|given| given[0].select(given.numbers[0], &given[1])),
+    device: Device::Vector {
+        scratch: &[SCRATCH, Columns::OfResult],
+        calls: &[
+            VectorCall::Fill(Slot::Scratch(1), Scalar::Given(0)),
+            choose(&[Slot::In(0), Slot::Scratch(1), Slot::In(1)]),
+        ],
+    },
+    ..SELECT
+};
+
+/// One of two numbers.
+pub(super) static NUMBERS: Operation = Operation {
+    operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
+    host: Host::Values(|given| given[0].select(given.numbers[0], given.numbers[1])),
+    device: Device::Vector {
+        scratch: &[SCRATCH, Columns::OfResult, Columns::OfResult],
+        calls: &[
+            VectorCall::Fill(Slot::Scratch(1), Scalar::Given(0)),
+            VectorCall::Fill(Slot::Scratch(2), Scalar::Given(1)),
+            choose(&[Slot::In(0), Slot::Scratch(1), Slot::Scratch(2)]),
+        ],
+    },
+    ..SELECT
+};
+
+const SELECT: Operation = Operation { spelling: Spelling::Method("select"), ..ONE_VALUE };
+
+const fn choose(operands: &'static [Slot]) -> VectorCall {
+    VectorCall::Library("Choose", Slot::Out, operands, WORK)
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The number of `yes` where this mask is not 0, and that of `no` where it is 0: R×C and values or numbers to R×C. What is not
+    /// chosen leaves no trace, even if it is infinite or NaN. A mask is the result of a comparison; NaN in it counts as not 0.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let a = Value::<1, 3>::new(1, 3, vec![1.0, f32::INFINITY, -3.0]);
+    /// assert_eq!(a.less(2.0).select(&a, 0.0).as_slice(), [1.0, 0.0, -3.0]);
+    /// ```
+    #[must_use]
+    pub fn select(&self, yes: impl Operand<R, C>, no: impl Operand<R, C>) -> Self {
+        let (yes, no) = (yes.after(self, "select", |_, x| x), no.after(self, "select", |_, x| x));
+        let pairs = yes.as_slice().iter().zip(no.as_slice());
+        let chosen = self.as_slice().iter().zip(pairs).map(|(mask, (yes, no))| if *mask == 0.0 { *no } else { *yes });
+        Self::new(self.rows(), self.cols(), chosen.collect())
+    }
+}
