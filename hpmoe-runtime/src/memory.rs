@@ -89,6 +89,11 @@ impl Poisoned {
         }
     }
 
+    /// No bytes.
+    pub(crate) const fn empty() -> Self {
+        Self::Filled(LineMemory { lines: Vec::new() })
+    }
+
     /// Its address as kernels use it, on a line. It never moves.
     pub(crate) fn address(&mut self) -> u64 {
         match self {

@@ -68,7 +68,8 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     std::vector<HpmoeHostRegion> regions;
     for (auto &[base, memory] : state().memory) {
         const bool own = memory.device == number;
-        if (own || device.peers.count(memory.device) != 0) {
+        const bool imported = memory.mapped != nullptr && memory.mapped->imported;
+        if (own || imported || device.peers.count(memory.device) != 0) {
             open(memory);
             used.push_back(&memory);
             regions.push_back({base, memory.bytes, static_cast<uint32_t>(memory.device),

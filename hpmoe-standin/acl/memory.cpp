@@ -108,32 +108,12 @@ aclError aclrtMalloc(void **address, size_t bytes, aclrtMemMallocPolicy) {
 aclError aclrtFree(void *address) {
     std::lock_guard<std::mutex> lock(state().mutex);
     auto found = state().memory.find(static_cast<std::byte *>(address));
-    if (found == state().memory.end() || found->second.users > 0) {
+    if (found == state().memory.end() || found->second.mapped != nullptr || found->second.users > 0) {
         return ended("aclrtFree", PARAMETER, "memory that aclrtMalloc gave, and that nothing uses");
     }
     munmap(static_cast<std::byte *>(address) - PAGE, pages(found->second.bytes) + HUGE);
     state().memory.erase(found);
     return ended("aclrtFree", ACL_SUCCESS);
-}
-
-aclError aclrtMallocHost(void **address, size_t bytes) {
-    void *memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (memory == nullptr) {
-        return ended("aclrtMallocHost", bytes == 0 ? PARAMETER : OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
-    }
-    std::lock_guard<std::mutex> lock(state().mutex);
-    state().host_memory.insert(memory);
-    *address = memory;
-    return ended("aclrtMallocHost", ACL_SUCCESS);
-}
-
-aclError aclrtFreeHost(void *address) {
-    std::lock_guard<std::mutex> lock(state().mutex);
-    if (state().host_memory.erase(address) == 0) {
-        return ended("aclrtFreeHost", PARAMETER, "memory that aclrtMallocHost gave");
-    }
-    std::free(address);
-    return ended("aclrtFreeHost", ACL_SUCCESS);
 }
 
 aclError aclrtMemset(void *address, size_t room, int32_t value, size_t bytes) {
@@ -155,16 +135,4 @@ aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t bytes, aclr
     const int wrong = checked("aclrtMemcpy", to, room, from, bytes, kind, target, source);
     const int error = wrong != ACL_SUCCESS ? wrong : copy("aclrtMemcpy", target, source, bytes);
     return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS);
-}
-
-aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind,
-                          aclrtStream stream) {
-    Side target, source;
-    const int wrong = checked("aclrtMemcpyAsync", to, room, from, bytes, kind, target, source);
-    if (wrong != ACL_SUCCESS) {
-        return wrong;
-    }
-    std::lock_guard<std::mutex> lock(state().mutex);
-    const bool known = enqueue(stream, [=] { return copy("aclrtMemcpyAsync", target, source, bytes); });
-    return ended("aclrtMemcpyAsync", known ? ACL_SUCCESS : BAD_HANDLE, known ? "" : "no such stream");
 }

@@ -33,12 +33,22 @@ enum Error : int {
     NOT_INITIALIZED = 100001,
 };
 
+// Memory without addresses, which processes can share.
+struct Physical {
+    int file;
+    size_t bytes;
+    int device;
+    bool imported;
+    bool mapped = false;
+};
+
 // Memory of a device. Nobody can read or write it but copies and kernels: outside of them, an access faults.
 struct Memory {
     std::byte *base;
     size_t bytes;
     int device;
-    int users = 0; // copies and kernels that are using it
+    const Physical *mapped = nullptr; // what processes share
+    int users = 0;                    // copies and kernels that are using it
 };
 
 // A kernel that was loaded.
@@ -80,7 +90,8 @@ struct State {
     bool initialized = false;
     Device devices[DEVICES];
     std::map<std::byte *, Memory> memory;
-    std::set<void *> host_memory;
+    std::map<std::byte *, size_t> reserved; // addresses that memory can be mapped to
+    std::set<Physical *> physical;
     std::set<Stream *> streams;
     std::set<Event *> events;
     std::set<Binary *> binaries;

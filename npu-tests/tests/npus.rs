@@ -13,9 +13,10 @@ use echo_file::echo;
 use ffn_file::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{LaunchError, Report};
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The case that a process is to run.
 const CASE: &str = "HPMOE_TEST_CASE";
@@ -38,6 +39,24 @@ fn run(case: &str, variables: &[(&str, &str)]) -> Run {
     Run { log: std::fs::read_to_string(log).unwrap_or_default() }
 }
 
+/// Runs a case as several processes, each one rank.
+fn run_processes(case: &str, ranks: usize, variables: &[(&str, &str)]) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let start = |rank: usize| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "one_case", "--nocapture"]).env(CASE, case).env("ASCEND_HOME_PATH", env!("STANDIN"));
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
+        command.envs(place.map(|(name, value)| (name, value.to_string()))).envs(variables.iter().copied());
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let processes: Vec<_> = (0..ranks).map(start).collect();
+    for (rank, process) in processes.into_iter().enumerate() {
+        let output = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{case}, rank {rank} of {ranks}: {}\n{said}", output.status);
+    }
+}
+
 /// What a process does for [`run`].
 #[test]
 fn one_case() {
@@ -47,6 +66,9 @@ fn one_case() {
         "stuck" => stuck(),
         "not built" => not_built(),
         "failed" => failed(),
+        "process" => process(),
+        "late process" => late_process(),
+        "failed process" => failed_process(),
         "no room" => refused_launch(
             "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows",
         ),
@@ -83,8 +105,14 @@ fn numbers<T: Element>(count: usize, seed: usize, element: impl Fn(f32) -> T) ->
 }
 
 impl Layer {
+    /// All ranks in this process.
     fn new(ranks: usize) -> Self {
-        let ep = Ranks::new(ranks);
+        Self::of(&Group::new(ranks))
+    }
+
+    /// The parts of the ranks that are here.
+    fn of(group: &Group) -> Self {
+        let (ep, ranks) = (group.ranks(), group.ranks().count());
         // Rank 1 has a single token; no token goes to the last expert.
         let tokens = |rank: Rank| if rank.id() == 1 { 1 } else { 40 + rank.id() };
         let ids = PerRank::from_fn(ep, |rank| {
@@ -96,7 +124,7 @@ impl Layer {
         let matrix = ffn::INTER * ffn::HIDDEN;
         Self {
             ep,
-            route: Route::new(ep, ffn::EXPERTS, &ids).unwrap(),
+            route: Route::gather(group, ffn::EXPERTS, &ids).unwrap(),
             x: PerRank::from_fn(ep, |r| Tensor::from_slice(&numbers(tokens(r) * ffn::HIDDEN, r.id(), to_bf16))),
             weights: PerRank::from_fn(ep, |r| Tensor::from_slice(&numbers(tokens(r) * ffn::TOP_K, 10 + r.id(), |n| n))),
             gate: PerRank::from_fn(ep, |r| Experts::from_slice(&numbers(experts * matrix, 20 + r.id(), to_bf16))),
@@ -132,6 +160,60 @@ fn bits() {
             assert!(layer.y.iter().eq(expected.iter()), "{ranks} ranks");
         }
     }
+}
+
+/// The group that this process was started for.
+fn joined() -> Group {
+    Group::from_launcher().unwrap().expect("a rank of several").time_limit(Duration::from_secs(20)).on_npus().unwrap()
+}
+
+/// One rank of many: launch after launch, the last rank late, with the bits of the reference.
+fn process() {
+    let group = joined().repeat(2);
+    let ranks = group.ranks().count();
+    let expected = Layer::new(ranks).reference();
+    let rank = group.ranks().only().unwrap();
+    let group = group.delay(ranks - 1, Duration::from_millis(2));
+    let mut layer = Layer::of(&group);
+    for _ in 0..2 {
+        layer.y = PerRank::from_fn(layer.ep, |rank| Tensor::zeros(layer.y[rank].row_count()));
+        let report = layer.launch(&group).unwrap();
+        assert!(report.on_npus && report.ranks == ranks, "{report}");
+        assert!(layer.y[rank] == expected[rank], "rank {rank} of {ranks}");
+    }
+}
+
+/// Rank 1 ends while the kernels of the others wait for its own: they are told which one is gone, long before the limit, and what
+/// their cores were doing.
+fn late_process() {
+    // Rank 1 puts its kernel on the stream when it is gone.
+    let group = joined().delay(1, Duration::from_secs(1));
+    let mut layer = Layer::of(&group);
+    layer.launch(&group).unwrap();
+    if group.ranks().only().unwrap().id() == 1 {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            std::process::exit(0);
+        });
+    }
+    let started = Instant::now();
+    let error = layer.launch(&group).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LaunchError::Lost { .. }) && text.contains("rank 1"), "{text}");
+    assert!(text.contains("waited for"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+/// The NPU of rank 1 fails: all ranks have the error.
+fn failed_process() {
+    let group = joined().time_limit(Duration::from_millis(500));
+    let rank = group.ranks().only().unwrap().id();
+    let error = Layer::of(&group).launch(&group).unwrap_err();
+    assert_eq!(matches!(error, LaunchError::NpuLaunch { rank: 1, .. }), rank == 1, "{error}");
+    assert!(
+        error.to_string().contains("rank 1: aclrtSynchronizeStreamWithTimeout failed with error 507015"),
+        "{error}"
+    );
 }
 
 /// No core may wait: the kernel gives up, its cores are told apart, and the group is not used again.
@@ -205,6 +287,18 @@ fn launches_on_npus_give_the_bits_of_the_reference() {
 }
 
 #[test]
+fn processes_with_an_npu_each_give_the_bits_of_the_reference() {
+    run_processes("process", 2, &[]);
+    run_processes("process", 4, &[]);
+}
+
+#[test]
+fn a_process_that_ends_or_whose_npu_fails_is_told_on_all_ranks() {
+    run_processes("late process", 4, &[]);
+    run_processes("failed process", 2, &[("HPMOE_STANDIN_FAULT", "1:507015")]);
+}
+
+#[test]
 fn a_kernel_that_gives_up_is_told_core_by_core() {
     run("stuck", &[]);
 }
@@ -249,6 +343,9 @@ fn what_a_machine_lacks_is_told_before_anything_starts() {
     if let Some(c) = c.iter().find(|path| Path::new(path).exists()) {
         std::fs::remove_file(&library).unwrap();
         std::os::unix::fs::symlink(c, &library).unwrap();
-        run("lacks a call that launches need", &[("ASCEND_HOME_PATH", folder.path().to_str().unwrap())]);
+        run(
+            "undefined symbol: aclInit): it is older than CANN 8.5",
+            &[("ASCEND_HOME_PATH", folder.path().to_str().unwrap())],
+        );
     }
 }

@@ -14,6 +14,20 @@ const LAUNCHERS: [(&str, &str); 5] = [
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
+/// Names of the variables that hold a rank's number among those of its machine.
+const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+
+/// A rank's number among those of its machine, as a launcher says it; all ranks are on one machine where none does.
+///
+/// # Errors
+///
+/// If the variable is not a number.
+pub(crate) fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
+    let said = |name: &'static str| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
+    let Some((name, value)) = LOCAL_RANKS.into_iter().find_map(said) else { return Ok(rank) };
+    parse(name, &value, "a number from 0 on")
+}
+
 /// What a process must know to join its group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {

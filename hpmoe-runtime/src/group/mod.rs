@@ -22,6 +22,7 @@ use std::time::Duration;
 use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::backend::npu::{self, Npu, NpuError};
+use crate::bootstrap::local_rank;
 use crate::layout::{RankSizes, RouteChunks};
 use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
@@ -81,20 +82,19 @@ impl Group {
         Self { ranks, member: None, npus: None, options: LaunchOptions::default(), state: Mutex::default() }
     }
 
-    /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`). They were
+    /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`); a rank that is a
+    /// process, on the one of its number on this machine (`LOCAL_RANK` or what launchers call it), or on the only one. They were
     /// built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and what it writes back. Options of host runs
     /// ([`seed`](Self::seed), [`threads`](Self::threads)) mean nothing there.
-    ///
-    /// This goes through the interfaces of CANN and was never run on an NPU.
     ///
     /// # Errors
     ///
     /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
     pub fn on_npus(mut self) -> Result<Self, LaunchError> {
-        if self.member.is_some() {
-            return Err(NpuError::Processes.into());
-        }
-        self.npus = Some(npu::open(self.ranks)?);
+        self.npus = Some(match &self.member {
+            None => npu::open(self.ranks)?,
+            Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
+        });
         Ok(self)
     }
 
@@ -194,8 +194,7 @@ impl Group {
         let tables = kernel.tables();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
-        let ready = self.check_npus(kernel).and_then(|()| self.make_ready(tables, row, sessions));
-        let (row, mut session) = match ready {
+        let (row, mut session) = match self.make_ready(kernel, row, sessions) {
             Ok(ready) => ready,
             Err(error) => {
                 if error.is_out_of_step() {
@@ -210,7 +209,9 @@ impl Group {
         };
         let PreparedRow { schedule, steps, .. } = row;
         let report = match &self.npus {
-            Some(npus) => npus::launch(kernel, schedule, &steps, &self.options, &mut session, npus)?,
+            Some(npus) => {
+                npus::launch(kernel, schedule, &steps, &self.options, &mut session, (npus, self.member.as_ref()))?
+            }
             None => launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref())?,
         };
         sessions.insert((tables.name, tables.fingerprint), session);
@@ -231,11 +232,12 @@ impl Group {
     /// Checks what is launched, on all ranks, and makes or takes the memory for it.
     fn make_ready<'a>(
         &self,
-        tables: &'a KernelTables,
+        kernel: &'a CompiledKernel,
         row: &[(&'a Route, &'a [Argument<'a>])],
         sessions: &mut BTreeMap<(&'static str, &'static str), Session>,
     ) -> Result<(PreparedRow<'a>, Session), LaunchError> {
-        let row = self.prepare(tables, row);
+        let tables = kernel.tables();
+        let row = self.check_npus(kernel).and_then(|()| self.prepare(tables, row));
         let row = match &self.member {
             None => row?,
             Some(member) => agree(member, tables, &self.options, row)?,
@@ -269,12 +271,12 @@ impl Group {
     /// Memory for a kernel that has not run yet.
     fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
         let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
+        let limit = self.options.patience(1);
         match (&self.npus, &self.member) {
-            (Some(npus), _) => Session::on_npus(tables, &row.sizes, npus, no_room),
+            (Some(npus), None) => Session::on_npus(tables, &row.sizes, npus, no_room),
+            (Some(npus), Some(member)) => Session::of_npus(tables, &row.sizes, &npus[0], member, limit, no_room),
             (None, None) => Session::new(tables, &row.sizes).map_err(no_room),
-            (None, Some(member)) => {
-                Session::of_processes(tables, &row.sizes, member, self.options.patience(1), no_room)
-            }
+            (None, Some(member)) => Session::of_processes(tables, &row.sizes, member, limit, no_room),
         }
     }
 }

@@ -68,6 +68,51 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
     }
 
+    /// The same for one rank of many processes: the heap of each is mapped by all of them. All ranks call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`of_processes`](Self::of_processes).
+    pub(super) fn of_npus(
+        tables: &KernelTables,
+        sizes: &RankSizes,
+        npu: &Npu,
+        member: &Member,
+        limit: Duration,
+        no_room: impl Fn(usize) -> LaunchError,
+    ) -> Result<Self, LaunchError> {
+        let rank = member.rank().id();
+        let own = || -> Result<_, LaunchError> {
+            let plan = plan(tables, sizes).map_err(no_room)?;
+            let workspace = DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?;
+            let heap = DeviceMemory::shared(npu, plan.heap, plan.counters_at)?;
+            let ticket = heap.ticket()?;
+            Ok(((plan, workspace, heap), ticket))
+        };
+        let ((plan, workspace, heap), tickets) = member.exchange_results("memory", own(), limit)?;
+        let mut own = Some(RankMemory { heap: Poisoned::Device(heap), workspace: Poisoned::Device(workspace) });
+        let of_rank = |(peer, ticket): (usize, &Vec<u8>)| match own.take_if(|_| peer == rank) {
+            Some(own) => Ok(own),
+            None => Ok(RankMemory {
+                heap: Poisoned::Device(DeviceMemory::open(npu, ticket)?),
+                workspace: Poisoned::empty(),
+            }),
+        };
+        let ranks = tickets.iter().enumerate().map(of_rank).collect::<Result<Vec<_>, LaunchError>>();
+        // No heap may go before all ranks have opened it, nor may one be written that is not complete.
+        let (ranks, _) =
+            member.exchange_results("memory of all ranks", ranks.map(|ranks| (ranks, Vec::new())), limit)?;
+        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0 })
+    }
+
+    /// The memory of an NPU that is a rank's heap.
+    pub(super) fn npu_heap(&self, rank: usize) -> &DeviceMemory {
+        match &self.ranks[rank].heap {
+            Poisoned::Device(heap) => heap,
+            Poisoned::Filled(_) | Poisoned::Mapped(_) | Poisoned::Shared(_) => panic!("rank {rank} has no NPU"),
+        }
+    }
+
     /// The memory of a group of processes: the heap of each rank is mapped by all of them. All ranks call it. A
     /// collective allocation: peers write in place, and nothing is left when the processes have ended.
     ///

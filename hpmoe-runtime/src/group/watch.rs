@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::member::Member;
 
 /// The time between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Ends the running launch when a rank is gone, so that no core waits for it until the time limit. Returns when `over` is set,
 /// and is woken up for that.

@@ -20,16 +20,29 @@ pub(crate) struct Npu {
     pub(super) launched: AtomicBool,
 }
 
+/// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
+pub(crate) fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
+    let (acl, devices) = fitting()?;
+    let number = if devices == 1 { 0 } else { local_rank };
+    if number >= devices as usize {
+        return Err(NpuError::Devices { ranks: local_rank + 1, devices });
+    }
+    let (device, all) = (i32::try_from(number).unwrap_or(i32::MAX), 0..i32::try_from(devices).unwrap_or(i32::MAX));
+    let _here = OnDevice::new(acl, device)?;
+    for peer in all.filter(|peer| *peer != device) {
+        // Memory of another process can lie on any NPU that this process sees too.
+        if acl.can_access_peer(device, peer)? {
+            acl.enable_peer_access(peer)?;
+        }
+    }
+    Npu::new(acl, device)
+}
+
 /// The NPUs of ranks 0 to `ranks`, each of which can access the memory of all others.
 pub(crate) fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
-    let acl = Acl::get()?;
-    let devices = acl.device_count()?;
+    let (acl, devices) = fitting()?;
     if ranks > devices as usize {
         return Err(NpuError::Devices { ranks, devices });
-    }
-    let soc = acl.soc_name();
-    if !CHIPS.iter().any(|chip| soc.starts_with(chip)) {
-        return Err(NpuError::Chip { soc });
     }
     let numbers = 0..i32::try_from(ranks).unwrap_or(i32::MAX);
     for device in numbers.clone() {
@@ -42,6 +55,16 @@ pub(crate) fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
         }
     }
     numbers.map(|device| Npu::new(acl, device)).collect()
+}
+
+/// The library, and the number of NPUs, whose chips are of the right kind.
+fn fitting() -> Result<(&'static Acl, u32), NpuError> {
+    let acl = Acl::get()?;
+    let (devices, soc) = (acl.device_count()?, acl.soc_name());
+    match CHIPS.iter().any(|chip| soc.starts_with(chip)) {
+        true => Ok((acl, devices)),
+        false => Err(NpuError::Chip { soc }),
+    }
 }
 
 impl Npu {

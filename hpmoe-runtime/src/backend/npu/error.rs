@@ -37,11 +37,12 @@ pub enum NpuError {
         /// NPUs that there are.
         devices: u32,
     },
-    /// The ranks are processes.
-    #[error(
-        "ranks that are processes can't have NPUs yet: make the group with Group::new, with all ranks in one process"
-    )]
-    Processes,
+    /// What another process sent is not the name of memory.
+    #[error("another process sent {bytes} bytes as the name of its memory: start all processes from one build")]
+    Ticket {
+        /// Number of bytes.
+        bytes: usize,
+    },
     /// Kernels are not generated for this chip.
     #[error(
         "the NPU is `{soc}`, but kernels are generated for Ascend910B and Ascend910_93 (A2 and A3): use one of these"

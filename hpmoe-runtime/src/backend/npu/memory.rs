@@ -3,7 +3,7 @@
 
 use hpmoe_kernels::Rank;
 
-use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl};
+use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl, FabricName, Handle};
 use super::device::OnDevice;
 use super::{Npu, NpuError};
 use crate::Argument;
@@ -16,7 +16,12 @@ pub(crate) struct DeviceMemory {
     device: i32,
     address: u64,
     bytes: usize,
+    /// Of memory that processes share.
+    physical: Option<Handle>,
 }
+
+/// Shared memory is whole pages of this size.
+const LARGE_PAGE: usize = 2 << 20;
 
 impl DeviceMemory {
     /// At least `bytes` bytes of anything.
@@ -24,23 +29,76 @@ impl DeviceMemory {
         let _here = npu.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let address = npu.acl.allocate(bytes)?;
-        let memory = Self { acl: npu.acl, device: npu.device, address, bytes };
-        match address.is_multiple_of(LINE as u64) {
-            true => Ok(memory),
-            false => Err(NpuError::Alignment { address }),
+        Self { acl: npu.acl, device: npu.device, address, bytes, physical: None }.on_a_line()
+    }
+
+    fn on_a_line(self) -> Result<Self, NpuError> {
+        match self.address.is_multiple_of(LINE as u64) {
+            true => Ok(self),
+            false => Err(NpuError::Alignment { address: self.address }),
+        }
+    }
+
+    /// Memory that other processes can map, of which the first `poisoned` bytes have all bits set and the others are zero.
+    pub(crate) fn shared(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+        let _here = npu.here()?;
+        let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
+        let memory = Self::mapped(npu, bytes, npu.acl.allocate_physical(npu.device, bytes)?)?;
+        memory.poison(poisoned)?;
+        Ok(memory)
+    }
+
+    /// What another process needs to map it.
+    pub(crate) fn ticket(&self) -> Result<Vec<u8>, NpuError> {
+        let _here = OnDevice::new(self.acl, self.device)?;
+        let name = self.acl.export(self.physical.expect("the memory is shared"))?;
+        Ok([&(self.bytes as u64).to_le_bytes()[..], &name].concat())
+    }
+
+    /// Maps the memory of another process.
+    pub(crate) fn open(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
+        let _here = npu.here()?;
+        let parts =
+            ticket.split_first_chunk().and_then(|(bytes, name)| Some((bytes, FabricName::try_from(name).ok()?)));
+        let (bytes, name) = parts.ok_or(NpuError::Ticket { bytes: ticket.len() })?;
+        Self::mapped(npu, u64::from_le_bytes(*bytes) as usize, npu.acl.import(name)?)
+    }
+
+    /// Physical memory at addresses of this process.
+    fn mapped(npu: &Npu, bytes: usize, physical: Handle) -> Result<Self, NpuError> {
+        let acl = npu.acl;
+        let mapped = acl.reserve(bytes).and_then(|address| match acl.map(address, bytes, physical) {
+            Ok(()) => Ok(address),
+            Err(error) => {
+                // The error that is told is the first.
+                let _ = acl.release(address);
+                Err(error)
+            }
+        });
+        match mapped {
+            Ok(address) => Self { acl, device: npu.device, address, bytes, physical: Some(physical) }.on_a_line(),
+            Err(error) => {
+                let _ = acl.free_physical(physical);
+                Err(error)
+            }
         }
     }
 
     /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero.
     pub(crate) fn poisoned(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let memory = Self::new(npu, bytes)?;
-        let _here = npu.here()?;
-        for (at, byte, count) in [(0, POISON, poisoned), (poisoned, 0, memory.bytes - poisoned)] {
+        memory.poison(poisoned)?;
+        Ok(memory)
+    }
+
+    fn poison(&self, poisoned: usize) -> Result<(), NpuError> {
+        let _here = OnDevice::new(self.acl, self.device)?;
+        for (at, byte, count) in [(0, POISON, poisoned), (poisoned, 0, self.bytes - poisoned)] {
             if count > 0 {
-                npu.acl.fill(memory.address + at as u64, byte, count)?;
+                self.acl.fill(self.address + at as u64, byte, count)?;
             }
         }
-        Ok(memory)
+        Ok(())
     }
 
     /// Its address as kernels use it.
@@ -115,6 +173,13 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // What a failed device can't give back goes with the process.
         let Ok(_here) = OnDevice::new(self.acl, self.device) else { return };
-        let _ = self.acl.free(self.address);
+        match self.physical {
+            None => drop(self.acl.free(self.address)),
+            Some(physical) => {
+                let _ = self.acl.unmap(self.address);
+                let _ = self.acl.free_physical(physical);
+                let _ = self.acl.release(self.address);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ mod error;
 mod memory;
 mod program;
 
-pub(crate) use device::{Npu, open};
+pub(crate) use device::{Npu, open, open_one};
 pub use error::NpuError;
 pub(crate) use memory::DeviceMemory;
 pub(crate) use program::{Program, Start};

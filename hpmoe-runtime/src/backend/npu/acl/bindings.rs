@@ -5,6 +5,7 @@ pub type aclrtStream = *mut ::core::ffi::c_void;
 pub type aclrtEvent = *mut ::core::ffi::c_void;
 pub type aclrtBinHandle = *mut ::core::ffi::c_void;
 pub type aclrtFuncHandle = *mut ::core::ffi::c_void;
+pub type aclrtDrvMemHandle = *mut ::core::ffi::c_void;
 pub const ACL_MEMCPY_HOST_TO_HOST: aclrtMemcpyKind = 0;
 pub const ACL_MEMCPY_HOST_TO_DEVICE: aclrtMemcpyKind = 1;
 pub const ACL_MEMCPY_DEVICE_TO_HOST: aclrtMemcpyKind = 2;
@@ -12,6 +13,85 @@ pub const ACL_MEMCPY_DEVICE_TO_DEVICE: aclrtMemcpyKind = 3;
 pub type aclrtMemcpyKind = ::core::ffi::c_uint;
 pub const ACL_MEM_MALLOC_HUGE_FIRST: aclrtMemMallocPolicy = 0;
 pub type aclrtMemMallocPolicy = ::core::ffi::c_uint;
+pub const ACL_MEM_HANDLE_TYPE_NONE: aclrtMemHandleType = 0;
+pub type aclrtMemHandleType = ::core::ffi::c_uint;
+pub const ACL_MEM_ALLOCATION_TYPE_PINNED: aclrtMemAllocationType = 0;
+pub type aclrtMemAllocationType = ::core::ffi::c_uint;
+pub const ACL_HBM_MEM_HUGE: aclrtMemAttr = 4;
+pub type aclrtMemAttr = ::core::ffi::c_uint;
+pub const ACL_MEM_LOCATION_TYPE_DEVICE: aclrtMemLocationType = 1;
+pub type aclrtMemLocationType = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct aclrtMemLocation {
+    pub id: u32,
+    pub type_: aclrtMemLocationType,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of aclrtMemLocation"][::core::mem::size_of::<aclrtMemLocation>() - 8usize];
+    [
+        "Alignment of aclrtMemLocation",
+    ][::core::mem::align_of::<aclrtMemLocation>() - 4usize];
+    [
+        "Offset of field: aclrtMemLocation::id",
+    ][::core::mem::offset_of!(aclrtMemLocation, id) - 0usize];
+    [
+        "Offset of field: aclrtMemLocation::type_",
+    ][::core::mem::offset_of!(aclrtMemLocation, type_) - 4usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct aclrtPhysicalMemProp {
+    pub handleType: aclrtMemHandleType,
+    pub allocationType: aclrtMemAllocationType,
+    pub memAttr: aclrtMemAttr,
+    pub location: aclrtMemLocation,
+    pub reserve: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of aclrtPhysicalMemProp",
+    ][::core::mem::size_of::<aclrtPhysicalMemProp>() - 32usize];
+    [
+        "Alignment of aclrtPhysicalMemProp",
+    ][::core::mem::align_of::<aclrtPhysicalMemProp>() - 8usize];
+    [
+        "Offset of field: aclrtPhysicalMemProp::handleType",
+    ][::core::mem::offset_of!(aclrtPhysicalMemProp, handleType) - 0usize];
+    [
+        "Offset of field: aclrtPhysicalMemProp::allocationType",
+    ][::core::mem::offset_of!(aclrtPhysicalMemProp, allocationType) - 4usize];
+    [
+        "Offset of field: aclrtPhysicalMemProp::memAttr",
+    ][::core::mem::offset_of!(aclrtPhysicalMemProp, memAttr) - 8usize];
+    [
+        "Offset of field: aclrtPhysicalMemProp::location",
+    ][::core::mem::offset_of!(aclrtPhysicalMemProp, location) - 12usize];
+    [
+        "Offset of field: aclrtPhysicalMemProp::reserve",
+    ][::core::mem::offset_of!(aclrtPhysicalMemProp, reserve) - 24usize];
+};
+pub const ACL_MEM_SHARE_HANDLE_TYPE_FABRIC: aclrtMemSharedHandleType = 2;
+pub type aclrtMemSharedHandleType = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct aclrtMemFabricHandle {
+    pub data: [u8; 128usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of aclrtMemFabricHandle",
+    ][::core::mem::size_of::<aclrtMemFabricHandle>() - 128usize];
+    [
+        "Alignment of aclrtMemFabricHandle",
+    ][::core::mem::align_of::<aclrtMemFabricHandle>() - 1usize];
+    [
+        "Offset of field: aclrtMemFabricHandle::data",
+    ][::core::mem::offset_of!(aclrtMemFabricHandle, data) - 0usize];
+};
 pub const ACL_DEV_ATTR_CUBE_CORE_NUM: aclrtDevAttr = 102;
 pub const ACL_DEV_ATTR_VECTOR_CORE_NUM: aclrtDevAttr = 201;
 pub type aclrtDevAttr = ::core::ffi::c_uint;
@@ -219,12 +299,44 @@ pub struct AclCalls {
         policy: aclrtMemMallocPolicy,
     ) -> aclError,
     pub aclrtFree: unsafe extern "C" fn(devPtr: *mut ::core::ffi::c_void) -> aclError,
-    pub aclrtMallocHost: unsafe extern "C" fn(
-        hostPtr: *mut *mut ::core::ffi::c_void,
+    pub aclrtReserveMemAddress: unsafe extern "C" fn(
+        virPtr: *mut *mut ::core::ffi::c_void,
         size: usize,
+        alignment: usize,
+        expectPtr: *mut ::core::ffi::c_void,
+        flags: u64,
     ) -> aclError,
-    pub aclrtFreeHost: unsafe extern "C" fn(
-        hostPtr: *mut ::core::ffi::c_void,
+    pub aclrtReleaseMemAddress: unsafe extern "C" fn(
+        virPtr: *mut ::core::ffi::c_void,
+    ) -> aclError,
+    pub aclrtMallocPhysical: unsafe extern "C" fn(
+        handle: *mut aclrtDrvMemHandle,
+        size: usize,
+        prop: *const aclrtPhysicalMemProp,
+        flags: u64,
+    ) -> aclError,
+    pub aclrtFreePhysical: unsafe extern "C" fn(handle: aclrtDrvMemHandle) -> aclError,
+    pub aclrtMapMem: unsafe extern "C" fn(
+        virPtr: *mut ::core::ffi::c_void,
+        size: usize,
+        offset: usize,
+        handle: aclrtDrvMemHandle,
+        flags: u64,
+    ) -> aclError,
+    pub aclrtUnmapMem: unsafe extern "C" fn(
+        virPtr: *mut ::core::ffi::c_void,
+    ) -> aclError,
+    pub aclrtMemExportToShareableHandleV2: unsafe extern "C" fn(
+        handle: aclrtDrvMemHandle,
+        flags: u64,
+        shareType: aclrtMemSharedHandleType,
+        shareableHandle: *mut ::core::ffi::c_void,
+    ) -> aclError,
+    pub aclrtMemImportFromShareableHandleV2: unsafe extern "C" fn(
+        shareableHandle: *mut ::core::ffi::c_void,
+        shareType: aclrtMemSharedHandleType,
+        flags: u64,
+        handle: *mut aclrtDrvMemHandle,
     ) -> aclError,
     pub aclrtMemset: unsafe extern "C" fn(
         devPtr: *mut ::core::ffi::c_void,
@@ -238,14 +350,6 @@ pub struct AclCalls {
         src: *const ::core::ffi::c_void,
         count: usize,
         kind: aclrtMemcpyKind,
-    ) -> aclError,
-    pub aclrtMemcpyAsync: unsafe extern "C" fn(
-        dst: *mut ::core::ffi::c_void,
-        destMax: usize,
-        src: *const ::core::ffi::c_void,
-        count: usize,
-        kind: aclrtMemcpyKind,
-        stream: aclrtStream,
     ) -> aclError,
     pub aclrtBinaryLoadFromData: unsafe extern "C" fn(
         data: *const ::core::ffi::c_void,
@@ -328,14 +432,31 @@ impl AclCalls {
             .map(|sym| *sym)?;
         let aclrtMalloc = unsafe { __library.get(b"aclrtMalloc\0") }.map(|sym| *sym)?;
         let aclrtFree = unsafe { __library.get(b"aclrtFree\0") }.map(|sym| *sym)?;
-        let aclrtMallocHost = unsafe { __library.get(b"aclrtMallocHost\0") }
+        let aclrtReserveMemAddress = unsafe {
+            __library.get(b"aclrtReserveMemAddress\0")
+        }
             .map(|sym| *sym)?;
-        let aclrtFreeHost = unsafe { __library.get(b"aclrtFreeHost\0") }
+        let aclrtReleaseMemAddress = unsafe {
+            __library.get(b"aclrtReleaseMemAddress\0")
+        }
+            .map(|sym| *sym)?;
+        let aclrtMallocPhysical = unsafe { __library.get(b"aclrtMallocPhysical\0") }
+            .map(|sym| *sym)?;
+        let aclrtFreePhysical = unsafe { __library.get(b"aclrtFreePhysical\0") }
+            .map(|sym| *sym)?;
+        let aclrtMapMem = unsafe { __library.get(b"aclrtMapMem\0") }.map(|sym| *sym)?;
+        let aclrtUnmapMem = unsafe { __library.get(b"aclrtUnmapMem\0") }
+            .map(|sym| *sym)?;
+        let aclrtMemExportToShareableHandleV2 = unsafe {
+            __library.get(b"aclrtMemExportToShareableHandleV2\0")
+        }
+            .map(|sym| *sym)?;
+        let aclrtMemImportFromShareableHandleV2 = unsafe {
+            __library.get(b"aclrtMemImportFromShareableHandleV2\0")
+        }
             .map(|sym| *sym)?;
         let aclrtMemset = unsafe { __library.get(b"aclrtMemset\0") }.map(|sym| *sym)?;
         let aclrtMemcpy = unsafe { __library.get(b"aclrtMemcpy\0") }.map(|sym| *sym)?;
-        let aclrtMemcpyAsync = unsafe { __library.get(b"aclrtMemcpyAsync\0") }
-            .map(|sym| *sym)?;
         let aclrtBinaryLoadFromData = unsafe {
             __library.get(b"aclrtBinaryLoadFromData\0")
         }
@@ -374,11 +495,16 @@ impl AclCalls {
             aclrtStreamWaitEvent,
             aclrtMalloc,
             aclrtFree,
-            aclrtMallocHost,
-            aclrtFreeHost,
+            aclrtReserveMemAddress,
+            aclrtReleaseMemAddress,
+            aclrtMallocPhysical,
+            aclrtFreePhysical,
+            aclrtMapMem,
+            aclrtUnmapMem,
+            aclrtMemExportToShareableHandleV2,
+            aclrtMemImportFromShareableHandleV2,
             aclrtMemset,
             aclrtMemcpy,
-            aclrtMemcpyAsync,
             aclrtBinaryLoadFromData,
             aclrtBinaryGetFunction,
             aclrtBinaryUnLoad,
@@ -471,15 +597,82 @@ impl AclCalls {
     pub unsafe fn aclrtFree(&self, devPtr: *mut ::core::ffi::c_void) -> aclError {
         unsafe { (self.aclrtFree)(devPtr) }
     }
-    pub unsafe fn aclrtMallocHost(
+    pub unsafe fn aclrtReserveMemAddress(
         &self,
-        hostPtr: *mut *mut ::core::ffi::c_void,
+        virPtr: *mut *mut ::core::ffi::c_void,
         size: usize,
+        alignment: usize,
+        expectPtr: *mut ::core::ffi::c_void,
+        flags: u64,
     ) -> aclError {
-        unsafe { (self.aclrtMallocHost)(hostPtr, size) }
+        unsafe {
+            (self.aclrtReserveMemAddress)(virPtr, size, alignment, expectPtr, flags)
+        }
     }
-    pub unsafe fn aclrtFreeHost(&self, hostPtr: *mut ::core::ffi::c_void) -> aclError {
-        unsafe { (self.aclrtFreeHost)(hostPtr) }
+    pub unsafe fn aclrtReleaseMemAddress(
+        &self,
+        virPtr: *mut ::core::ffi::c_void,
+    ) -> aclError {
+        unsafe { (self.aclrtReleaseMemAddress)(virPtr) }
+    }
+    pub unsafe fn aclrtMallocPhysical(
+        &self,
+        handle: *mut aclrtDrvMemHandle,
+        size: usize,
+        prop: *const aclrtPhysicalMemProp,
+        flags: u64,
+    ) -> aclError {
+        unsafe { (self.aclrtMallocPhysical)(handle, size, prop, flags) }
+    }
+    pub unsafe fn aclrtFreePhysical(&self, handle: aclrtDrvMemHandle) -> aclError {
+        unsafe { (self.aclrtFreePhysical)(handle) }
+    }
+    pub unsafe fn aclrtMapMem(
+        &self,
+        virPtr: *mut ::core::ffi::c_void,
+        size: usize,
+        offset: usize,
+        handle: aclrtDrvMemHandle,
+        flags: u64,
+    ) -> aclError {
+        unsafe { (self.aclrtMapMem)(virPtr, size, offset, handle, flags) }
+    }
+    pub unsafe fn aclrtUnmapMem(&self, virPtr: *mut ::core::ffi::c_void) -> aclError {
+        unsafe { (self.aclrtUnmapMem)(virPtr) }
+    }
+    pub unsafe fn aclrtMemExportToShareableHandleV2(
+        &self,
+        handle: aclrtDrvMemHandle,
+        flags: u64,
+        shareType: aclrtMemSharedHandleType,
+        shareableHandle: *mut ::core::ffi::c_void,
+    ) -> aclError {
+        unsafe {
+            (self
+                .aclrtMemExportToShareableHandleV2)(
+                handle,
+                flags,
+                shareType,
+                shareableHandle,
+            )
+        }
+    }
+    pub unsafe fn aclrtMemImportFromShareableHandleV2(
+        &self,
+        shareableHandle: *mut ::core::ffi::c_void,
+        shareType: aclrtMemSharedHandleType,
+        flags: u64,
+        handle: *mut aclrtDrvMemHandle,
+    ) -> aclError {
+        unsafe {
+            (self
+                .aclrtMemImportFromShareableHandleV2)(
+                shareableHandle,
+                shareType,
+                flags,
+                handle,
+            )
+        }
     }
     pub unsafe fn aclrtMemset(
         &self,
@@ -499,17 +692,6 @@ impl AclCalls {
         kind: aclrtMemcpyKind,
     ) -> aclError {
         unsafe { (self.aclrtMemcpy)(dst, destMax, src, count, kind) }
-    }
-    pub unsafe fn aclrtMemcpyAsync(
-        &self,
-        dst: *mut ::core::ffi::c_void,
-        destMax: usize,
-        src: *const ::core::ffi::c_void,
-        count: usize,
-        kind: aclrtMemcpyKind,
-        stream: aclrtStream,
-    ) -> aclError {
-        unsafe { (self.aclrtMemcpyAsync)(dst, destMax, src, count, kind, stream) }
     }
     pub unsafe fn aclrtBinaryLoadFromData(
         &self,

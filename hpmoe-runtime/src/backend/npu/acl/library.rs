@@ -1,6 +1,7 @@
 //! Where the library is, and opening it.
 
 use std::env::{self, consts::ARCH};
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -42,14 +43,19 @@ fn open() -> Result<Acl, NpuError> {
                 let calls = unsafe { AclCalls::from_library(library) };
                 let missing = |error: libloading::Error| NpuError::OldLibrary {
                     library: path.display().to_string(),
-                    cause: error.to_string(),
+                    cause: reason(&error),
                 };
                 return calls.map(|calls| Acl { calls }).map_err(missing);
             }
-            Err(error) if cause.is_empty() || path.is_file() => cause = error.to_string(),
+            Err(error) if cause.is_empty() || path.is_file() => cause = reason(&error),
             Err(_) => {}
         }
     }
     let tried = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
     Err(NpuError::NoLibrary { tried, cause })
+}
+
+/// What the system's loader says.
+fn reason(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }

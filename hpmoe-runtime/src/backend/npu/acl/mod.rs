@@ -16,11 +16,14 @@
 #[rustfmt::skip]
 mod bindings;
 mod library;
+mod shared;
 
 pub(super) use bindings::aclrtMemcpyKind as CopyKind;
 pub(super) use bindings::{
     ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE,
 };
+
+pub(super) use shared::FabricName;
 
 use bindings::*;
 use std::ffi::{CStr, CString, c_int, c_void};

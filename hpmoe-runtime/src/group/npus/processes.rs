@@ -1,0 +1,73 @@
+//! Ranks that are processes, each with an NPU.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, park_timeout};
+
+use bytemuck::Zeroable as _;
+use hpmoe_kernels::Rank;
+
+use super::super::agree::shared as shared_arguments;
+use super::super::launch::{LaunchShared, LaunchStep};
+use super::super::member::Member;
+use super::super::rank::RankEnd;
+use super::super::session::Session;
+use super::super::watch::PAUSE;
+use crate::Argument;
+use crate::abi::HpmoeRecord;
+use crate::backend::host::{HostStatistics, Outcome};
+use crate::backend::npu::{DeviceMemory, NpuError};
+
+/// Copies between the caller's tensors that peers write and the heap that they write to.
+pub(super) fn each_shared(
+    shared: &LaunchShared<'_>,
+    row: &[LaunchStep<'_>],
+    session: &Session,
+    copy: impl Fn(&DeviceMemory, usize, &Argument<'_>, Rank) -> Result<(), NpuError>,
+) -> Result<(), NpuError> {
+    for rank in session.here.clone() {
+        for (tensor, argument) in row.iter().flat_map(|step| shared_arguments(shared.kernel.tables(), step)) {
+            copy(session.npu_heap(rank), session.plan.tensors[tensor], argument, Rank::new(rank))?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits while a thread looks at the other processes. When one is gone, the thread writes the number of each launch to the abort word, one
+/// after the other and again, because it can't know which one is running.
+pub(super) fn watched<T>(shared: &LaunchShared<'_>, member: &Member, session: &Session, wait: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    let heap = session.npu_heap(session.here.start);
+    let watch = || {
+        let mut numbers = (shared.first..).take(shared.launches() as usize).cycle();
+        while !over.load(Ordering::Acquire) {
+            if let (Some(_), Some(number)) = (member.gone(), numbers.next()) {
+                // Where the NPU takes no copies any more, its own limits end the launch.
+                let _ = heap.write(session.plan.abort_at, &number.to_le_bytes());
+            }
+            park_timeout(PAUSE);
+        }
+    };
+    thread::scope(|scope| {
+        let watcher = thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, watch);
+        let result = wait();
+        over.store(true, Ordering::Release);
+        // Without the thread, the limits of waits end a launch that has lost a peer.
+        if let Ok(watcher) = watcher {
+            watcher.thread().unpark();
+        }
+        result
+    })
+}
+
+/// The end of a rank whose NPU failed, as the other ranks learn it.
+pub(super) fn failed_end(shared: &LaunchShared<'_>, rank: usize, cause: &NpuError) -> RankEnd {
+    let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
+    let message = format!("rank {rank}: {cause}");
+    RankEnd {
+        // No core: it is the NPU's failure.
+        outcome: Outcome::BrokenRule { message, core: cores },
+        records: vec![HpmoeRecord::zeroed(); cores],
+        number: shared.first,
+        host: HostStatistics::default(),
+    }
+}

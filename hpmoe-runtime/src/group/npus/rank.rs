@@ -1,0 +1,135 @@
+//! One rank's NPU during a launch.
+#![expect(unsafe_code, reason = "the launch of a kernel")]
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use bytemuck::Zeroable as _;
+use hpmoe_kernels::Rank;
+
+use super::super::launch::{LaunchShared, LaunchStep};
+use super::super::outcome::is_done;
+use super::super::rank::RankEnd;
+use crate::KernelTables;
+use crate::abi::{HpmoeRecord, LINE};
+use crate::backend::host::{HostStatistics, Outcome};
+use crate::backend::npu::{DeviceMemory, Npu, NpuError, Program, Start};
+use crate::layout::tables::{RankTables, record_bytes};
+use crate::memory::OffsetAllocator;
+use crate::tables::Storage;
+
+/// The least that a kernel may run, in addition to what one of its waits may take.
+const RUN: Duration = Duration::from_secs(60);
+
+/// What launches on one NPU keep there until they have ended. Dropped from the first to the last: tables refer to arguments.
+pub(super) struct OnNpu<'a> {
+    pub(super) npu: &'a Npu,
+    pub(super) rank: Rank,
+    pub(super) program: Program,
+    /// Tables and records of each launch.
+    pub(super) launches: Vec<DeviceMemory>,
+    /// The caller's tensors, for each step.
+    pub(super) arguments: Vec<Arguments>,
+}
+
+/// The caller's tensors of one rank and step.
+pub(super) struct Arguments {
+    memory: DeviceMemory,
+    /// Byte offset of each.
+    at: Vec<usize>,
+}
+
+impl OnNpu<'_> {
+    /// Puts one launch on the stream; `tables` are those for records at an address.
+    pub(super) fn enqueue(
+        &mut self,
+        shared: &LaunchShared<'_>,
+        number: i32,
+        tables: impl Fn(u64) -> RankTables,
+    ) -> Result<(), NpuError> {
+        if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
+            sleep(*delay);
+        }
+        let room = record_room(shared.kernel.tables());
+        let memory = DeviceMemory::new(self.npu, room + tables(0).image_bytes())?;
+        let mut tables = tables(memory.address());
+        tables.number(number);
+        memory.write(0, &vec![0; room])?;
+        memory.write(room, &tables.image())?;
+        let launch = tables.launch_address();
+        let start = Start { groups: shared.kernel.tables().aic, launch, seconds: seconds(shared) };
+        // Before the launch: whatever happens now, it stays until the stream has been waited for.
+        self.launches.push(memory);
+        // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the
+        // session's memory outlives the launch.
+        unsafe { self.program.enqueue(self.npu, start) }
+    }
+
+    /// The end of the first launch that did not end well, or of the last one.
+    pub(super) fn end(&self, shared: &LaunchShared<'_>) -> Result<RankEnd, NpuError> {
+        let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
+        let mut last = (shared.first, vec![HpmoeRecord::zeroed(); cores]);
+        for (number, memory) in (shared.first..).zip(&self.launches) {
+            memory.read(0, bytemuck::cast_slice_mut(&mut last.1))?;
+            last.0 = number;
+            if !is_done(&last.1) {
+                break;
+            }
+        }
+        let host = HostStatistics::default();
+        Ok(RankEnd { outcome: Outcome::Left(host), records: last.1, number: last.0, host })
+    }
+
+    /// Brings what the launches wrote to the caller's tensors.
+    pub(super) fn copy_out(
+        &self,
+        tables: &KernelTables,
+        row: &[LaunchStep<'_>],
+        processes: bool,
+    ) -> Result<(), NpuError> {
+        let written = |argument: usize| {
+            // What peers of other processes write lies in the heap.
+            let of_argument = |storage| match storage {
+                Storage::Argument(number) => number == argument,
+                Storage::Shared(number) => number == argument && !processes,
+                Storage::Workspace | Storage::Symmetric => false,
+            };
+            tables.tensors.iter().any(|tensor| tensor.writable && of_argument(tensor.storage))
+        };
+        for (step, arguments) in row.iter().zip(&self.arguments) {
+            for (number, (argument, at)) in step.arguments.iter().zip(&arguments.at).enumerate() {
+                if written(number) {
+                    arguments.memory.copy_out(*at, argument, self.rank)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Arguments {
+    pub(super) fn copy_in(npu: &Npu, rank: Rank, step: &LaunchStep<'_>) -> Result<Self, NpuError> {
+        let mut room = OffsetAllocator::default();
+        let at: Vec<usize> = step.arguments.iter().map(|argument| room.take(argument.bytes(rank))).collect();
+        let memory = DeviceMemory::new(npu, room.end())?;
+        for (argument, at) in step.arguments.iter().zip(&at) {
+            memory.copy_in(argument, rank, *at)?;
+        }
+        Ok(Self { memory, at })
+    }
+
+    pub(super) fn addresses(&self) -> Vec<u64> {
+        self.at.iter().map(|at| self.memory.address() + *at as u64).collect()
+    }
+}
+
+/// Room for the records, in front of the tables.
+pub(super) const fn record_room(tables: &KernelTables) -> usize {
+    record_bytes(tables).next_multiple_of(LINE)
+}
+
+/// The longest that one launch may run: a wait of a core ends first.
+pub(super) fn seconds(shared: &LaunchShared<'_>) -> u16 {
+    let limit = shared.options.time_limit.saturating_mul(2).saturating_add(RUN);
+    u16::try_from(limit.as_secs()).unwrap_or(u16::MAX)
+}
