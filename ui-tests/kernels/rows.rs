@@ -38,6 +38,7 @@ pub mod rows {
     pub fn gate(x: &Tile<bf16, TALL, PAIRS>, bias: &Tile<bf16, 1, PAIRS>, h: &mut Tile<f32, TALL, HALF>) {
         let bias = bias.load();
         let x = (x.load() + (&bias - 0.125)).max(&(&bias * -2.0)) - bias.row_mean();
+        let x = (bias * 0.25).broadcast::<TALL, PAIRS>() - x;
         let gate = x.even_columns::<HALF>().at_most(LIMIT);
         h.store((x.odd_columns::<HALF>().clamp(-LIMIT, LIMIT) + 1.0) * &gate * gate.sigmoid());
     }
@@ -80,19 +81,26 @@ pub mod rows {
         z.store(wide.load().row_sum() - each.load());
     }
 
-    /// As routers do: scores, the best two columns of each row, and shares.
+    /// As routers do: scores, the best columns of each row, and shares.
     #[aiv_task]
     pub fn choose(
         y: &Tile<f32, BLOCK, HIDDEN>,
         each: &Tile<f32, BLOCK, 1>,
         ids: &mut Tile<f32, BLOCK, 1>,
         shares: &mut Tile<f32, BLOCK, HIDDEN>,
+        same: &mut Tile<f32, BLOCK, HIDDEN>,
     ) {
         let scores = y.load().rms_norm(1e-6) - each.load();
-        let first = scores.arg_max();
-        let others = scores.column_ids().equal(&first).select(-9.0, &scores);
-        ids.store(&first + others.arg_max() * 256.0);
+        let mut others = scores.abs();
+        let mut chosen = 0.0 * others.arg_max();
+        for k in 0..TOP_K {
+            let best = others.arg_max();
+            others = others.column_ids().equal(&best).select(-1.0, &others);
+            chosen = chosen + best * ((1 + k * HIDDEN) as f32);
+        }
+        ids.store(&chosen);
         shares.store(scores.softmax() / (scores.row_max() - others.row_min()) + scores.row_mean());
+        same.store(each.load().broadcast::<BLOCK, HIDDEN>());
     }
 
     /// Single rows alone: the row of a block is all there is.
@@ -124,6 +132,7 @@ pub mod rows {
         z: &mut PerRank<Tensor<bf16, 1>>,
         ids: &mut PerRank<Tensor<f32, 1>>,
         shares: &mut PerRank<Tensor<f32, HIDDEN>>,
+        same: &mut PerRank<Tensor<f32, HIDDEN>>,
     ) {
         let recv = PerRank::symmetric::<bf16, PAIRED>(ep, route);
         let h = PerRank::ragged::<f32, HIDDEN>(ep, route);
@@ -170,7 +179,13 @@ pub mod rows {
                     &mut y[r].rows(t),
                     &mut total[r].rows(t),
                 );
-                choose(&y[r].rows(t), &each[r].rows(t), &mut ids[r].rows(t), &mut shares[r].rows(t));
+                choose(
+                    &y[r].rows(t),
+                    &each[r].rows(t),
+                    &mut ids[r].rows(t),
+                    &mut shares[r].rows(t),
+                    &mut same[r].rows(t),
+                );
             }
             for t in route.token_blocks::<1>(r) {
                 single(&y[r].rows(t), &y[r].rows(t), &wide[r].rows(t), &mut twice[r].rows(t));

@@ -1,6 +1,6 @@
 //! Faults in the body of a task.
 
-use hpmoe_kernels::op::OperandKind;
+use hpmoe_kernels::op::{OperandKind, Shape};
 
 /// A statement of a task that the compiler can't carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +19,12 @@ pub(crate) enum BodyFault {
     Iterations { task: String, most: usize },
     /// More operations than a body may have.
     Operations { task: String, most: usize },
+    /// An assignment to what is no value: a tile, or a number for a value.
+    Assigned { name: String },
+    /// An assignment of a value of another size.
+    Resized { name: String, before: Shape, after: Shape },
+    /// An operation that needs to know how many rows and columns a broadcast value has.
+    Open { operation: String },
     /// A tile with two writes.
     WrittenTwice { param: String },
     /// A write to a parameter taken by `&`.

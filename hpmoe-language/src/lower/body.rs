@@ -1,23 +1,21 @@
-//! Bodies of tasks: each operation is found in the table and its shape computed.
+//! Bodies of tasks: statements in their order, loops unrolled, and what names stand for.
 
-use super::cores::whole;
-use super::tasks::{line, writes};
+mod steps;
+
 use crate::constant::Constant;
 use crate::finding::{BodyFault, Errors, Finding, NameKind, NumberFault};
 use crate::graph::{Param, Step};
 use crate::ids::{Id as _, ValueId};
 use crate::names::{ByName, nearest};
 use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, arithmetic};
-use hpmoe_kernels::op::{self as device, Device, ElementType, OperandKind, Operation, Part, Shape};
+use hpmoe_kernels::op::{OperandKind, Shape};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 
-/// The most steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
-const MOST_STEPS: usize = 256;
 /// The most iterations of the loops of one body, including those without operations.
-const MOST_ITERATIONS: usize = 16 * MOST_STEPS;
+const MOST_ITERATIONS: usize = 16 * steps::MOST_STEPS;
 
 /// The steps of a function's body, loops unrolled.
 pub(super) fn steps(
@@ -51,6 +49,8 @@ pub(super) fn steps(
 enum Operand {
     /// A tile or a value.
     Value(ValueId),
+    /// A value that is one row or one column for all of this shape.
+    Wide(ValueId, Shape),
     /// A number that the compiler knows.
     Number(f32),
     /// A const argument of an operation.
@@ -61,7 +61,8 @@ enum Operand {
 struct Builder<'a> {
     kernel: &'a Kernel,
     function: &'a TaskFn,
-    names: ByName<Operand>,
+    /// Parameters and `let`s, the innermost last.
+    names: Vec<(String, Operand)>,
     shapes: Vec<Shape>,
     params: &'a [Param],
     locals: ByName<usize>,
@@ -76,13 +77,14 @@ impl Builder<'_> {
             match statement {
                 BodyStmt::Let { name, value } => {
                     let operand = self.value(value)?;
-                    if let Operand::Value(id) = operand
+                    if let Operand::Value(id) | Operand::Wide(id, _) = operand
                         && let Some(step) = id.index().checked_sub(self.params.len())
                     {
                         self.steps[step].name.get_or_insert_with(|| name.clone());
                     }
-                    self.names.insert(name.clone(), operand);
+                    self.names.push((name.clone(), operand));
                 }
+                BodyStmt::Assign { name, value, span } => self.assign(name, value, *span)?,
                 BodyStmt::Do(value) => {
                     self.value(value)?;
                 }
@@ -90,7 +92,7 @@ impl Builder<'_> {
                     let end = to.span();
                     let from = self.kernel.constants.evaluate(from, &self.locals, self.errors)?;
                     let to = self.kernel.constants.evaluate(to, &self.locals, self.errors)?;
-                    let (names, locals) = (self.names.clone(), self.locals.clone());
+                    let (names, locals) = (self.names.len(), self.locals.clone());
                     for value in from..to {
                         self.iterations += 1;
                         if self.iterations > MOST_ITERATIONS {
@@ -100,8 +102,8 @@ impl Builder<'_> {
                         }
                         self.locals.insert(variable.clone(), value);
                         self.statements(body)?;
-                        // Shadowing inside the loop ends with it; the language has no assignment to outer names.
-                        self.names.clone_from(&names);
+                        // What is hidden in an iteration comes back; what is assigned stays.
+                        self.names.truncate(names);
                     }
                     self.locals = locals;
                 }
@@ -110,10 +112,49 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// What a name stands for here.
+    fn named(&self, name: &str) -> Option<Operand> {
+        self.names.iter().rev().find(|(known, _)| known == name).map(|(_, operand)| *operand)
+    }
+
+    /// The shape of a value as its type states it.
+    fn shape(&self, operand: Operand) -> Option<Shape> {
+        match operand {
+            Operand::Value(id) => Some(self.shapes[id.index()]),
+            Operand::Wide(_, shape) => Some(shape),
+            Operand::Number(_) | Operand::Size(_) => None,
+        }
+    }
+
+    /// Gives a name another value of the same size.
+    fn assign(&mut self, name: &str, value: &BodyExpr, span: Span) -> Option<()> {
+        let before = self.value(&BodyExpr::Name { name: name.to_owned(), span })?;
+        let after = self.value(value)?;
+        let fault = match (before, after) {
+            (Operand::Number(_), Operand::Number(_)) => None,
+            (Operand::Value(id) | Operand::Wide(id, _), Operand::Value(_) | Operand::Wide(..))
+                if id.index() >= self.params.len() =>
+            {
+                let (before, after) = (self.shape(before)?, self.shape(after)?);
+                let resized = (before.rows, before.cols) != (after.rows, after.cols);
+                resized.then(|| BodyFault::Resized { name: name.to_owned(), before, after })
+            }
+            _ => Some(BodyFault::Assigned { name: name.to_owned() }),
+        };
+        if let Some(fault) = fault {
+            self.errors.push(span, Finding::Body(fault));
+            return None;
+        }
+        if let Some((_, operand)) = self.names.iter_mut().rev().find(|(known, _)| known == name) {
+            *operand = after;
+        }
+        Some(())
+    }
+
     fn value(&mut self, expr: &BodyExpr) -> Option<Operand> {
         match expr {
-            BodyExpr::Name { name, span } => match (self.names.get(name), self.kernel.constants.constant(name)) {
-                (Some(operand), _) => Some(*operand),
+            BodyExpr::Name { name, span } => match (self.named(name), self.kernel.constants.constant(name)) {
+                (Some(operand), _) => Some(operand),
                 (None, Some(Constant::Number(number))) => Some(Operand::Number(number)),
                 (None, None) if self.kernel.constants.other(name).is_some() => {
                     let ty = self.kernel.constants.other(name).map(|(ty, _)| ty.to_owned()).unwrap_or_default();
@@ -125,7 +166,7 @@ impl Builder<'_> {
                     let finding = if constant.is_some() || self.locals.contains(name) {
                         Finding::Number(NumberFault::IsSize { name: name.clone() })
                     } else {
-                        let nearest = nearest(name, self.names.names());
+                        let nearest = nearest(name, self.names.iter().map(|(known, _)| known.as_str()));
                         Finding::Unknown { kind: NameKind::Value, name: name.clone(), nearest }
                     };
                     self.errors.push(*span, finding);
@@ -139,17 +180,17 @@ impl Builder<'_> {
                     None
                 }
             },
-            BodyExpr::Operation { name, operands, element, size, span } => {
+            BodyExpr::Operation { name, operands, element, sizes, span } => {
                 let mut operands: Vec<Operand> =
                     operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
-                let written = size.as_ref().map(|size| size.to_token_stream().to_string());
+                let written = sizes.first().map(|size| size.to_token_stream().to_string());
                 let takes_size = ops::named(name).any(|operation| operation.operands.contains(&OperandKind::Size));
-                if let Some(size) = size.as_ref().filter(|_| takes_size) {
+                for size in sizes.iter().filter(|_| takes_size) {
                     operands.push(Operand::Size(self.kernel.constants.evaluate(size, &self.locals, self.errors)?));
                 }
                 let number = |operand: &Operand| match operand {
                     Operand::Number(number) => Some(*number),
-                    Operand::Value(_) | Operand::Size(_) => None,
+                    Operand::Value(_) | Operand::Wide(..) | Operand::Size(_) => None,
                 };
                 if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
                     return match arithmetic(name, &numbers) {
@@ -161,143 +202,8 @@ impl Builder<'_> {
                     };
                 }
                 let given = (*element, written);
-                self.step(name, &operands, given, *span).map(Operand::Value)
+                self.step(name, &operands, given, *span)
             }
         }
-    }
-
-    /// The operation of that name for these operands.
-    fn operation(&mut self, name: &str, places: &[OperandKind], span: Span) -> Option<&'static Operation> {
-        let known: Vec<&'static Operation> = ops::named(name).collect();
-        let Some(first) = known.first() else {
-            let names: Vec<String> = ops::TABLE.iter().map(|operation| operation.name()).collect();
-            // Signs are equally similar to each other.
-            let names = names.iter().map(String::as_str).filter(|name| name.len() > 1);
-            let nearest = nearest(name, names);
-            self.errors.push(span, Finding::Unknown { kind: NameKind::Operation, name: name.to_owned(), nearest });
-            return None;
-        };
-        if !known.iter().any(|operation| operation.cores.contains(&self.function.kind)) {
-            self.errors.push(
-                span,
-                Finding::WrongCore {
-                    operation: name.to_owned(),
-                    kind: self.function.kind,
-                    cores: first.cores,
-                    whole: whole(&self.function.body),
-                },
-            );
-            return None;
-        }
-        let operation = known.iter().find(|operation| operation.operands == places);
-        if operation.is_none() {
-            let fault = BodyFault::Operands { operation: name.to_owned(), given: places.to_vec() };
-            self.errors.push(span, Finding::Body(fault));
-        }
-        operation.copied()
-    }
-
-    /// Adds an operation; `written` is the text of a type argument that is no element type.
-    fn step(
-        &mut self,
-        name: &str,
-        operands: &[Operand],
-        (element, written): (Option<ElementType>, Option<String>),
-        span: Span,
-    ) -> Option<ValueId> {
-        let (mut values, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let mut size = None;
-        for operand in operands {
-            match *operand {
-                Operand::Value(id) => {
-                    values.push(id);
-                    places.push(self.shapes[id.index()].kind);
-                }
-                Operand::Number(number) => {
-                    numbers.push(number);
-                    places.push(OperandKind::Number);
-                }
-                Operand::Size(rows) => {
-                    size = Some(Shape { kind: OperandKind::Size, element: ElementType::f32, rows, cols: 0 });
-                    places.push(OperandKind::Size);
-                }
-            }
-        }
-        let operands = values;
-        let made = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
-        let writer = made.map(|step| self.steps[step].operation).find(|operation| writes(operation));
-        if let (Some(writer), true) = (writer, ops::named(name).next().is_some()) {
-            let fault = BodyFault::NoResult { operation: writer.name(), user: name.to_owned() };
-            self.errors.push(span, Finding::Body(fault));
-            return None;
-        }
-        let operation = self.operation(name, &places, span)?;
-        let shapes = operands.iter().map(|operand| self.shapes[operand.index()]).chain(size);
-        let shapes: Vec<Shape> = shapes.collect();
-        self.check_mutability(operation, &operands, span)?;
-        self.check_once(operation, operands[0], span)?;
-        if operation.takes_element && element.is_none() {
-            self.errors
-                .push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned(), given: written }));
-            return None;
-        }
-        let result = match (operation.numbers)(&numbers).and_then(|()| (operation.shape)(&shapes, element)) {
-            Ok(result) => result,
-            Err(misfit) => {
-                self.errors.push(span, Finding::Misfit(misfit));
-                return None;
-            }
-        };
-        if let Device::Steps(steps) = operation.device {
-            return self.composed(steps, &operands, &numbers, span);
-        }
-        if self.steps.len() == MOST_STEPS {
-            let task = self.function.name.clone();
-            self.errors.push(span, Finding::Body(BodyFault::Operations { task, most: MOST_STEPS }));
-            return None;
-        }
-        self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
-        self.shapes.push(result);
-        Some(ValueId::new(self.shapes.len() - 1))
-    }
-
-    /// The operations that another one stands for.
-    fn composed(&mut self, steps: &[device::Step], values: &[ValueId], numbers: &[f32], span: Span) -> Option<ValueId> {
-        let mut made = Vec::new();
-        for step in steps {
-            let operand = |part: &Part| match *part {
-                Part::In(value) => Operand::Value(values[value]),
-                Part::Step(step) => Operand::Value(made[step]),
-                Part::Given(number) => Operand::Number(numbers[number]),
-                Part::Number(number) => Operand::Number(number),
-            };
-            let operands: Vec<Operand> = step.operands.iter().map(operand).collect();
-            made.push(self.step(step.operation, &operands, (None, None), span)?);
-        }
-        made.last().copied()
-    }
-
-    /// Refuses a second write to a tile: the copies to it would have no order.
-    fn check_once(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
-        if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
-            return Some(());
-        }
-        let param = self.params[to.index()].name.clone();
-        self.errors.push(span, Finding::Body(BodyFault::WrittenTwice { param }));
-        None
-    }
-
-    fn check_mutability(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
-        for (place, operand) in operands.iter().enumerate() {
-            let Some(param) = self.params.get(operand.index()) else { continue };
-            let written = writes(operation) && place == 0;
-            if written != param.write {
-                let param = param.name.clone();
-                let fault = if written { BodyFault::WrittenByRef { param } } else { BodyFault::ReadByMut { param } };
-                self.errors.push(span, Finding::Body(fault));
-                return None;
-            }
-        }
-        Some(())
     }
 }

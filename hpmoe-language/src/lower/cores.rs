@@ -17,7 +17,9 @@ pub(super) fn whole(body: &[BodyStmt]) -> Option<TaskKind> {
 fn statement_operations(body: &[BodyStmt], names: &mut Vec<String>) {
     for statement in body {
         match statement {
-            BodyStmt::Let { value, .. } | BodyStmt::Do(value) => operations(value, names),
+            BodyStmt::Let { value, .. } | BodyStmt::Assign { value, .. } | BodyStmt::Do(value) => {
+                operations(value, names)
+            }
             BodyStmt::For { body, .. } => statement_operations(body, names),
         }
     }

@@ -81,22 +81,24 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
                 }
                 product
             }
-            Device::Vector { .. } => {
-                // One row is one row at run time, too, and likewise a column: for all of the first operand.
-                let differs = |&(at, other): &(usize, &&Size)| {
-                    let shape = shapes[step.operands[at]];
-                    shape.rows != 1 && other.rows != first.rows || shape.cols != 1 && other.columns != first.columns
-                };
-                if let Some((at, other)) = operands.iter().enumerate().skip(1).find(differs) {
-                    return if shapes[step.operands[at]].rows != 1 && other.rows != first.rows {
-                        uneven(rows_of_first(), RealOperand::Rows(other.rows.clone()))
-                    } else {
-                        uneven(columns_of_first(), RealOperand::Columns(other.columns.clone()))
-                    };
+            Device::Vector { .. } | Device::Store => {
+                // One row is one row at run time, too, and likewise a column: for all of the others.
+                let result = step.result;
+                let shape = |at: usize| shapes[step.operands[at]];
+                let by_rows: Vec<usize> = (0..operands.len()).filter(|&at| shape(at).rows == result.rows).collect();
+                let by_columns: Vec<usize> = (0..operands.len()).filter(|&at| shape(at).cols == result.cols).collect();
+                let (rows, columns) = (&operands[by_rows[0]].rows, &operands[by_columns[0]].columns);
+                let mut other_rows = by_rows.iter().map(|&at| &operands[at].rows).filter(|_| result.rows != 1);
+                if let Some(other) = other_rows.find(|other| *other != rows) {
+                    return uneven(RealOperand::Rows(rows.clone()), RealOperand::Rows(other.clone()));
                 }
-                first.clone()
+                if let Some(other) = by_columns.iter().map(|&at| &operands[at].columns).find(|other| *other != columns)
+                {
+                    return uneven(RealOperand::Columns(columns.clone()), RealOperand::Columns(other.clone()));
+                }
+                Size { rows: rows.clone(), columns: columns.clone() }
             }
-            Device::Load | Device::Cast | Device::Store | Device::Accumulate | Device::Put => {
+            Device::Load | Device::Cast | Device::Accumulate | Device::Put => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {
                     return if first.columns == other.columns {
                         uneven(rows_of_first(), RealOperand::Rows(other.rows.clone()))
@@ -130,7 +132,9 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
                     None => return uneven(columns_of_first(), RealOperand::ColumnPairs),
                 },
             },
-            Device::Steps(_) => unreachable!("a body has the operations that `{}` stands for", step.operation.name()),
+            Device::Steps(_) | Device::Broadcast => {
+                unreachable!("a body has the operations that `{}` stands for", step.operation.name())
+            }
         };
         sizes.push(result);
     }

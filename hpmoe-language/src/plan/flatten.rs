@@ -1,10 +1,12 @@
 //! From the steps of a body to vector calls on buffers.
 
-use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
+mod buffers;
+
+use super::program::{BufferId, Call, Holds, Instruction, Program, Width};
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
-use hpmoe_kernels::op::{self, Columns, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
+use hpmoe_kernels::op::{self, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
 
 /// Flattens a body.
 pub(super) fn flatten(task: &Task) -> Program {
@@ -59,7 +61,13 @@ impl Builder<'_> {
             Device::Load | Device::Store => Vec::new(),
             _ => step.operands.iter().map(|value| self.value(*value)).collect(),
         };
-        let first = self.width[step.operands[0].index()];
+        // One column may stand for all of another operand's.
+        let all_columns = |value: &&ValueId| self.shapes[**value].cols == step.result.cols;
+        let leading = match step.operation.device {
+            Device::Vector { .. } => step.operands.iter().find(all_columns).unwrap_or(&step.operands[0]),
+            _ => &step.operands[0],
+        };
+        let first = self.width[leading.index()];
         let sizes = match step.operation.device {
             Device::Routine(routine) => Some(routine.sizes),
             _ => None,
@@ -88,22 +96,23 @@ impl Builder<'_> {
                 return;
             }
             Device::Cast => self.cast(number, from[0], step, name),
-            Device::Vector { calls, .. } if self.in_one_call(step, calls).is_some() => {
-                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                let (name, waits) = self.in_one_call(step, calls).unwrap_or(("", Waits::Never));
-                let instruction = Instruction::Routine { name, waits, terms: false };
-                self.program.calls.push(Call { instruction, to, from, scratch: Vec::new(), step: number });
-                to
-            }
-            Device::Vector { scratch, calls } => {
-                let from = self.spread((number, step), &from, &name, made);
-                let scratch = self.scratch(scratch, &name, &step.result, made);
-                let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                for call in calls {
-                    self.vector_call((number, &step.numbers), call, to, &from, &scratch);
+            Device::Vector { scratch, calls } => match self.in_one_call(step, calls) {
+                Some((routine, waits)) => {
+                    let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                    let instruction = Instruction::Routine { name: routine, waits, terms: false };
+                    self.program.calls.push(Call { instruction, to, from, scratch: Vec::new(), step: number });
+                    to
                 }
-                to
-            }
+                None => {
+                    let from = self.spread((number, step), &from, &name, made);
+                    let scratch = self.scratch(scratch, &name, &step.result, made);
+                    let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+                    for call in calls {
+                        self.vector_call((number, &step.numbers), call, to, &from, &scratch);
+                    }
+                    to
+                }
+            },
             Device::Routine(routine) => {
                 let scratch = self.scratch(routine.scratch, &name, &step.result, made);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
@@ -112,34 +121,11 @@ impl Builder<'_> {
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
-            Device::Matmul { .. } | Device::Accumulate | Device::Put | Device::Steps(_) => {
+            Device::Matmul { .. } | Device::Accumulate | Device::Put | Device::Steps(_) | Device::Broadcast => {
                 unreachable!("the front end keeps {} off vector cores", step.operation.name())
             }
         };
         self.place[self.task.params.len() + number] = Some(place);
-    }
-
-    /// The routine that takes an operand without spreading it, if there is one.
-    fn in_one_call(&self, step: &Step, calls: &[VectorCall]) -> Option<(&'static str, Waits)> {
-        let second = self.shapes[*step.operands.get(1)?];
-        op::in_one_call(calls, op::spread(&second, &step.result)?)
-    }
-
-    /// Operands of the size of the result: one row or one column for all of it is copied as often as it takes.
-    fn spread(&mut self, (number, step): (usize, &Step), from: &[BufferId], name: &str, made: Made) -> Vec<BufferId> {
-        let mut all = Vec::with_capacity(from.len());
-        for (&value, &from) in step.operands.iter().zip(from) {
-            all.push(match op::spread(&self.shapes[value], &step.result) {
-                None => from,
-                Some(spread) => {
-                    let name = format!("{name}_spread");
-                    let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                    self.call(number, Instruction::Spread(spread), to, &[from]);
-                    to
-                }
-            });
-        }
-        all
     }
 
     fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
@@ -179,7 +165,13 @@ impl Builder<'_> {
 
     fn store(&mut self, step: usize, param: usize, value: ValueId) {
         let shape = self.task.params[param].shape;
-        let from = self.value(value);
+        let mut from = self.value(value);
+        if let Some(spread) = op::spread(&self.shapes[value], &shape) {
+            let name = format!("{}_spread", self.task.params[param].name);
+            let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, self.of_param(param));
+            self.call(step, Instruction::Spread(spread), to, &[from]);
+            from = to;
+        }
         let name = format!("{}_out", self.task.params[param].name);
         let to = self.buffer(name, Holds::Output(param), shape.element, &shape, self.of_param(param));
         let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Narrow };
@@ -235,57 +227,6 @@ impl Builder<'_> {
 
     fn call(&mut self, step: usize, instruction: Instruction, to: BufferId, from: &[BufferId]) {
         self.program.calls.push(Call { instruction, to, from: from.to_vec(), scratch: Vec::new(), step });
-    }
-
-    fn scratch(&mut self, columns: &[Columns], name: &str, shape: &Shape, made: Made) -> Vec<BufferId> {
-        let name = |number: usize| match columns.len() {
-            1 => format!("{name}_scratch"),
-            _ => format!("{name}_scratch_{number}"),
-        };
-        let shaped = |columns: &Columns| match *columns {
-            Columns::OfResult => (*shape, made),
-            Columns::Fixed(cols) => (Shape { cols, ..*shape }, made),
-            Columns::Once(cols) => (Shape { cols, ..*shape }, Made { single: true, ..made }),
-        };
-        let mut made = Vec::with_capacity(columns.len());
-        for (number, columns) in columns.iter().enumerate() {
-            let (shape, of) = shaped(columns);
-            made.push(self.buffer(name(number), Holds::Value, ElementType::f32, &shape, of));
-        }
-        made
-    }
-
-    fn of_param(&self, param: usize) -> Made {
-        Made { width: Width::Of { param, parts: 1 }, single: self.single[param] }
-    }
-
-    fn buffer(&mut self, name: String, holds: Holds, element: ElementType, shape: &Shape, made: Made) -> BufferId {
-        let Made { width, single } = made;
-        let rows = if single { 1 } else { (shape.rows as u32).div_ceil(self.program.rows) };
-        let name = self.unused(name);
-        self.program.buffers.push(Buffer { name, holds, element, rows, single, cols: shape.cols as u32, width })
-    }
-
-    /// A name that no other buffer has: shadowing `let`s are told apart by a number.
-    fn unused(&self, name: String) -> String {
-        let taken = |name: &str| {
-            self.program.buffers.iter().any(|(_, other)| other.name == name)
-                || self.task.params.iter().any(|param| param.name == name)
-        };
-        let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}_{number}") };
-        (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
-    }
-
-    /// Records that two values have the same number of columns.
-    fn join(&mut self, a: Width, b: Width) {
-        let (Width::Of { param: a, parts: of_a }, Width::Of { param: b, parts: of_b }) = (a, b) else { return };
-        if of_a != of_b {
-            return;
-        }
-        let (from, to) = (self.same[a], self.same[b]);
-        // Prefer the leader: its columns are in every loop anyway.
-        let (from, to) = if from == self.program.leader { (to, from) } else { (from, to) };
-        self.same.iter_mut().filter(|same| **same == from).for_each(|same| *same = to);
     }
 
     fn finish(mut self) -> Program {

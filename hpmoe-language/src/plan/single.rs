@@ -16,7 +16,7 @@ pub(super) fn single_rows(task: &Task) -> Vec<bool> {
         let shapes = task.shapes();
         let taken = |operand: &usize| {
             let spreads = shapes[ValueId::new(*operand)].rows != step.result.rows;
-            matches!(step.operation.device, Device::Vector { .. }) && spreads
+            matches!(step.operation.device, Device::Vector { .. } | Device::Store) && spreads
         };
         taken_as_one.extend(operands.iter().copied().filter(taken));
         let alike = match step.operation.device {

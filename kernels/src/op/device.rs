@@ -95,6 +95,8 @@ pub enum Device {
     },
     /// A routine of the device library.
     Routine(Routine),
+    /// None: operations and stores that take the value spread it over their size.
+    Broadcast,
     /// Other operations, one after the other: the result is that of the last one.
     Steps(&'static [Step]),
 }

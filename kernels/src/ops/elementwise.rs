@@ -32,7 +32,7 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
             left.rows, left.cols, right.rows, right.cols
         ),
         if left.spreads_over(&right) {
-            "write the larger one on the left: `b + a`, `-(b - a)`, `b * a`, `1.0 / (b / a)`"
+            "write the larger one on the left, or `a.broadcast::<ROWS, COLS>()` with the size of the right one"
         } else {
             "load both from tiles of one size, or the right one from a tile of one row or one column"
         },
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn the_larger_value_is_on_the_left() {
         let misfit = one_size("`-` subtracts", &[value(1, 16), value(8, 16)]).unwrap_err();
-        assert!(misfit.help.contains("the larger one on the left"), "{}", misfit.help);
+        assert!(misfit.help.contains("a.broadcast::<ROWS, COLS>()"), "{}", misfit.help);
         assert!(one_size("`-` subtracts", &[value(1, 16), value(8, 1)]).is_err());
     }
 }

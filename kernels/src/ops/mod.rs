@@ -10,6 +10,7 @@ mod add_matmul_t;
 mod arg_max;
 mod at_least;
 mod at_most;
+mod broadcast;
 mod cast;
 mod clamp;
 mod column_ids;
@@ -132,6 +133,7 @@ pub static TABLE: &[&Operation] = &[
     &softmax::OPERATION,
     &rms_norm::OPERATION,
     &column_ids::OPERATION,
+    &broadcast::OPERATION,
     &even_columns::OPERATION,
     &odd_columns::OPERATION,
     &weighted_sum::OPERATION,

@@ -50,14 +50,17 @@ impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// If the sizes of tile and value differ at run time.
     pub fn store(&mut self, value: impl Borrow<Value<R, C>>) {
         let value = value.borrow();
-        assert_eq!(
+        let [one_row, one_col] = value.open();
+        assert!(
+            (one_row || self.rows() == value.rows()) && (one_col || self.width() == value.cols()),
+            "`store` needs a tile of the size of the value, rows and columns are {:?} and {:?}",
             (self.rows(), self.width()),
-            (value.rows(), value.cols()),
-            "`store` needs a tile of the size of the value, rows and columns are"
+            (value.rows(), value.cols())
         );
         for row in 0..self.rows() {
-            for (cell, number) in self.row(row).iter().zip(value.row(row)) {
-                cell.set(T::from_f32(*number));
+            let numbers = value.row(if one_row { 0 } else { row });
+            for (column, cell) in self.row(row).iter().enumerate() {
+                cell.set(T::from_f32(numbers[if one_col { 0 } else { column }]));
             }
         }
     }

@@ -10,6 +10,8 @@ use crate::op::{AnyValue, MOST};
 pub struct Value<const R: usize, const C: usize> {
     rows: usize,
     cols: usize,
+    /// Whether the one row, the one column, stands for as many as a value has that this one meets.
+    open: [bool; 2],
     data: Vec<f32>,
 }
 
@@ -23,7 +25,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
         assert!(rows <= R && cols <= C, "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>");
         assert_eq!(data.len(), rows * cols, "a value of {rows}x{cols} can't be made of {} numbers", data.len());
-        Self { rows, cols, data }
+        Self { rows, cols, open: [false; 2], data }
     }
 
     /// Number of rows, at most `R`.
@@ -76,24 +78,41 @@ impl<const R: usize, const C: usize> Value<R, C> {
         f: impl Fn(f32, f32) -> f32,
     ) -> Self {
         const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the value on the left has the size of the result") };
-        let spreads = |bound: usize, size: usize| size == 1 && (bound == 1 || bound == MOST);
-        let (one_row, one_col) = (spreads(R2, other.rows), spreads(C2, other.cols));
-        assert!(
-            (one_row || other.rows == self.rows) && (one_col || other.cols == self.cols),
-            "`{name}` needs operands of one size, or one row or column on the right, but rows and columns are {:?} and {:?}",
-            (self.rows, self.cols),
-            (other.rows, other.cols)
-        );
-        let mut data = Vec::with_capacity(self.data.len());
-        for row in 0..self.rows {
-            let right = other.row(if one_row { 0 } else { row });
-            let left = self.row(row).iter();
-            match (one_col, right) {
-                (true, [y]) => data.extend(left.map(|x| f(*x, *y))),
-                _ => data.extend(left.zip(right).map(|(x, y)| f(*x, *y))),
+        let one = |open: bool, bound: usize, size: usize| open || size == 1 && (bound == 1 || bound == MOST);
+        let right = [one(other.open[0], R2, other.rows), one(other.open[1], C2, other.cols)];
+        let size = |dimension: usize, left: usize, of_other: usize| {
+            assert!(
+                self.open[dimension] || right[dimension] || left == of_other,
+                "`{name}` needs operands of one size, or one row or column on the right, but rows and columns are {:?} and {:?}",
+                (self.rows, self.cols),
+                (other.rows, other.cols)
+            );
+            if self.open[dimension] { of_other } else { left }
+        };
+        let (rows, cols) = (size(0, self.rows, other.rows), size(1, self.cols, other.cols));
+        let mut data = Vec::with_capacity(rows * cols);
+        for row in 0..rows {
+            let left = self.row(if self.open[0] { 0 } else { row });
+            let with = other.row(if right[0] { 0 } else { row });
+            match (left, with) {
+                ([x], with) if self.open[1] => data.extend(with.iter().map(|y| f(*x, *y))),
+                (left, [y]) if right[1] => data.extend(left.iter().map(|x| f(*x, *y))),
+                (left, with) => data.extend(left.iter().zip(with).map(|(x, y)| f(*x, *y))),
             }
         }
-        Self { data, ..*self }
+        Self { rows, cols, open: [self.open[0] && right[0], self.open[1] && right[1]], data }
+    }
+
+    /// The same number for all rows, for all columns, of a larger type.
+    pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
+        const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "one row becomes several, one column becomes several") };
+        let open = [self.open[0] || R != R2, self.open[1] || C != C2];
+        Value { rows: self.rows, cols: self.cols, open, data: self.data.clone() }
+    }
+
+    /// Whether rows, or columns, are as many as those of the value that this one meets.
+    pub(crate) const fn open(&self) -> [bool; 2] {
+        self.open
     }
 
     /// Every second column, from column `first` on.
@@ -101,6 +120,6 @@ impl<const R: usize, const C: usize> Value<R, C> {
         const { assert!(C == 2 * H, "half of the columns") };
         assert!(self.cols.is_multiple_of(2), "`{name}` takes columns in pairs, but there are {}", self.cols);
         let data = (0..self.rows).flat_map(|row| self.row(row).iter().skip(first).step_by(2).copied()).collect();
-        Value { rows: self.rows, cols: self.cols / 2, data }
+        Value { rows: self.rows, cols: self.cols / 2, open: self.open, data }
     }
 }

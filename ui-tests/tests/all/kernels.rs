@@ -125,18 +125,18 @@ proptest! {
         let (x, w, each, wide) = (numbers(&case), weights(&case), weights(&case), weights(&case));
         let (bias, scale) = (experts(&case, rows::EXPERTS, 1), experts(&case, rows::EXPERTS, 2));
         let (mut y, mut twice, mut total, mut z) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
-        let (mut folded, mut best, mut shares) = (case.zeros(), case.zeros(), case.zeros());
+        let (mut folded, mut best, mut shares, mut same) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
         rows::forward(
-            ep, &route, &x, &w, &each, &wide, &bias, &scale, &mut y, &mut twice, &mut total, &mut folded, &mut z, &mut best, &mut shares,
+            ep, &route, &x, &w, &each, &wide, &bias, &scale, &mut y, &mut twice, &mut total, &mut folded, &mut z, &mut best, &mut shares, &mut same,
         );
         let (mut y2, mut twice2, mut total2, mut z2) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
-        let (mut folded2, mut best2, mut shares2) = (case.zeros(), case.zeros(), case.zeros());
+        let (mut folded2, mut best2, mut shares2, mut same2) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
         let report = rows::forward::launch(
             &case.group(), &route, &x, &w, &each, &wide, &bias, &scale, &mut y2, &mut twice2, &mut total2, &mut folded2, &mut z2,
-            &mut best2, &mut shares2,
+            &mut best2, &mut shares2, &mut same2,
         );
         let equal = y.iter().eq(y2.iter()) && twice.iter().eq(twice2.iter()) && folded.iter().eq(folded2.iter());
-        let chosen = best.iter().eq(best2.iter()) && shares.iter().eq(shares2.iter());
+        let chosen = best.iter().eq(best2.iter()) && shares.iter().eq(shares2.iter()) && same.iter().eq(same2.iter());
         check(&case, report, equal && chosen && total.iter().eq(total2.iter()) && z.iter().eq(z2.iter()))?;
     }
 

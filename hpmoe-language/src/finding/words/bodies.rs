@@ -26,6 +26,20 @@ impl BodyFault {
                 format!("`{task}` has more than {most} operations, loops unrolled"),
                 "move the loop into the taskflow, or split the task",
             ),
+            Self::Assigned { name } => (
+                format!(
+                    "`{name}` can't be assigned this: a tile stays what it is, a value a value and a number a number"
+                ),
+                "write `tile.store(value)` for a tile, and a `let` of another name for the rest",
+            ),
+            Self::Resized { name, before, after } => {
+                let sizes = format!("{}x{}, but this one is {}x{}", before.rows, before.cols, after.rows, after.cols);
+                (format!("`{name}` is a value of {sizes}"), "a name keeps its size: write a `let` of another name")
+            }
+            Self::Open { operation } => (
+                format!("a broadcast value has the size of what it meets, and `{operation}` meets nothing"),
+                "take it before the broadcast, or combine the broadcast value with another one first",
+            ),
             Self::WrittenTwice { param } => (format!("`{param}` is written twice"), "write each tile once"),
             Self::WrittenByRef { param } => {
                 (format!("`{param}` is written here, but taken by `&`"), "take it by `&mut`")

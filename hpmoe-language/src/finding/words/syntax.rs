@@ -92,8 +92,8 @@ impl SyntaxFault {
                 ("a task body has only `let`, tile operations and loops over constants", "move this out of the task")
             }
             Self::TaskAssignment => (
-                "a task has no assignment: values don't change",
-                "write `let name = value;`, which hides an earlier value of that name as far as its block reaches",
+                "a task assigns values to names of `let mut`, by `=` and in a statement of its own",
+                "write `let mut sum = first;` and later `sum = sum + next;`",
             ),
             Self::TaskIf => (
                 "a task has no conditions: it does the same with every element",

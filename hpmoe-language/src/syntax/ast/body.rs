@@ -9,6 +9,8 @@ use syn::Expr;
 pub(crate) enum BodyStmt {
     /// `let name = value;`
     Let { name: String, value: BodyExpr },
+    /// `name = value;`, for a name of a `let mut`.
+    Assign { name: String, value: BodyExpr, span: Span },
     /// `value;`
     Do(BodyExpr),
     /// `for variable in from..to { … }`, unrolled by the compiler.
@@ -30,8 +32,8 @@ pub(crate) enum BodyExpr {
         operands: Vec<BodyExpr>,
         /// The type argument of `cast::<bf16>()`.
         element: Option<ElementType>,
-        /// The const argument of `fold_rows::<BLOCK>()`.
-        size: Option<Box<Expr>>,
+        /// The const arguments of `fold_rows::<BLOCK>()` and `broadcast::<ROWS, COLS>()`.
+        sizes: Vec<Expr>,
         span: Span,
     },
 }

@@ -45,6 +45,17 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
                 body: statements(&each.body, errors),
             })
         }
+        Stmt::Expr(Expr::Assign(assign), _) => {
+            let name = match &*assign.left {
+                Expr::Path(path) => path.path.get_ident(),
+                _ => None,
+            };
+            let Some(name) = name else {
+                return refuse(assign.left.span(), SyntaxFault::TaskAssignment, errors);
+            };
+            let value = expression(&assign.right, errors)?;
+            Some(BodyStmt::Assign { name: name.to_string(), value, span: name.span() })
+        }
         Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
         Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), SyntaxFault::TaskItem, errors),
     }
@@ -65,7 +76,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 name: "-".to_owned(),
                 operands,
                 element: None,
-                size: None,
+                sizes: Vec::new(),
                 span: unary.op.span(),
             })
         }
@@ -88,7 +99,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 name: name.to_owned(),
                 operands,
                 element: None,
-                size: None,
+                sizes: Vec::new(),
                 span: binary.op.span(),
             })
         }
@@ -104,12 +115,12 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 }
                 _ => None,
             });
-            let size = match call.turbofish.as_ref().map(|types| types.args.iter().collect::<Vec<_>>()).as_deref() {
-                Some([argument]) if element.is_none() => constant_argument(argument).map(Box::new),
-                _ => None,
-            };
+            let arguments = call.turbofish.iter().flat_map(|types| &types.args);
+            // All of them, or none: a type among them is told as one.
+            let sizes = arguments.filter(|_| element.is_none()).map(constant_argument).collect::<Option<Vec<Expr>>>();
+            let sizes = sizes.unwrap_or_default();
             let (name, span) = (call.method.to_string(), call.method.span());
-            Some(BodyExpr::Operation { name, operands, element, size, span })
+            Some(BodyExpr::Operation { name, operands, element, sizes, span })
         }
         Expr::Unary(unary) => {
             let sign = unary.op.to_token_stream().to_string();

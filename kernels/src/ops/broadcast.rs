@@ -1,0 +1,69 @@
+//! `value.broadcast::<R, C>()`: one row or one column where a larger value is meant.
+
+use super::elementwise::ONE_VALUE;
+use super::misshapen;
+use crate::Value;
+use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling};
+
+/// A value under a larger type.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("broadcast"),
+    operands: &[OperandKind::Value, OperandKind::Size, OperandKind::Size],
+    shape,
+    device: Device::Broadcast,
+    ..ONE_VALUE
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (value, size) = (operands[0], Shape { rows: operands[1].rows, cols: operands[2].rows, ..operands[0] });
+    if value.spreads_over(&size) {
+        return Ok(Shape { element: ElementType::f32, ..size });
+    }
+    Err(misshapen(
+        format!(
+            "`broadcast` makes several rows of one, or several columns of one, but here is a value of {}x{} for {}x{}",
+            value.rows, value.cols, size.rows, size.cols
+        ),
+        format!(
+            "take a value of 1x{1}, {0}x1 or 1x1, or write `broadcast::<{2}, {3}>()`",
+            size.rows, size.cols, value.rows, value.cols
+        ),
+    ))
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// The same row for each of R2 rows, the same column for each of C2 columns: 1×C2, R2×1 or 1×1 to R2×C2. How many rows and
+    /// columns there are at run time follows from the value or tile that it meets, so this is what stands on the left of a
+    /// larger value: `row.broadcast::<ROWS, COLS>() - &x`. On the right nothing need be written.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let row = Value::<1, 3>::new(1, 3, vec![1.0, 2.0, 3.0]);
+    /// let x = Value::<4, 3>::new(2, 3, vec![1.0; 6]);
+    /// let difference = row.broadcast::<4, 3>() - &x;
+    /// assert_eq!((difference.rows(), difference.as_slice()), (2, &[0.0, 1.0, 2.0, 0.0, 1.0, 2.0][..]));
+    /// ```
+    #[must_use]
+    pub fn broadcast<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
+        self.opened()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn one_becomes_several() {
+        let size = |rows| Shape { kind: OperandKind::Size, element: ElementType::f32, rows, cols: 0 };
+        assert_eq!(shape(&[value(1, 16), size(8), size(16)], None), Ok(value(8, 16)));
+        assert_eq!(shape(&[value(8, 1), size(8), size(16)], None), Ok(value(8, 16)));
+        let misfit = shape(&[value(2, 16), size(8), size(16)], None).unwrap_err();
+        assert_eq!(
+            misfit.problem,
+            "`broadcast` makes several rows of one, or several columns of one, but here is a value of 2x16 for 8x16"
+        );
+    }
+}
