@@ -20,6 +20,8 @@ typedef void *aclrtDrvMemHandle;
 
 #define ACL_SUCCESS 0
 #define ACL_ERROR_REPEAT_INITIALIZE 100002
+/* An event that streams wait for. */
+#define ACL_EVENT_SYNC 1
 
 /* Where a copy comes from and goes to. */
 typedef enum aclrtMemcpyKind {
@@ -121,8 +123,7 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 aclError aclrtCreateStream(aclrtStream *stream);
 aclError aclrtDestroyStream(aclrtStream stream);
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
-aclError aclrtCreateEvent(aclrtEvent *event);
-aclError aclrtDestroyEvent(aclrtEvent event);
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 

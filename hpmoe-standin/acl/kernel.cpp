@@ -217,5 +217,6 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, 
     const int device = static_cast<Stream *>(stream)->device;
     const Function copied = **function;
     enqueue(stream, [=] { return run(copied, blocks, start, device, argument); });
-    return ended(call, ACL_SUCCESS);
+    const std::string how = std::to_string(blocks) + (start.batch ? " blocks at once, " : " blocks, ");
+    return ended(call, ACL_SUCCESS, how + std::to_string(start.limit.count()) + " s");
 }

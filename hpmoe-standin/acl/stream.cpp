@@ -86,21 +86,15 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t milliseco
                  error == ACL_SUCCESS ? "" : "work on the stream failed: " + state().failure);
 }
 
-aclError aclrtCreateEvent(aclrtEvent *handle) {
+aclError aclrtCreateEventExWithFlag(aclrtEvent *handle, uint32_t flag) {
+    if (flag != ACL_EVENT_SYNC) {
+        return ended("aclrtCreateEventExWithFlag", PARAMETER, "an event that streams wait for");
+    }
     std::lock_guard<std::mutex> lock(state().mutex);
     Event *event = new Event;
     state().events.insert(event);
     *handle = event;
-    return ended("aclrtCreateEvent", ACL_SUCCESS);
-}
-
-aclError aclrtDestroyEvent(aclrtEvent handle) {
-    std::lock_guard<std::mutex> lock(state().mutex);
-    if (state().events.erase(static_cast<Event *>(handle)) == 0) {
-        return ended("aclrtDestroyEvent", BAD_HANDLE, "no such event");
-    }
-    // A stream may still have to wait for it: its memory stays.
-    return ended("aclrtDestroyEvent", ACL_SUCCESS);
+    return ended("aclrtCreateEventExWithFlag", ACL_SUCCESS);
 }
 
 aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {

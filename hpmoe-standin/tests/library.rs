@@ -73,7 +73,6 @@ fn handles_are_checked() {
     let acl = Acl::new();
     let nothing = 64 as *mut c_void;
     assert_eq!(call!(acl, "aclrtDestroyStream", nothing => *mut c_void), 107_017);
-    assert_eq!(call!(acl, "aclrtDestroyEvent", nothing => *mut c_void), 107_017);
     assert_eq!(call!(acl, "aclrtBinaryUnLoad", nothing => *mut c_void), 107_017);
     let mut stream = null_mut::<c_void>();
     assert_eq!(call!(acl, "aclrtCreateStream", &raw mut stream => *mut *mut c_void), 0);

@@ -1,23 +1,22 @@
 //! One NPU with a stream of its own.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::NpuError;
 use super::acl::{ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl, Handle};
+use super::chain::Chain;
 
 /// Chips of the architecture that kernels are generated for, by how their names begin.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
 
-/// An NPU of this process. Launches on it follow one another in the order of calls.
+/// An NPU of this process.
 pub(crate) struct Npu {
     pub(super) acl: &'static Acl,
     pub(super) device: i32,
     pub(super) stream: Handle,
-    /// Recorded after each launch: the next one waits for it, on whatever stream it is.
-    pub(super) last: Handle,
-    /// Whether there was one.
-    pub(super) launched: AtomicBool,
+    /// The order of launches on it.
+    pub(super) chain: Arc<Chain>,
 }
 
 /// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
@@ -70,15 +69,8 @@ fn fitting() -> Result<(&'static Acl, u32), NpuError> {
 impl Npu {
     fn new(acl: &'static Acl, device: i32) -> Result<Self, NpuError> {
         let _here = OnDevice::new(acl, device)?;
-        let stream = acl.create_stream()?;
-        match acl.create_event() {
-            Ok(last) => Ok(Self { acl, device, stream, last, launched: AtomicBool::new(false) }),
-            Err(error) => {
-                // The error that is told is the first.
-                let _ = acl.destroy_stream(stream);
-                Err(error)
-            }
-        }
+        let chain = Chain::of(acl, device)?;
+        Ok(Self { acl, device, stream: acl.create_stream()?, chain })
     }
 
     /// Sets it as this thread's device, until the result is dropped.
@@ -108,7 +100,6 @@ impl Drop for Npu {
         // What a failed device can't give back goes with the process.
         let Ok(_here) = self.here() else { return };
         let _ = self.acl.destroy_stream(self.stream);
-        let _ = self.acl.destroy_event(self.last);
     }
 }
 

@@ -3,11 +3,13 @@
 //! The library is opened when a group asks for NPUs. Nothing here was ever run on one.
 
 mod acl;
+mod chain;
 mod device;
 mod error;
 mod memory;
 mod program;
 
+pub(crate) use chain::take_turn;
 pub(crate) use device::{Npu, open, open_one};
 pub use error::NpuError;
 pub(crate) use memory::DeviceMemory;

@@ -1,8 +1,6 @@
 //! A kernel that is loaded on an NPU.
 #![expect(unsafe_code, reason = "the launch of a kernel")]
 
-use std::sync::atomic::Ordering;
-
 use super::acl::{Acl, Handle};
 use super::{Npu, NpuError};
 use crate::CompiledKernel;
@@ -52,14 +50,9 @@ impl Program {
     /// access until the launch has ended.
     pub(crate) unsafe fn enqueue(&self, npu: &Npu, start: Start) -> Result<(), NpuError> {
         let _here = npu.here()?;
-        if npu.launched.load(Ordering::Acquire) {
-            npu.acl.wait_for_event(npu.stream, npu.last)?;
-        }
         // SAFETY: the caller knows of the launch structure; the function is this kernel's.
-        unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.launch, start.seconds)? };
-        npu.acl.record_event(npu.last, npu.stream)?;
-        npu.launched.store(true, Ordering::Release);
-        Ok(())
+        let launch = || unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.launch, start.seconds) };
+        npu.chain.link(npu.stream, launch)
     }
 }
 

@@ -15,7 +15,7 @@ use super::launch::{LaunchShared, LaunchStep};
 use super::member::Member;
 use super::outcome::{memory, report};
 use super::session::Session;
-use crate::backend::npu::{Npu, NpuError, Program};
+use crate::backend::npu::{Npu, NpuError, Program, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::StuckReport;
 use crate::tables::{ScheduleTable, Storage};
@@ -98,6 +98,7 @@ fn enqueue_all(
     let common = Common::new(shared.kernel.tables(), schedule, &session.plan, shared.options.time_limit_cycles());
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
+    let _turn = take_turn();
     for number in (shared.first..).take(shared.launches() as usize) {
         let step = shared.step(number);
         let places: Vec<Vec<u64>> = ranks.iter().map(|rank| rank.arguments[step].addresses()).collect();

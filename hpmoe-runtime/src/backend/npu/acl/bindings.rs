@@ -1,5 +1,6 @@
 pub const ACL_SUCCESS: u32 = 0;
 pub const ACL_ERROR_REPEAT_INITIALIZE: u32 = 100002;
+pub const ACL_EVENT_SYNC: u32 = 1;
 pub type aclError = ::core::ffi::c_int;
 pub type aclrtStream = *mut ::core::ffi::c_void;
 pub type aclrtEvent = *mut ::core::ffi::c_void;
@@ -283,8 +284,10 @@ pub struct AclCalls {
         stream: aclrtStream,
         timeout: i32,
     ) -> aclError,
-    pub aclrtCreateEvent: unsafe extern "C" fn(event: *mut aclrtEvent) -> aclError,
-    pub aclrtDestroyEvent: unsafe extern "C" fn(event: aclrtEvent) -> aclError,
+    pub aclrtCreateEventExWithFlag: unsafe extern "C" fn(
+        event: *mut aclrtEvent,
+        flag: u32,
+    ) -> aclError,
     pub aclrtRecordEvent: unsafe extern "C" fn(
         event: aclrtEvent,
         stream: aclrtStream,
@@ -422,9 +425,9 @@ impl AclCalls {
             __library.get(b"aclrtSynchronizeStreamWithTimeout\0")
         }
             .map(|sym| *sym)?;
-        let aclrtCreateEvent = unsafe { __library.get(b"aclrtCreateEvent\0") }
-            .map(|sym| *sym)?;
-        let aclrtDestroyEvent = unsafe { __library.get(b"aclrtDestroyEvent\0") }
+        let aclrtCreateEventExWithFlag = unsafe {
+            __library.get(b"aclrtCreateEventExWithFlag\0")
+        }
             .map(|sym| *sym)?;
         let aclrtRecordEvent = unsafe { __library.get(b"aclrtRecordEvent\0") }
             .map(|sym| *sym)?;
@@ -489,8 +492,7 @@ impl AclCalls {
             aclrtCreateStream,
             aclrtDestroyStream,
             aclrtSynchronizeStreamWithTimeout,
-            aclrtCreateEvent,
-            aclrtDestroyEvent,
+            aclrtCreateEventExWithFlag,
             aclrtRecordEvent,
             aclrtStreamWaitEvent,
             aclrtMalloc,
@@ -566,11 +568,12 @@ impl AclCalls {
     ) -> aclError {
         unsafe { (self.aclrtSynchronizeStreamWithTimeout)(stream, timeout) }
     }
-    pub unsafe fn aclrtCreateEvent(&self, event: *mut aclrtEvent) -> aclError {
-        unsafe { (self.aclrtCreateEvent)(event) }
-    }
-    pub unsafe fn aclrtDestroyEvent(&self, event: aclrtEvent) -> aclError {
-        unsafe { (self.aclrtDestroyEvent)(event) }
+    pub unsafe fn aclrtCreateEventExWithFlag(
+        &self,
+        event: *mut aclrtEvent,
+        flag: u32,
+    ) -> aclError {
+        unsafe { (self.aclrtCreateEventExWithFlag)(event, flag) }
     }
     pub unsafe fn aclrtRecordEvent(
         &self,

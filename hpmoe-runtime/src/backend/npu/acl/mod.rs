@@ -143,16 +143,13 @@ impl Acl {
         self.check("aclrtSynchronizeStreamWithTimeout", code)
     }
 
+    /// An event that can be recorded again and again; who waits for it waits for its latest record.
     pub(super) fn create_event(&self) -> Result<Handle, NpuError> {
         let mut event = null_mut();
         // SAFETY: a place for the result.
-        self.check("aclrtCreateEvent", unsafe { self.calls.aclrtCreateEvent(&raw mut event) })?;
+        let code = unsafe { self.calls.aclrtCreateEventExWithFlag(&raw mut event, ACL_EVENT_SYNC) };
+        self.check("aclrtCreateEventExWithFlag", code)?;
         Ok(Handle::new(event))
-    }
-
-    pub(super) fn destroy_event(&self, event: Handle) -> Result<(), NpuError> {
-        // SAFETY: made by `create_event`, and its owner is being dropped.
-        self.check("aclrtDestroyEvent", unsafe { self.calls.aclrtDestroyEvent(event.pointer()) })
     }
 
     pub(super) fn record_event(&self, event: Handle, stream: Handle) -> Result<(), NpuError> {

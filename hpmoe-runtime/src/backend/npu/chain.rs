@@ -1,0 +1,51 @@
+//! The order of launches on each NPU of this process.
+//!
+//! Cores of a kernel wait for those of its peers, so that two kernels which share NPUs must follow each other in the same order on
+//! all of them. Launches take turns, and each waits for the one before it on its NPU, whoever put it there.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::NpuError;
+use super::acl::{Acl, Handle};
+
+/// What a launch on an NPU waits for: the one before it.
+pub(super) struct Chain {
+    acl: &'static Acl,
+    /// Recorded after each launch.
+    last: Handle,
+    /// Whether there was one.
+    launched: AtomicBool,
+}
+
+/// Held while a row of launches is put on the streams of its NPUs.
+pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Chain {
+    /// That of a device, which this thread has set. It lives as long as the process.
+    pub(super) fn of(acl: &'static Acl, device: i32) -> Result<Arc<Self>, NpuError> {
+        static CHAINS: Mutex<BTreeMap<i32, Arc<Chain>>> = Mutex::new(BTreeMap::new());
+        let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chain) = chains.get(&device) {
+            return Ok(Arc::clone(chain));
+        }
+        let chain = Arc::new(Self { acl, last: acl.create_event()?, launched: AtomicBool::new(false) });
+        chains.insert(device, Arc::clone(&chain));
+        Ok(chain)
+    }
+
+    /// Puts work on a stream that comes after the launch before it, and before the next one.
+    pub(super) fn link(&self, stream: Handle, launch: impl FnOnce() -> Result<(), NpuError>) -> Result<(), NpuError> {
+        if self.launched.load(Ordering::Acquire) {
+            self.acl.wait_for_event(stream, self.last)?;
+        }
+        launch()?;
+        self.acl.record_event(self.last, stream)?;
+        self.launched.store(true, Ordering::Release);
+        Ok(())
+    }
+}
