@@ -8,9 +8,9 @@
 
 namespace hpmoe {
 
-constexpr uint32_t MOST_COMPARED = 4096;                      // elements whose bits fit the scratch
-constexpr uint32_t COMPARED_BITS = MOST_COMPARED / 8;         // bytes
-constexpr uint32_t REST_BYTES = LANES * 4;                    // of one operand
+constexpr uint32_t MOST_COMPARED = 4096;              // elements whose bits fit the scratch
+constexpr uint32_t COMPARED_BITS = MOST_COMPARED / 8; // bytes
+constexpr uint32_t REST_BYTES = LANES * 4;            // of one operand
 constexpr uint32_t COMPARE_SCRATCH = COMPARED_BITS + 2 * REST_BYTES;
 
 // Elements after the last whole repeat, which begin at `from`, followed by zeros.

@@ -76,11 +76,11 @@ HPMOE_INLINE void Extremes(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
         const int32_t repeat = static_cast<int32_t>(Min(MOST_REPEATS, rows - first));
         const int32_t stride = static_cast<int32_t>(UbPitch(1));
         if constexpr (LARGEST) {
-            WholeReduceMax(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride, 1,
-                           LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
+            WholeReduceMax(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
+                           1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
         } else {
-            WholeReduceMin(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride, 1,
-                           LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
+            WholeReduceMin(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
+                           1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
         }
     }
 }

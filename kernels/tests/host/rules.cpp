@@ -225,6 +225,11 @@ CASE(vector_calls_are_checked) {
         Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
     AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
+    AIV(W("CompareScalar", "no multiple of 256 B"), CompareScalar(bits, ub(0), 1.0f, CMPMODE::LT, 63));
+    AIV(W("CompareScalar", "the first source"), CompareScalar(bits, ub(65536), 1.0f, CMPMODE::LT, 64));
+    AIV(W("VSEL_TENSOR_SCALAR_MODE only"), Select(ub(0), bits, ub(8192), 1.0f, SELMODE::VSEL_TENSOR_TENSOR_MODE, 64));
+    AIV(W("VSEL_TENSOR_TENSOR_MODE only"),
+        Select(ub(0), bits, ub(8192), ub(4096), SELMODE::VSEL_TENSOR_SCALAR_MODE, 64));
     AIV(W("mask (lanes of a repeat) = 65"), Add(ub(0), ub(8192), ub(16384), uint64_t(65), 1, BinaryRepeatParams()));
     AIV(W("repeat 1 reads bytes 256.. of UB (the first source), which repeat 0 writes"),
         Adds(ub(256), ub(0), 1.0f, uint64_t(64), 2, UnaryRepeatParams()));

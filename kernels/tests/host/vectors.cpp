@@ -166,6 +166,31 @@ CASE(reductions_and_gathers) {
     EXPECT(out[31] == 31.0f && out[32] == 31.5f && out[0] == 0.0f && out[63] == 31.5f);
 }
 
+CASE(comparisons_and_choices_with_a_scalar) {
+    Buffer<float> out(64);
+    onVector(out, [&] {
+        LocalTensor<uint8_t> bits(TPosition::VECCALC, 16384, 32);
+        ramp(ub(0), 64);
+        PipeBarrier<PIPE_V>();
+        CompareScalar(bits, ub(0), 40.0f, CMPMODE::GE, 64);
+        PipeBarrier<PIPE_V>();
+        Select(ub(8192), bits, ub(0), -1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 48); // what follows stays
+        Duplicate(ub(8192 + 192), 7.0f, 16);
+        show(out, ub(8192), 64);
+    });
+    EXPECT(out[0] == -1.0f && out[39] == -1.0f && out[40] == 40.0f && out[47] == 47.0f && out[48] == 7.0f);
+    onVector(out, [&] {
+        ramp(ub(0), 192, -1.0f);
+        Duplicate(ub(8192), 1.0f, 64);
+        PipeBarrier<PIPE_V>();
+        WholeReduceMin(ub(8192), ub(0), 64, 3, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+        WholeReduceMin(ub(8192 + 64), ub(0), 10, 2, 1, 1, 8, ReduceOrder::ORDER_VALUE_INDEX);
+        show(out, ub(8192), 64);
+    });
+    EXPECT(out[0] == -63.0f && out[1] == -127.0f && out[2] == -191.0f && out[3] == 1.0f);
+    EXPECT(out[16] == -9.0f && host::bitsOf(out[17]) == 9 && out[18] == -73.0f && host::bitsOf(out[19]) == 9);
+}
+
 CASE(gather_mask_packs_what_its_pattern_chooses) {
     Buffer<float> out(64);
     uint64_t kept[4] = {};

@@ -71,8 +71,7 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
         hpmoe::LoadRows(hpmoe::UbFrom<float>(staged[i]), view, 0, m.rows);
     }
     frame.out = take(next, c.out.rows, c.out.cols);
-    for (size_t i = 0; i < c.scratch.size(); ++i) 
-        frame.scratch[i] = take(next, c.scratch[i].rows, c.scratch[i].cols);
+    for (size_t i = 0; i < c.scratch.size(); ++i) frame.scratch[i] = take(next, c.scratch[i].rows, c.scratch[i].cols);
     for (size_t i = 0; i < c.numbers.size(); ++i) frame.number[i] = c.numbers[i];
     frame.outRows = c.out.rows, frame.cols = c.in[0].cols, frame.terms = c.terms;
     frame.count = hpmoe::UbCount(c.out.rows, c.out.cols);
