@@ -131,36 +131,16 @@ pub mod moe_train {
         }
     }
 
-    /// The backward pass with the rows received, the projections and the activation saved.
+    /// Sends the gradients of the results and the router's weights to the experts.
     #[taskflow]
-    pub fn backward(
+    fn send_gradients(
         ep: Ranks,
         route: &Route,
         dy: &PerRank<Tensor<bf16, HIDDEN>>,
         weights: &PerRank<Slots<f32, 1>>,
-        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
-        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
-        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
-        recv: &PerRank<Received<bf16, HIDDEN>>,
-        g: &PerRank<Received<bf16, INTER>>,
-        u: &PerRank<Received<bf16, INTER>>,
-        h: &PerRank<Received<bf16, INTER>>,
-        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
-        dweights: &mut PerRank<Slots<f32, 1>>,
-        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
-        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
-        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+        dout: &mut PerRank<Received<bf16, HIDDEN>>,
+        weight: &mut PerRank<Received<f32, 1>>,
     ) {
-        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let weight = PerRank::symmetric::<f32, 1>(ep, route);
-        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
-        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
-        let du = PerRank::ragged::<bf16, INTER>(ep, route);
-        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
-        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
         for src in ep {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
@@ -171,6 +151,24 @@ pub mod moe_train {
                 }
             }
         }
+    }
+
+    /// Gradients of the projections, with the activation computed again.
+    #[taskflow]
+    fn through_activation(
+        ep: Ranks,
+        route: &Route,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        g: &PerRank<Received<bf16, INTER>>,
+        u: &PerRank<Received<bf16, INTER>>,
+        dout: &PerRank<Received<bf16, HIDDEN>>,
+        weight: &PerRank<Received<f32, 1>>,
+        dg: &mut PerRank<Received<bf16, INTER>>,
+        du: &mut PerRank<Received<bf16, INTER>>,
+        weighted: &mut PerRank<Received<bf16, INTER>>,
+        parts: &mut PerRank<Received<f32, PARTS>>,
+    ) {
+        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
         for r in ep {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
@@ -180,11 +178,10 @@ pub mod moe_train {
                             &down[r].expert(e).cols(n),
                             &mut dh[r].group(e, m).cols(n),
                         );
-                        swiglu_grad_of::<TILE_N, _>(
+                        swiglu_grad::<TILE_N, _>(
                             &dh[r].group(e, m).cols(n),
                             &g[r].group(e, m).cols(n),
                             &u[r].group(e, m).cols(n),
-                            &h[r].group(e, m).cols(n),
                             &weight[r].group(e, m),
                             &mut dg[r].group(e, m).cols(n),
                             &mut du[r].group(e, m).cols(n),
@@ -192,6 +189,36 @@ pub mod moe_train {
                             &mut parts[r].group(e, m).cols(n),
                         );
                     }
+                }
+            }
+        }
+    }
+
+    /// Gradients of the weights and of the tokens, from those of the projections.
+    #[taskflow]
+    fn gradients(
+        ep: Ranks,
+        route: &Route,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        recv: &PerRank<Received<bf16, HIDDEN>>,
+        dout: &PerRank<Received<bf16, HIDDEN>>,
+        dg: &PerRank<Received<bf16, INTER>>,
+        du: &PerRank<Received<bf16, INTER>>,
+        weighted: &PerRank<Received<bf16, INTER>>,
+        parts: &PerRank<Received<f32, PARTS>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
                         input_grad::<TILE_N, _, _>(
                             &dg[r].group(e, m),
@@ -247,6 +274,61 @@ pub mod moe_train {
         }
     }
 
+    /// The backward pass with the rows received, the projections and the activation saved.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &PerRank<Received<bf16, HIDDEN>>,
+        g: &PerRank<Received<bf16, INTER>>,
+        u: &PerRank<Received<bf16, INTER>>,
+        h: &PerRank<Received<bf16, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        let mut dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
+        let du = PerRank::ragged::<bf16, INTER>(ep, route);
+        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
+        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
+        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
+        send_gradients(ep, route, dy, weights, &mut dout, &mut weight);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project_back::<TILE_N, _, _>(
+                            &dout[r].group(e, m),
+                            &down[r].expert(e).cols(n),
+                            &mut dh[r].group(e, m).cols(n),
+                        );
+                        swiglu_grad_of::<TILE_N, _>(
+                            &dh[r].group(e, m).cols(n),
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &h[r].group(e, m).cols(n),
+                            &weight[r].group(e, m),
+                            &mut dg[r].group(e, m).cols(n),
+                            &mut du[r].group(e, m).cols(n),
+                            &mut weighted[r].group(e, m).cols(n),
+                            &mut parts[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        gradients(ep, route, gate, up, recv, &dout, &dg, &du, &weighted, &parts, dx, dweights, dgate, dup, ddown);
+    }
+
     /// The backward pass with the rows received and the projections saved.
     #[taskflow]
     pub fn backward_recomputing(
@@ -266,99 +348,15 @@ pub mod moe_train {
         dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
         ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
     ) {
-        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let weight = PerRank::symmetric::<f32, 1>(ep, route);
-        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
-        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
-        let du = PerRank::ragged::<bf16, INTER>(ep, route);
-        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
-        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
-                }
-            }
-        }
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project_back::<TILE_N, _, _>(
-                            &dout[r].group(e, m),
-                            &down[r].expert(e).cols(n),
-                            &mut dh[r].group(e, m).cols(n),
-                        );
-                        swiglu_grad::<TILE_N, _>(
-                            &dh[r].group(e, m).cols(n),
-                            &g[r].group(e, m).cols(n),
-                            &u[r].group(e, m).cols(n),
-                            &weight[r].group(e, m),
-                            &mut dg[r].group(e, m).cols(n),
-                            &mut du[r].group(e, m).cols(n),
-                            &mut weighted[r].group(e, m).cols(n),
-                            &mut parts[r].group(e, m).cols(n),
-                        );
-                    }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        input_grad::<TILE_N, _, _>(
-                            &dg[r].group(e, m),
-                            &gate[r].expert(e).cols(n),
-                            &du[r].group(e, m),
-                            &up[r].expert(e).cols(n),
-                            &mut drows[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..HIDDEN.div_ceil(GRAD_M) {
-                    for n in 0..INTER.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dout[r].expert(e).cols(m),
-                            &weighted[r].expert(e).cols(n),
-                            &mut ddown[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..INTER.div_ceil(GRAD_M) {
-                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dg[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dgate[r].expert(e).tile(m).cols(n),
-                        );
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &du[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dup[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
-                }
-            }
-        }
+        let mut dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let mut dg = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut du = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut weighted = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut parts = PerRank::ragged::<f32, PARTS>(ep, route);
+        send_gradients(ep, route, dy, weights, &mut dout, &mut weight);
+        through_activation(ep, route, down, g, u, &dout, &weight, &mut dg, &mut du, &mut weighted, &mut parts);
+        gradients(ep, route, gate, up, recv, &dout, &dg, &du, &weighted, &parts, dx, dweights, dgate, dup, ddown);
     }
 
     /// The backward pass with the projections alone saved: tokens are dispatched again.
@@ -381,100 +379,14 @@ pub mod moe_train {
         ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
     ) {
         let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let weight = PerRank::symmetric::<f32, 1>(ep, route);
-        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
-        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
-        let du = PerRank::ragged::<bf16, INTER>(ep, route);
-        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
-        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
         for src in ep {
             for e in route.experts() {
                 for s in route.sends::<PUT>(src, e) {
-                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
                     dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
                 }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
-                }
             }
         }
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project_back::<TILE_N, _, _>(
-                            &dout[r].group(e, m),
-                            &down[r].expert(e).cols(n),
-                            &mut dh[r].group(e, m).cols(n),
-                        );
-                        swiglu_grad::<TILE_N, _>(
-                            &dh[r].group(e, m).cols(n),
-                            &g[r].group(e, m).cols(n),
-                            &u[r].group(e, m).cols(n),
-                            &weight[r].group(e, m),
-                            &mut dg[r].group(e, m).cols(n),
-                            &mut du[r].group(e, m).cols(n),
-                            &mut weighted[r].group(e, m).cols(n),
-                            &mut parts[r].group(e, m).cols(n),
-                        );
-                    }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        input_grad::<TILE_N, _, _>(
-                            &dg[r].group(e, m),
-                            &gate[r].expert(e).cols(n),
-                            &du[r].group(e, m),
-                            &up[r].expert(e).cols(n),
-                            &mut drows[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..HIDDEN.div_ceil(GRAD_M) {
-                    for n in 0..INTER.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dout[r].expert(e).cols(m),
-                            &weighted[r].expert(e).cols(n),
-                            &mut ddown[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..INTER.div_ceil(GRAD_M) {
-                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dg[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dgate[r].expert(e).tile(m).cols(n),
-                        );
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &du[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dup[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
-                }
-            }
-        }
+        backward_recomputing(ep, route, dy, weights, gate, up, down, &recv, g, u, dx, dweights, dgate, dup, ddown);
     }
 }
 

@@ -78,8 +78,6 @@ pub(crate) enum CallFault {
     Index { index: String, variable: String, range: bool },
     /// A function of the module without a marker.
     Unmarked { name: String },
-    /// A taskflow of the module.
-    CallOfFlow { name: String },
     /// A const parameter that no argument determines.
     NotInferred { task: String, name: String },
     /// A matrix task on a send.

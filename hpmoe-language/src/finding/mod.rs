@@ -21,7 +21,7 @@ pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::Errors;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
 pub(crate) use sizes::{RealOperand, RealSize};
-pub(crate) use syntax::{ArgumentForm, NotPlain, SyntaxFault};
+pub(crate) use syntax::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
 
 use hpmoe_kernels::op::{Misfit, TaskKind};
 

@@ -87,6 +87,25 @@ pub(crate) enum SyntaxFault {
     FlowCall,
     /// An argument of a task call that is not a tile of a tensor.
     FlowArgument(ArgumentForm),
+    /// A call of a taskflow.
+    Part(PartFault),
+}
+
+/// What is wrong with a taskflow that others call, or with its call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PartFault {
+    /// No taskflow of the module is `pub`.
+    NonePublic { name: String },
+    /// It calls itself, or one that does.
+    Recursive { name: String },
+    /// The call is inside of a loop over one of the ranks, experts or rows.
+    InLoop { variable: String },
+    /// Another number of arguments.
+    Arity { name: String, expected: usize, given: usize },
+    /// Something else than the caller's ranks or route.
+    Argument { takes: String, what: &'static str },
+    /// A part of a tensor.
+    WholeTensor { name: String },
 }
 
 /// Why an argument of a task call is not a tile of a tensor.

@@ -189,9 +189,6 @@ impl Lowering<'_> {
         if self.kernel.unmarked.contains(&name) {
             return Finding::Call(CallFault::Unmarked { name });
         }
-        if self.kernel.flows.iter().any(|flow| flow.name == name) {
-            return Finding::Call(CallFault::CallOfFlow { name });
-        }
         let nearest = nearest(&name, self.kernel.tasks.iter().map(|function| function.name.as_str()));
         Finding::Unknown { kind: NameKind::Task, name, nearest }
     }

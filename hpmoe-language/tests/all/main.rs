@@ -5,3 +5,4 @@ mod expand;
 mod front;
 mod layers;
 mod mistakes;
+mod parts;

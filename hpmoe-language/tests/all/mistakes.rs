@@ -167,7 +167,7 @@ fn functions_that_are_no_tasks_are_told_apart() {
     let plain = [("#[aiv_task]\n    pub fn swiglu", "pub fn swiglu")];
     check(&plain, "swiglu", &["`swiglu` is a function without a marker", "`#[aiv_task]`"]);
     let told = told(KERNEL, &[("swiglu(&g[r]", "forward(&g[r]")]);
-    assert!(told[0].1.contains("`forward` is a taskflow"), "{told:?}");
+    assert!(told[0].1.contains("taskflow `forward` calls itself"), "{told:?}");
 }
 
 #[test]

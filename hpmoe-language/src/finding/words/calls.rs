@@ -161,9 +161,6 @@ impl CallFault {
                 format!("`{name}` is a function without a marker, but a taskflow calls tasks"),
                 "mark it `#[aic_task]` (products), `#[aiv_task]` (values) or `#[comm_put]`",
             ),
-            Self::CallOfFlow { name } => {
-                (format!("`{name}` is a taskflow, but a taskflow calls tasks"), "write its loops and calls here")
-            }
             Self::DeclaredAndUsed { name, task } => {
                 let help = format!("remove one of them, or use the library's under another name: `{task} as other`");
                 return (format!("`{name}` is both declared in this module and used from the library"), help);

@@ -1,7 +1,7 @@
 //! The words of [`SyntaxFault`].
 
-use super::Sentence;
-use crate::finding::{ArgumentForm, NotPlain, SyntaxFault};
+use super::{Sentence, counted};
+use crate::finding::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 
 impl SyntaxFault {
@@ -39,6 +39,7 @@ impl SyntaxFault {
                     .into(),
             ),
             Self::FlowArgument(form) => form.words(),
+            Self::Part(fault) => fault.words(),
             Self::ModuleElsewhere { module } => (
                 "a kernel module is written inline".into(),
                 format!("write `mod {module} {{ … }}` here: the macro must see every task"),
@@ -124,11 +125,46 @@ impl SyntaxFault {
                 "a taskflow has no `if`: its order is fixed when the kernel is built",
                 "let the route decide how many rows there are, and constants the rest",
             ),
-            Self::FlowStatement => {
-                ("a taskflow has only `let` tensors, loops and task calls", "move this out of the taskflow")
-            }
-            Self::FlowCall => ("a taskflow calls tasks of its module", "call a task by its name"),
+            Self::FlowStatement => (
+                "a taskflow has only `let` tensors, loops, and calls of tasks and taskflows",
+                "move this out of the taskflow",
+            ),
+            Self::FlowCall => ("a taskflow calls tasks and taskflows of its module", "call one by its name"),
             other => unreachable!("{other:?} has data"),
+        }
+    }
+}
+
+impl PartFault {
+    fn words(&self) -> Sentence {
+        match self {
+            Self::NonePublic { name } => (
+                format!("`{name}` is not `pub`: it is a part for other taskflows, and no kernel is made of it"),
+                "make the taskflow that is launched `pub`".into(),
+            ),
+            Self::Recursive { name } => (
+                format!("taskflow `{name}` calls itself, or another one that does"),
+                "a call stands for the statements of the taskflow that it calls: write those that repeat as loops"
+                    .into(),
+            ),
+            Self::InLoop { variable } => (
+                format!("a taskflow runs on all ranks, but this call is inside of the loop over `{variable}`"),
+                "move the call out of the loop: it may be inside of one over chunks alone".into(),
+            ),
+            Self::Arity { name, expected, given } => {
+                let [expected, given] = [expected, given].map(|&count| counted(count, "argument"));
+                (
+                    format!("taskflow `{name}` takes {expected}, but {given} are passed"),
+                    "pass the ranks, the route and each tensor".into(),
+                )
+            }
+            Self::Argument { takes, what } => {
+                (format!("a taskflow passes {what} that it has to those that it calls"), format!("write `{takes}`"))
+            }
+            Self::WholeTensor { name } => (
+                format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),
+                "pass the tensor's name: `x` for a parameter, `&t` or `&mut t` for a `let`".into(),
+            ),
         }
     }
 }

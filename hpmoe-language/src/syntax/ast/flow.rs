@@ -166,10 +166,24 @@ pub(crate) enum Stmt {
     },
 }
 
-/// A taskflow function.
+/// What a parameter of a taskflow is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// `ep: Ranks`.
+    Ranks,
+    /// `route: &Route`.
+    Route,
+    /// The tensor parameter of this number.
+    Tensor(usize),
+}
+
+/// A taskflow function, with the statements of those that it calls in place of the calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) name: String,
+    /// All parameters, in their order.
+    pub(crate) roles: Vec<Role>,
+    /// The tensors among them.
     pub(crate) params: Vec<FlowParam>,
     pub(crate) body: Vec<Stmt>,
     pub(crate) span: Span,

@@ -6,6 +6,6 @@ mod kernel;
 mod task;
 
 pub(crate) use body::{BodyExpr, BodyStmt};
-pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Stmt, TensorKind};
+pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Role, Stmt, TensorKind};
 pub use kernel::Kernel;
 pub(crate) use task::{TaskFn, TileParam};

@@ -1,25 +1,36 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
 use super::forms::{Fault, element_fault, plain_function, tensor_type};
+use super::parts::KnownFlows;
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, SyntaxFault};
-use crate::syntax::ast::{Flow, FlowParam, TensorKind};
+use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
+use std::cell::RefCell;
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
 
 /// Reads a taskflow; `None` if it has faults.
-pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
+pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Errors) -> Option<Flow> {
     let before = errors.len();
     plain_function(&function.sig, errors);
     if !function.sig.generics.params.is_empty() {
         errors.push(function.sig.generics.span(), Finding::Syntax(SyntaxFault::FlowGeneric));
     }
-    let (mut ranks, mut route, mut params) = (None, None, Vec::new());
+    let (mut ranks, mut route, mut roles, mut params) = (None, None, Vec::new(), Vec::new());
     for input in &function.sig.inputs {
         match flow_param(input) {
-            Some(Input::Ranks(name)) if ranks.is_none() => ranks = Some(name),
-            Some(Input::Route(name)) if route.is_none() => route = Some(name),
-            Some(Input::Tensor(param)) => params.push(*param),
+            Some(Input::Ranks(name)) if ranks.is_none() => {
+                roles.push(Role::Ranks);
+                ranks = Some(name);
+            }
+            Some(Input::Route(name)) if route.is_none() => {
+                roles.push(Role::Route);
+                route = Some(name);
+            }
+            Some(Input::Tensor(param)) => {
+                roles.push(Role::Tensor(params.len()));
+                params.push(*param);
+            }
             Some(Input::Ranks(_) | Input::Route(_)) => {
                 errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowSecondRoute));
                 // The body could mean either.
@@ -35,14 +46,34 @@ pub(super) fn flow(function: &ItemFn, errors: &mut Errors) -> Option<Flow> {
         errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
         return None;
     };
-    let reader = Reader { ranks: &ranks, route: &route, chunk: false };
+    let declared = lets(&function.block.stmts);
+    let tensors = RefCell::new(params.iter().map(|param| param.name.clone()).chain(declared).collect());
+    let reader = Reader { ranks: &ranks, route: &route, chunk: false, around: None, known, tensors: &tensors };
     let body = reader.statements(&function.block.stmts, errors);
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
+        roles,
         params,
         body,
         span: function.sig.ident.span(),
     })
+}
+
+/// The names of the tensors that statements make, also inside of loops.
+fn lets(statements: &[syn::Stmt]) -> Vec<String> {
+    let mut names = Vec::new();
+    for statement in statements {
+        match statement {
+            syn::Stmt::Local(local) => {
+                if let Pat::Ident(name) = &local.pat {
+                    names.push(name.ident.to_string());
+                }
+            }
+            syn::Stmt::Expr(Expr::ForLoop(each), _) => names.extend(lets(&each.body.stmts)),
+            _ => {}
+        }
+    }
+    names
 }
 
 /// The fault of a tensor parameter whose element type is unknown.

@@ -1,9 +1,9 @@
 //! Reads the kernel module: constants, tasks, taskflows.
 
 use super::attributes::Marker;
-use super::{flow, library, task};
+use super::{library, parts, task};
 use crate::constant::Overrides;
-use crate::finding::{Errors, Finding, SyntaxFault};
+use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, is_computed};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -37,6 +37,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
     }
     kernel.constants = Constants::compute(&constants, overrides, errors);
     let runtime = library::runtime(module).to_string();
+    let mut flows = Vec::new();
     for item in items {
         match item {
             Item::Fn(function) => match Marker::read(&function.attrs, errors) {
@@ -48,9 +49,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
                 }
                 Some(Marker::Flow) => {
                     refuse_cfg(function.to_token_stream(), errors);
-                    errors.within(Some(&function.sig.ident.to_string()));
-                    kernel.flows.extend(flow::flow(function, errors));
-                    errors.within(None);
+                    flows.push(function);
                 }
                 None => kernel.unmarked.push(function.sig.ident.to_string()),
             },
@@ -59,8 +58,17 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
             _ => {}
         }
     }
+    kernel.flows = parts::flows(&flows, errors);
     if kernel.flows.is_empty() && errors.is_empty() {
-        errors.push(module.ident.span(), Finding::Syntax(SyntaxFault::NoTaskflow { module: module.ident.to_string() }));
+        let module = module.ident.to_string();
+        let (span, fault) = match flows.first() {
+            Some(part) => {
+                let name = part.sig.ident.to_string();
+                (part.sig.ident.span(), SyntaxFault::Part(PartFault::NonePublic { name }))
+            }
+            None => (kernel.span, SyntaxFault::NoTaskflow { module }),
+        };
+        errors.push(span, Finding::Syntax(fault));
     }
     kernel
 }

@@ -7,6 +7,7 @@ mod flow;
 mod forms;
 mod kernel;
 mod library;
+mod parts;
 mod statements;
 mod task;
 

@@ -2,9 +2,11 @@
 
 use super::arguments::argument;
 use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
-use crate::finding::{Errors, Finding, NameKind, SyntaxFault};
+use super::parts::{self, Caller, KnownFlows};
+use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
-use crate::syntax::ast::{Let, Over, Stmt, TensorKind};
+use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
+use std::cell::RefCell;
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
@@ -14,6 +16,12 @@ pub(super) struct Reader<'a> {
     pub(super) route: &'a str,
     /// Whether the route is the variable of a loop over chunks: constructors then take it by reference.
     pub(super) chunk: bool,
+    /// The variable of the loop around the statements, other than one over chunks.
+    pub(super) around: Option<&'a str>,
+    /// The taskflows that may be called.
+    pub(super) known: &'a KnownFlows<'a>,
+    /// The names of tensors.
+    pub(super) tensors: &'a RefCell<Vec<String>>,
 }
 
 impl Reader<'_> {
@@ -21,16 +29,17 @@ impl Reader<'_> {
         let mut read = Vec::new();
         for statement in statements.iter().filter(|statement| !is_empty(statement)) {
             match self.statement(statement, errors) {
-                Ok(statement) => read.push(statement),
+                Ok(statements) => read.extend(statements),
                 Err(fault) => errors.push(fault.0, fault.1),
             }
         }
         read
     }
 
-    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Stmt, Fault> {
+    /// A statement; for a call of a taskflow, those of that one.
+    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, Fault> {
         match statement {
-            syn::Stmt::Local(local) => self.tensor(local).map(Stmt::Let),
+            syn::Stmt::Local(local) => self.tensor(local).map(|declared| vec![Stmt::Let(declared)]),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
                     return Err(fault(&each.pat, SyntaxFault::LoopPattern));
@@ -40,16 +49,36 @@ impl Reader<'_> {
                 let name = variable.to_string();
                 let body = match over {
                     Over::Chunks { .. } => {
-                        Reader { ranks: self.ranks, route: &name, chunk: true }.statements(&each.body.stmts, errors)
+                        Reader { route: &name, chunk: true, ..*self }.statements(&each.body.stmts, errors)
                     }
-                    _ => self.statements(&each.body.stmts, errors),
+                    _ => Reader { around: Some(&name), ..*self }.statements(&each.body.stmts, errors),
                 };
-                Ok(Stmt::For { span: variable.span(), over, body, variable: name })
+                Ok(vec![Stmt::For { span: variable.span(), over, body, variable: name }])
             }
-            syn::Stmt::Expr(Expr::Call(call), _) => Self::call(call),
+            syn::Stmt::Expr(Expr::Call(call), _) => match self.part(call) {
+                Some(part) => self.statements_of(call, part),
+                None => Self::call(call).map(|call| vec![call]),
+            },
             syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(branch, SyntaxFault::FlowIf)),
             other => Err(fault(other, SyntaxFault::FlowStatement)),
         }
+    }
+
+    /// The taskflow that a call names; the inner `None` is one with faults.
+    fn part(&self, call: &syn::ExprCall) -> Option<Option<&Flow>> {
+        let Expr::Path(path) = &*call.func else { return None };
+        self.known.get(&path.path.get_ident()?.to_string())
+    }
+
+    /// The statements of a taskflow in place of its call.
+    fn statements_of(&self, call: &syn::ExprCall, part: Option<&Flow>) -> Result<Vec<Stmt>, Fault> {
+        if let Some(variable) = self.around {
+            let fault_of = PartFault::InLoop { variable: variable.to_owned() };
+            return Err(fault(&call.func, SyntaxFault::Part(fault_of)));
+        }
+        let caller = Caller { ranks: self.ranks, route: self.route, chunk: self.chunk, tensors: self.tensors };
+        // Faults of the one that is called are told there.
+        part.map_or(Ok(Vec::new()), |part| parts::statements(call, part, &caller))
     }
 
     /// The route as the argument of a constructor.

@@ -1,0 +1,164 @@
+//! Taskflows that call others: the statements of the one that is called stand in place of the call.
+
+use super::flow::flow;
+use super::forms::{Fault, fault, ident};
+use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
+use crate::names::nearest;
+use crate::syntax::ast::{Flow, Role, Stmt};
+use std::cell::RefCell;
+use syn::spanned::Spanned as _;
+use syn::{Expr, ItemFn, Visibility};
+
+/// Reads the taskflows of a module, each after those that it calls; in the order of their declarations those that are `pub`. The
+/// others are parts of them.
+pub(super) fn flows(functions: &[&ItemFn], errors: &mut Errors) -> Vec<Flow> {
+    let mut known = KnownFlows { functions, read: functions.iter().map(|_| None).collect() };
+    while let Some(next) = known.next() {
+        let name = functions[next].sig.ident.to_string();
+        errors.within(Some(&name));
+        known.read[next] = Some(flow(functions[next], &known, errors));
+        errors.within(None);
+    }
+    for (function, _) in functions.iter().zip(&known.read).filter(|(_, read)| read.is_none()) {
+        let name = function.sig.ident.to_string();
+        errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::Part(PartFault::Recursive { name })));
+    }
+    let read = functions.iter().zip(known.read);
+    let is_public = |function: &ItemFn| !matches!(function.vis, Visibility::Inherited);
+    read.filter(|(function, _)| is_public(function)).filter_map(|(_, flow)| flow.flatten()).collect()
+}
+
+/// The taskflows of a module, and what has been read of them.
+pub(super) struct KnownFlows<'a> {
+    functions: &'a [&'a ItemFn],
+    /// Those that were read; the inner `None` is one with faults.
+    read: Vec<Option<Option<Flow>>>,
+}
+
+impl KnownFlows<'_> {
+    fn position(&self, name: &str) -> Option<usize> {
+        self.functions.iter().position(|function| function.sig.ident == name)
+    }
+
+    /// One that calls none that is still to be read.
+    fn next(&self) -> Option<usize> {
+        let is_ready = |at: &usize| {
+            let called = called(&self.functions[*at].block.stmts);
+            called.iter().filter_map(|name| self.position(name)).all(|called| self.read[called].is_some())
+        };
+        (0..self.functions.len()).filter(|&at| self.read[at].is_none()).find(is_ready)
+    }
+
+    /// The taskflow of that name, if the module has one; the inner `None` is one with faults.
+    pub(super) fn get(&self, name: &str) -> Option<Option<&Flow>> {
+        self.position(name).map(|at| self.read[at].as_ref().and_then(Option::as_ref))
+    }
+}
+
+/// The names of the functions that statements call, also inside of loops.
+fn called(statements: &[syn::Stmt]) -> Vec<String> {
+    let mut names = Vec::new();
+    for statement in statements {
+        match statement {
+            syn::Stmt::Expr(Expr::ForLoop(each), _) => names.extend(called(&each.body.stmts)),
+            syn::Stmt::Expr(Expr::Call(call), _) => {
+                if let Expr::Path(path) = &*call.func {
+                    names.extend(path.path.get_ident().map(ToString::to_string));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// What a call of a taskflow passes for ranks and route, and the tensors that it can pass.
+pub(super) struct Caller<'a> {
+    pub(super) ranks: &'a str,
+    pub(super) route: &'a str,
+    /// Whether the route is the variable of a loop over chunks.
+    pub(super) chunk: bool,
+    /// The names of the tensors that there are so far. Those of the statements that stand for a call are added.
+    pub(super) tensors: &'a RefCell<Vec<String>>,
+}
+
+/// The statements of a taskflow for the arguments of a call.
+pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Caller<'_>) -> Result<Vec<Stmt>, Fault> {
+    let part_fault = |at: &Expr, part_fault| fault(at, SyntaxFault::Part(part_fault));
+    if call.args.len() != part.roles.len() {
+        let (name, expected, given) = (part.name.clone(), part.roles.len(), call.args.len());
+        return Err(part_fault(&call.func, PartFault::Arity { name, expected, given }));
+    }
+    let mut names: Vec<(String, String)> = Vec::new();
+    for (argument, role) in call.args.iter().zip(&part.roles) {
+        let route = format!("{}{}", if caller.chunk { "&" } else { "" }, caller.route);
+        let written = match argument {
+            Expr::Reference(reference) => (true, ident(&reference.expr)),
+            other => (false, ident(other)),
+        };
+        match (role, written) {
+            (Role::Ranks, (false, Some(name))) if name == caller.ranks => {}
+            (Role::Ranks, _) => {
+                let takes = caller.ranks.to_owned();
+                return Err(part_fault(argument, PartFault::Argument { takes, what: "the ranks" }));
+            }
+            (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.chunk => {}
+            (Role::Route, _) => {
+                return Err(part_fault(argument, PartFault::Argument { takes: route, what: "the route" }));
+            }
+            (Role::Tensor(tensor), (_, Some(name))) if caller.tensors.borrow().contains(&name) => {
+                names.push((part.params[*tensor].name.clone(), name));
+            }
+            (Role::Tensor(_), (_, Some(name))) => {
+                let known = caller.tensors.borrow();
+                let nearest = nearest(&name, known.iter().map(String::as_str));
+                return Err(Box::new((argument.span(), Finding::Unknown { kind: NameKind::Tensor, name, nearest })));
+            }
+            (Role::Tensor(tensor), (_, None)) => {
+                let name = part.params[*tensor].name.clone();
+                return Err(part_fault(argument, PartFault::WholeTensor { name }));
+            }
+        }
+    }
+    let mut body = part.body.clone();
+    declare(&mut body, &part.name, caller, &mut names);
+    rename(&mut body, &names);
+    Ok(body)
+}
+
+/// Gives the tensors that a part makes names that the caller does not have.
+fn declare(statements: &mut [Stmt], part: &str, caller: &Caller<'_>, names: &mut Vec<(String, String)>) {
+    for statement in statements {
+        match statement {
+            Stmt::Let(declared) => {
+                let mut taken = caller.tensors.borrow_mut();
+                let numbered = |number: usize| match number {
+                    0 => declared.name.clone(),
+                    1 => format!("{part}_{}", declared.name),
+                    _ => format!("{part}_{}_{number}", declared.name),
+                };
+                let name = (0..).map(numbered).find(|name| !taken.contains(name)).expect("numbers do not end");
+                taken.push(name.clone());
+                names.push((std::mem::replace(&mut declared.name, name.clone()), name));
+            }
+            Stmt::For { body, .. } => declare(body, part, caller, names),
+            Stmt::Call { .. } => {}
+        }
+    }
+}
+
+fn rename(statements: &mut [Stmt], names: &[(String, String)]) {
+    for statement in statements {
+        match statement {
+            Stmt::Let(_) => {}
+            Stmt::For { body, .. } => rename(body, names),
+            Stmt::Call { arguments, .. } => {
+                for argument in arguments {
+                    if let Some((_, name)) = names.iter().find(|(own, _)| *own == argument.tensor) {
+                        argument.tensor.clone_from(name);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Taskflows that call others.
+
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::finding::Diagnostic;
+use hpmoe_language::front::{front, modules};
+use hpmoe_language::syntax::Overrides;
+
+const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
+
+/// The layer with the work of the experts in a taskflow of its own.
+fn with_part() -> String {
+    let loops = "        for r in ep {\n            for e in route.experts_of(r) {";
+    let begin = EXAMPLE.find(loops).unwrap();
+    let end = begin + EXAMPLE[begin..].find("        for src in ep {").unwrap();
+    let work = &EXAMPLE[begin..end];
+    let lets = ["g", "u", "h"].map(|name| format!("        let {name} = PerRank::ragged::<bf16, INTER>(ep, route);\n"));
+    let part = format!(
+        "    #[taskflow]
+    fn experts(
+        received: &PerRank<Received<bf16, HIDDEN>>,
+        route: &Route,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        out: &mut PerRank<Received<bf16, HIDDEN>>,
+        ep: Ranks,
+    ) {{
+{}{}    }}\n\n",
+        lets.concat(),
+        work.replace("recv[", "received[")
+    );
+    let call = "        experts(&recv, route, gate, up, down, &mut out, ep);\n";
+    let mut source = EXAMPLE.replace(work, call).replace("let out =", "let mut out =");
+    for declared in &lets {
+        source = source.replace(declared, "");
+    }
+    let at = source.find("    /// The layer for the whole group").unwrap();
+    source.insert_str(at, &part);
+    source
+}
+
+fn read(source: &str) -> Result<Vec<CheckedGraph>, Vec<String>> {
+    let module = modules(source).unwrap().remove(0);
+    let text = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect();
+    front(&module, &Overrides::new()).map(|front| front.flows).map_err(text)
+}
+
+/// What a graph says, apart from where its calls stand and the order in which its tensors were declared.
+fn said(checked: &CheckedGraph) -> Vec<String> {
+    let graph = checked.graph();
+    let name = |tensor| graph.tensors[tensor].name.trim_start_matches("experts_").to_owned();
+    let phases = graph.phases.iter().map(|(_, phase)| {
+        let accesses = phase.accesses.iter();
+        let accesses: Vec<_> =
+            accesses.map(|access| (name(access.tensor), access.region, access.write, access.remote)).collect();
+        (graph.tasks[phase.task].name.clone(), graph.spaces[phase.space], phase.ranges.clone(), accesses)
+    });
+    let dependencies = checked.dependencies().iter().map(|dependency| {
+        (
+            dependency.before,
+            dependency.after,
+            name(dependency.tensor),
+            dependency.signal.amount,
+            dependency.wait.need.clone(),
+        )
+    });
+    let mut dependencies: Vec<String> = dependencies.map(|dependency| format!("{dependency:?}")).collect();
+    dependencies.sort();
+    phases.map(|phase| format!("{phase:?}")).chain(dependencies).collect()
+}
+
+#[test]
+fn a_taskflow_that_calls_another_is_the_one_with_its_statements() {
+    let [whole, parted] = [EXAMPLE, &with_part()].map(|source| read(source).unwrap());
+    // The part is not `pub`: no kernel is made of it.
+    assert_eq!((whole.len(), parted.len()), (1, 1));
+    assert_eq!(said(&whole[0]), said(&parted[0]));
+    // A `pub` one is launched as well, with tensors as arguments that rows are put to elsewhere.
+    let public = read(&with_part().replace("    fn experts(", "    pub fn experts(")).unwrap();
+    assert_eq!(public.iter().map(|flow| flow.graph().taskflow.as_str()).collect::<Vec<_>>(), ["experts", "forward"]);
+}
+
+#[test]
+fn statements_keep_their_lines_and_tensors_get_other_names() {
+    let source =
+        with_part().replace("let recv =", "let g = PerRank::ragged::<bf16, INTER>(ep, route);\n        let recv =");
+    // The caller's `g` is another tensor: nothing writes it, and nothing reads it.
+    let checked = read(&source).unwrap().remove(0);
+    let graph = checked.graph();
+    let names: Vec<&str> = graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()).collect();
+    assert!(names.contains(&"g") && names.contains(&"experts_g") && names.contains(&"u"), "{names:?}");
+    assert_eq!(checked.unread().map(|tensor| tensor.name.as_str()).collect::<Vec<_>>(), ["g"]);
+    let line = 1 + source[..source.find("swiglu(&g[r]").unwrap()].matches('\n').count();
+    let swiglu = graph.phases.iter().find(|(_, phase)| graph.tasks[phase.task].name == "swiglu").unwrap().1;
+    assert_eq!(swiglu.line, line);
+}
+
+#[test]
+fn a_part_can_be_called_twice_and_by_parts() {
+    let twice = with_part()
+        .replace("&mut out, ep);\n", "&mut out, ep);\n        again(ep, route, &out, gate, up, down, &mut more);\n")
+        .replace("let mut out =", "let mut more = PerRank::ragged::<bf16, HIDDEN>(ep, route);\n        let mut out =")
+        .replace("give_back(&out[", "give_back(&more[")
+        .replace(
+            "    /// The layer for the whole group",
+            "    #[taskflow]
+    fn again(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Received<bf16, HIDDEN>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        y: &mut PerRank<Received<bf16, HIDDEN>>,
+    ) {
+        experts(x, route, gate, up, down, y, ep);
+    }
+    /// The layer for the whole group",
+        );
+    let checked = read(&twice).unwrap().remove(0);
+    let tasks = checked.graph().phases.iter().map(|(_, phase)| checked.graph().tasks[phase.task].name.as_str());
+    assert_eq!(tasks.filter(|task| *task == "swiglu").count(), 2);
+}
+
+#[test]
+fn calls_that_cannot_be_are_told_apart() {
+    let call = "experts(&recv, route, gate, up, down, &mut out, ep);";
+    let words = |other: &str| {
+        let faults = read(&with_part().replace(call, other)).unwrap_err();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        faults.into_iter().next().unwrap()
+    };
+    for (other, said) in [
+        ("experts(&recv, route, gate, up, down, &mut out);", "takes 7 arguments, but 6 arguments are passed"),
+        ("experts(&recv, ep, gate, up, down, &mut out, route);", "write `route`"),
+        ("experts(&recv, &route, gate, up, down, &mut out, ep);", "write `route`"),
+        ("experts(&recv, route, gate, up, down, &mut out, route);", "write `ep`"),
+        ("experts(&rec, route, gate, up, down, &mut out, ep);", "did you mean `recv`?"),
+        ("experts(&recv[r], route, gate, up, down, &mut out, ep);", "this argument for `received` is something else"),
+        (
+            "for r in ep { experts(&recv, route, gate, up, down, &mut out, ep); }",
+            "this call is inside of the loop over `r`",
+        ),
+    ] {
+        assert!(words(other).contains(said), "{other}: {}", words(other));
+    }
+    let recursive =
+        with_part().replace("let g =", "experts(received, route, gate, up, down, out, ep);\n        let g =");
+    let faults = read(&recursive).unwrap_err();
+    assert!(faults[0].contains("taskflow `experts` calls itself"), "{faults:?}");
+    let none = read(&with_part().replace("pub fn forward", "fn forward")).unwrap_err();
+    assert!(none[0].contains("`experts` is not `pub`"), "{none:?}");
+}
