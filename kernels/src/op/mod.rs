@@ -182,6 +182,15 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Whether the user writes this name, or this sign.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        match self.spelling {
+            Spelling::Method(method) => method == name,
+            Spelling::Operator(sign) => name.chars().eq([sign]),
+        }
+    }
+
     /// The name as the user writes it.
     #[must_use]
     pub fn name(&self) -> String {

@@ -151,7 +151,7 @@ pub static TABLE: &[&Operation] = &[
 /// assert_eq!(ops::named("sine").count(), 0);
 /// ```
 pub fn named(name: &str) -> impl Iterator<Item = &'static Operation> {
-    TABLE.iter().copied().filter(move |operation| operation.name() == name)
+    TABLE.iter().copied().filter(move |operation| operation.is_named(name))
 }
 
 /// An operation without a rule for the numbers among its operands.
