@@ -36,7 +36,7 @@ pub struct KernelTables {
     pub counters: &'static [CounterTable],
     /// Calls of the taskflow by number.
     pub phases: &'static [PhaseTable],
-    /// One schedule for each number of ranks that divides `experts`, up to 64, ascending.
+    /// One schedule for each number of ranks that divides `experts`, up to 256, ascending.
     pub schedules: &'static [ScheduleTable],
 }
 

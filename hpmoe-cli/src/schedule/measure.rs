@@ -17,7 +17,13 @@ const TILES: u64 = 300;
 /// Tokens of a rank for each expert of the group.
 const TOKENS: u64 = 64;
 /// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, of fewer columns.
-const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_M=128,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
+const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
+/// Most experts of the layer, a power of two that a kernel may have.
+const EXPERTS: u64 = 1 << 15;
+/// With more tiles than this, row tiles have 16 rows instead of 128, and 28 tiles come from each token: so many tokens with the tall
+/// tiles would be more rows than can be numbered on 256 ranks.
+const TALL: u64 = 4_000_000;
+const TILES_OF_TOKEN: u64 = 28;
 /// Bytes of an entry in the tables that the kernel reads.
 const ENTRY: usize = 64;
 
@@ -53,8 +59,10 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
 fn synthetic(options: &ScheduleArgs, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.ranks.max(1));
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
-    let tokens = (TOKENS * wanted / TILES).max(1);
-    let sizes = format!("{SIZES},EXPERTS={experts},TOKENS={tokens}");
+    let experts = experts.min(EXPERTS / ranks * ranks);
+    let (height, tokens) =
+        if wanted > TALL { (16, wanted / TILES_OF_TOKEN) } else { (128, (TOKENS * wanted / TILES).max(1)) };
+    let sizes = format!("{SIZES},TILE_M={height},EXPERTS={experts},TOKENS={tokens}");
     first(&SourceFile::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
 }
 

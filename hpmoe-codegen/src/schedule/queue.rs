@@ -130,7 +130,7 @@ pub struct Schedule {
     pub phases: Arena<PhaseId, PhaseSchedule>,
     /// Dependencies without a wait of their own.
     pub elided: Vec<Elision>,
-    /// One order for each number of ranks that divides the experts, up to 64, ascending.
+    /// One order for each number of ranks that divides the experts, up to 256, ascending.
     pub orders: Vec<Order>,
 }
 

@@ -14,8 +14,8 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 
-/// Most ranks that schedules are made for.
-pub const MAX_RANKS: u32 = 64;
+/// Most ranks that schedules are made for; those that the device library has room for in `kernels/include/hpmoe/core.h`.
+pub const MAX_RANKS: u32 = 256;
 
 /// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
 ///
@@ -89,7 +89,13 @@ mod tests {
     #[test]
     fn every_divisor_has_an_order() {
         assert_eq!(ranks(12).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 12]);
-        assert_eq!(ranks(256).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(ranks(768).skip(9).collect::<Vec<_>>(), [32, 48, 64, 96, 128, 192, 256]);
+    }
+
+    #[test]
+    fn the_device_library_has_room_for_as_many_ranks() {
+        let header = include_str!("../../../kernels/include/hpmoe/core.h");
+        assert!(header.contains(&format!("constexpr uint32_t MAX_RANKS = {MAX_RANKS};")));
     }
 
     #[test]

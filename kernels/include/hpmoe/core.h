@@ -9,11 +9,27 @@ namespace hpmoe {
 // Of the groups that a kernel is launched in. A matrix core can't ask for it.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
+// Most ranks that a kernel runs on.
+constexpr uint32_t MAX_RANKS = 256;
+
+// A bit for each rank.
+struct RankSet {
+    uint64_t words[MAX_RANKS / 64];
+
+    HPMOE_INLINE void Clear() {
+        for (uint32_t i = 0; i < MAX_RANKS / 64; ++i) {
+            words[i] = 0;
+        }
+    }
+    HPMOE_INLINE bool Has(uint32_t rank) const { return (words[rank / 64] >> rank % 64 & 1) != 0; }
+    HPMOE_INLINE void Add(uint32_t rank) { words[rank / 64] |= 1ull << rank % 64; }
+};
+
 struct Core {
     HpmoeLaunch launch;
     HpmoeRecord record;
     uint64_t counters; // offset in the heap of the set of counters in use
-    uint64_t freed;    // bit p: memory of `freed_chunk` at peer p is known to be free
+    RankSet freed;     // peers whose memory of `freed_chunk` is known to be free
     uint32_t freed_chunk;
     uint32_t number; // among the cores of its kind
     uint32_t slot;   // among all cores, matrix cores first
@@ -27,7 +43,7 @@ struct Core {
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
         const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
         counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
-        freed = 0;
+        freed.Clear();
         freed_chunk = 0;
         number = static_cast<uint32_t>(GetBlockIdx());
         slot = matrix ? number : launch.aic + number;
@@ -137,16 +153,16 @@ struct Core {
         }
         if (freed_chunk != chunk) {
             freed_chunk = chunk;
-            freed = 0;
+            freed.Clear();
         }
-        if ((freed >> rank & 1) != 0) {
+        if (freed.Has(rank)) {
             return true;
         }
         const uint64_t word = Heap(launch.rank) + launch.freed + rank * HPMOE_LINE;
         if (!Await(word, HPMOE_FREED_WORD, rank, FreedWord(chunk - HPMOE_CHUNK_BUFFERS + 1))) {
             return false;
         }
-        freed |= 1ull << rank;
+        freed.Add(rank);
         return true;
     }
 

@@ -10,7 +10,7 @@ namespace hpmoe {
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
 //   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
-    uint64_t ready;  // bit p: peer p is known to be ready for this launch
+    RankSet ready;   // peers that are known to be ready for this launch
     uint32_t layout; // whose buffers are in UB
     uint32_t half;   // of the next rows of a put
     uint32_t line;   // of the next signal
@@ -21,7 +21,8 @@ struct VectorCore : Core {
             return false;
         }
         InitSocState();
-        ready = 1ull << launch.rank; // whatever this rank did before this launch is over
+        ready.Clear();
+        ready.Add(launch.rank); // whatever this rank did before this launch is over
         layout = ~0u;
         half = 0;
         line = 0;
@@ -73,14 +74,14 @@ struct VectorCore : Core {
 
     // A peer has started this launch: its buffers and its counters may be written. False: leave at once.
     HPMOE_INLINE bool AwaitReady(uint32_t peer) {
-        if ((ready >> peer & 1) != 0) {
+        if (ready.Has(peer)) {
             return true;
         }
         const uint64_t word = Heap(launch.rank) + launch.ready + peer * HPMOE_LINE;
         if (!Await(word, HPMOE_READY_WORD, peer, launch.launch)) {
             return false;
         }
-        ready |= 1ull << peer;
+        ready.Add(peer);
         return true;
     }
 
