@@ -2,7 +2,7 @@
 
 use super::hazards::accesses;
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
-use crate::graph::{Access, Columns, Height, Phase, Rows, Space, SpaceKind, TaskGraph};
+use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, SpaceId, TensorId};
 use hpmoe_kernels::op::TaskKind;
 
@@ -14,7 +14,7 @@ pub(super) fn dependencies(graph: &mut TaskGraph) -> (Arena<CounterId, Counter>,
         let writers = uses(graph, tensor, true);
         for reader in uses(graph, tensor, false) {
             let earlier: Vec<Use> = writers.iter().copied().filter(|writer| writer.phase < reader.phase).collect();
-            let Some(grid) = grid(graph, &earlier, reader) else { continue };
+            let Some(grid) = grid(graph, tensor, &earlier, reader) else { continue };
             let counter = Counter { tensor, grid, through: false };
             let counter = counters.position(|known| *known == counter).unwrap_or_else(|| counters.push(counter));
             let need = need(graph, &earlier, grid);
@@ -74,45 +74,42 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
 }
 
 /// The part of the tensor that one counter stands for: the reader's tile if the writers' tiles nest with it, else a coarser one.
-fn grid(graph: &mut TaskGraph, writers: &[Use], reader: Use) -> Option<Grid> {
-    writers.first()?;
-    let by_expert = |used: &Use| matches!(used.rows, Rows::Group | Rows::Expert { .. });
-    let by_tile_or_expert = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece) || by_expert(used);
-    let all_by_tile_or_expert = by_tile_or_expert(&reader) && writers.iter().all(by_tile_or_expert);
-    if all_by_tile_or_expert && writers.iter().chain([&reader]).any(by_expert) {
-        return Some(Grid::Experts);
-    }
-    if reader.rows == Rows::Once {
-        let kind = SpaceKind::OnceTiles;
+/// `None` if nothing writes the tensor.
+fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -> Option<Grid> {
+    let heights = |uses: &[Use]| uses.iter().map(|used| space(graph, *used).height).collect::<Vec<_>>();
+    let (own, of_writers) = (space(graph, reader).height, heights(writers));
+    let highest = *of_writers.iter().max()?;
+    // The height of which all others are parts.
+    let common = of_writers.iter().try_fold(own, |height, writer| height.common(*writer));
+    Some(match graph.tensors[tensor].rows {
+        RowKind::Expert { .. } | RowKind::Matrix { .. } => Grid::Experts,
+        RowKind::Received => {
+            let by_expert = writers.iter().chain([&reader]).any(|used| used.rows == Rows::Group);
+            match common.filter(|_| !by_expert) {
+                Some(height) => {
+                    let columns = shared_columns(graph, writers, reader).unwrap_or(1);
+                    Grid::RowTiles { space: tiles(graph, SpaceKind::RowTiles, height), columns }
+                }
+                None => Grid::Experts,
+            }
+        }
         // A reader waits for all tiles that contain its rows, whatever their height.
-        let own = space(graph, reader).height;
-        let height = writers.iter().map(|writer| space(graph, *writer).height).max()?;
-        return Some(Grid::RowTiles { space: tiles(graph, kind, own.common(height).unwrap_or(height)), columns: 1 });
-    }
-    let by_rows = |used: &Use| matches!(used.rows, Rows::Tile | Rows::Piece);
-    if by_rows(&reader) && writers.iter().all(by_rows) {
-        let mut height = space(graph, reader).height;
-        for writer in writers {
-            height = match height.common(space(graph, *writer).height) {
-                Some(height) => height,
-                None => return Some(Grid::Experts),
-            };
+        RowKind::Once => {
+            let height = own.common(highest).unwrap_or(highest);
+            Grid::RowTiles { space: tiles(graph, SpaceKind::OnceTiles, height), columns: 1 }
         }
-        let columns = shared_columns(graph, writers, reader).unwrap_or(1);
-        return Some(Grid::RowTiles { space: tiles(graph, SpaceKind::RowTiles, height), columns });
-    }
-    let by_tokens = |used: &Use| matches!(used.rows, Rows::Block | Rows::BlockSlots | Rows::Scatter);
-    if matches!(reader.rows, Rows::Block | Rows::BlockSlots) && writers.iter().all(by_tokens) {
-        let mut height = space(graph, reader).height;
-        for writer in writers.iter().filter(|writer| writer.rows != Rows::Scatter) {
-            height = match height.common(space(graph, *writer).height) {
-                Some(height) => height,
-                None => return Some(Grid::Rank),
-            };
+        // A send has rows of any block.
+        RowKind::Token | RowKind::Slot if reader.rows == Rows::Gather => Grid::Rank,
+        RowKind::Token | RowKind::Slot => {
+            // Pieces that come back count for the blocks of their tokens, whatever their height.
+            let blocks = writers.iter().filter(|writer| writer.rows != Rows::Scatter);
+            let mut blocks = blocks.map(|writer| space(graph, *writer).height);
+            match blocks.try_fold(own, Height::common) {
+                Some(height) => Grid::Blocks { height: height.number() },
+                None => Grid::Rank,
+            }
         }
-        return Some(Grid::Blocks { height: height.number() });
-    }
-    Some(Grid::Rank)
+    })
 }
 
 fn tiles(graph: &mut TaskGraph, kind: SpaceKind, height: Height) -> SpaceId {

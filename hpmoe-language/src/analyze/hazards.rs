@@ -1,15 +1,12 @@
 //! Hazards: every element that is read has been written before, by one writer.
 
 use crate::finding::{Errors, Finding};
-use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, SpaceKind, TaskGraph, Tensor};
+use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
 
-/// Checks the accesses of every tensor.
+/// Checks the accesses of every tensor. Origins, which the compiler adds, are no accesses: each piece writes those of its own rows.
 pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
     for (id, tensor) in graph.tensors.iter() {
-        if is_made_by_compiler(graph, id) {
-            continue;
-        }
         if in_place(graph, id, tensor, errors) {
             continue;
         }
@@ -28,11 +25,6 @@ pub(super) fn accesses(
         let wanted = move |access: &&Access| access.tensor == tensor && access.write == write;
         phase.accesses.iter().filter(wanted).map(move |access| (id, phase, access))
     })
-}
-
-/// Whether a tensor holds origins, which need no check: each piece writes those of its own rows.
-fn is_made_by_compiler(graph: &TaskGraph, tensor: TensorId) -> bool {
-    graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.tensor == tensor))
 }
 
 /// Refuses calls that read elements that they write; whether there is one.
@@ -148,7 +140,6 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<Finding
         });
     }
     let by_expert = matches!(tensor.rows, RowKind::Expert { .. });
-    let space = graph.spaces[phase.space];
-    let one_item = space.kind == SpaceKind::Blocks || space.height == Height::WholeExpert;
+    let one_item = graph.spaces[phase.space].height == Height::WholeExpert;
     (by_expert && !one_item).then(|| Finding::WrittenByItems { tensor: tensor.name.clone() })
 }

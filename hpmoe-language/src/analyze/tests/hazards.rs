@@ -10,12 +10,17 @@ fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
     tiles(8, &call)
 }
 
+/// Sends the rows of `x` to `recv`.
+fn dispatch() -> String {
+    "for src in ep { for e in route.experts() { for s in route.sends::<2>(src, e) {
+        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+    } } }"
+        .to_owned()
+}
+
 /// What is wrong with calls after which `b` goes back.
 fn faults(calls: &[String]) -> Vec<String> {
-    let dispatch = "for src in ep { for e in route.experts() { for s in route.sends::<2>(src, e) {
-        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-    } } }";
-    checked(&format!("{dispatch}{}", calls.concat()), "b").err().unwrap_or_default()
+    checked(&(dispatch() + &calls.concat()), "b").err().unwrap_or_default()
 }
 
 const NONE: [&str; 0] = [];
@@ -118,4 +123,27 @@ fn what_has_been_read_is_not_written() {
     assert_eq!(faults(&[half(0), b(0), half(1), b(1)]), [read]);
     // One call may read a part and write another.
     assert_eq!(faults(&[half(0), columns(32, ("a", 0), ("a", 1)), b(0), b(1)]), NONE);
+}
+
+#[test]
+fn outputs_are_written_before_anything_reads_them() {
+    let rows = "for r in ep { for t in route.token_blocks::<4>(r) { square::<4>(&y[r].rows(t), &mut z[r].rows(t)); } }";
+    let found = faults(&[swiglu(8, 32, "recv", "b"), rows.to_owned()]);
+    assert_eq!(found, ["`y` is read before it is written"]);
+    // The call itself does not count as a writer before it.
+    let found = faults(&[columns(32, ("b", 0), ("b", 1)), columns(32, ("recv", 0), ("b", 0))]);
+    assert!(found.contains(&"`b` is read before it is written".to_owned()), "{found:?}");
+}
+
+#[test]
+fn an_output_without_a_writer_is_refused_in_its_taskflow() {
+    let source = super::source(&(dispatch() + &swiglu(8, 32, "recv", "b")), "b");
+    let source = source.replace(
+        "y: &mut PerRank<Tensor<bf16, 64>>)",
+        "y: &mut PerRank<Tensor<bf16, 64>>, extra: &mut PerRank<Tensor<bf16, 64>>)",
+    );
+    assert_eq!(super::read(&source).err().unwrap(), ["`extra` is an output of the taskflow, but no call writes it"]);
+    let module = crate::front::modules(&source).unwrap().remove(0);
+    let faults = crate::front::front(&module, &crate::constant::Overrides::new()).unwrap_err();
+    assert_eq!(faults.iter().map(|fault| fault.function.as_deref()).collect::<Vec<_>>(), [Some("forward")]);
 }
