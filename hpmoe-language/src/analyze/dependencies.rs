@@ -99,7 +99,7 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
             Grid::RowTiles { space: tiles(graph, SpaceKind::OnceTiles, height), columns: 1 }
         }
         // A send has rows of any block.
-        RowKind::Token | RowKind::Slot if reader.rows == Rows::Gather => Grid::Rank,
+        RowKind::Token | RowKind::Slot if matches!(reader.rows, Rows::Gather | Rows::Scatter) => Grid::Rank,
         RowKind::Token | RowKind::Slot => {
             // Pieces that come back count for the blocks of their tokens, whatever their height.
             let blocks = writers.iter().filter(|writer| writer.rows != Rows::Scatter);

@@ -160,6 +160,20 @@ fn blocks_of_tokens_nest_as_tiles_do() {
 }
 
 #[test]
+fn a_send_waits_for_all_tokens_or_slots_of_its_rank() {
+    // The rows of a piece that is sent on are those of any block.
+    let sends = |call: &str| {
+        format!("for src in ep {{ for e in route.experts() {{ for s in route.sends::<4>(src, e) {{ {call} }} }} }}\n")
+    };
+    let calls = project(8, 16, "recv", "a")
+        + &sends("give_back(&a[e.owner()].rows_of(&s), &mut parts[src].scatter(&s));")
+        + &sends("put_again(&parts[src].gather(&s), &mut there[e.owner()].rows_of(&s));")
+        + &project(8, 16, "there", "b");
+    let each = "Rank: give_back adds rows to Rank there, put_again waits at Rank for 3 per row";
+    assert_eq!(orders(&flow(&calls, "b"), "parts"), [each]);
+}
+
+#[test]
 fn rows_sent_once_are_counted_in_tiles_of_their_sender() {
     // The tokens of a copied tile lie anywhere: a larger tile helps where the sender's nests in it.
     for (send, copy, height) in [(4, 6, 4), (6, 4, 6), (6, 6, 6), (4, 8, 8)] {
