@@ -123,6 +123,23 @@ fn a_part_can_be_called_twice_and_by_parts() {
 }
 
 #[test]
+fn a_part_runs_in_each_chunk() {
+    let source = with_part();
+    let (before, flow) = source.split_at(source.find("pub fn forward(").unwrap());
+    let (head, rest) = flow.split_at(flow.find(") {\n").unwrap() + ") {\n".len());
+    let (body, tail) = rest.split_at(rest.find("\n    }\n}").unwrap());
+    let in_chunks = |body: &str| {
+        let body = body.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
+        format!("{before}{head}for c in route.chunks::<3>() {{\n{body}\n}}{tail}")
+    };
+    let checked = read(&in_chunks(&body.replace("(&recv, route,", "(&recv, &c,"))).unwrap().remove(0);
+    assert_eq!(checked.graph().sizes.chunks, 3);
+    assert!(checked.reuse().is_some());
+    let faults = read(&in_chunks(body)).unwrap_err();
+    assert!(faults[0].contains("write `&c`"), "{faults:?}");
+}
+
+#[test]
 fn calls_that_cannot_be_are_told_apart() {
     let call = "experts(&recv, route, gate, up, down, &mut out, ep);";
     let words = |other: &str| {

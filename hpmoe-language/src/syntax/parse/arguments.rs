@@ -41,7 +41,7 @@ pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
 }
 
 /// The accessors by name, each as it is written.
-const ACCESSORS: [(&str, &str); 9] = [
+pub(super) const ACCESSORS: [(&str, &str); 9] = [
     ("gather", ".gather(&s)` of a send, or `.gather(e, m)"),
     ("rows_of", ".rows_of(&s)"),
     ("scatter", ".scatter(&s)"),

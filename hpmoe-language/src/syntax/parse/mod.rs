@@ -15,3 +15,19 @@ pub(crate) use attributes::{Marker, refuse_arguments};
 pub(crate) use kernel::parse;
 pub(crate) use library::is_use as is_library_use;
 pub(crate) use library::{runtime, with_tasks};
+
+#[cfg(test)]
+mod tests {
+    use super::{arguments, statements};
+
+    #[test]
+    fn users_find_every_form_in_the_reference() {
+        let text = include_str!("../../../../docs/taskflow.md");
+        let constructors = statements::CONSTRUCTORS.map(|(name, _)| format!("`{name}"));
+        let loops = statements::LOOPS.map(|(name, _)| format!("route.{name}"));
+        let accessors = arguments::ACCESSORS.map(|(name, _)| format!(".{name}("));
+        for form in constructors.iter().chain(&loops).chain(&accessors) {
+            assert!(text.contains(form.as_str()), "docs/taskflow.md has no {form}");
+        }
+    }
+}

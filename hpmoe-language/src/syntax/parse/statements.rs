@@ -178,7 +178,7 @@ impl Reader<'_> {
 }
 
 /// The constructors of tensors, each with its const arguments.
-const CONSTRUCTORS: [(&str, &str); 6] = [
+pub(super) const CONSTRUCTORS: [(&str, &str); 6] = [
     ("symmetric", "bf16, COLS"),
     ("ragged", "bf16, COLS"),
     ("once", "bf16, COLS"),
@@ -188,7 +188,7 @@ const CONSTRUCTORS: [(&str, &str); 6] = [
 ];
 
 /// What loops run over in addition to ranks and ranges, as methods of the route.
-const LOOPS: [(&str, &str); 7] = [
+pub(super) const LOOPS: [(&str, &str); 7] = [
     ("chunks", "chunks::<N>()"),
     ("experts", "experts()"),
     ("experts_of", "experts_of(r)"),
