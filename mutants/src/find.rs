@@ -1,6 +1,7 @@
 //! The mutants of a file.
 
 use crate::mutant::{Change, Mutant, one_line};
+use crate::rules::{NEIGHBOURS, QUESTIONS, TWINS, is_plain, other_operator, twin, values};
 use proc_macro2::Span;
 use std::ops::Range;
 use syn::spanned::Spanned;
@@ -30,47 +31,6 @@ struct Finder<'a> {
     /// The names of what is being read, outermost first.
     function: Vec<String>,
     found: Vec<Mutant>,
-}
-
-/// Methods whose closures answer a question.
-const QUESTIONS: [&str; 13] = [
-    "all",
-    "any",
-    "filter",
-    "find",
-    "is_none_or",
-    "is_some_and",
-    "partition",
-    "partition_point",
-    "position",
-    "retain",
-    "rposition",
-    "skip_while",
-    "take_while",
-];
-
-/// Methods that are each the other's mutant.
-const TWINS: [(&str, &str); 9] = [
-    ("all", "any"),
-    ("first", "last"),
-    ("insert", "remove"),
-    ("is_none", "is_some"),
-    ("is_none_or", "is_some_and"),
-    ("max", "min"),
-    ("max_by_key", "min_by_key"),
-    ("saturating_add", "saturating_sub"),
-    ("skip", "take"),
-];
-
-/// Fields that are each the other's mutant.
-const NEIGHBOURS: [(&str, &str); 2] = [("end", "start"), ("0", "1")];
-
-fn twin(pairs: &[(&'static str, &'static str)], name: &str) -> Option<&'static str> {
-    pairs.iter().find_map(|&(a, b)| match name {
-        _ if name == a => Some(b),
-        _ if name == b => Some(a),
-        _ => None,
-    })
 }
 
 impl Finder<'_> {
@@ -119,25 +79,6 @@ impl Finder<'_> {
     }
 }
 
-/// Values that a function may return at once.
-fn values(output: &ReturnType) -> &'static [&'static str] {
-    let ReturnType::Type(_, output) = output else {
-        return &["()"];
-    };
-    let Type::Path(path) = &**output else {
-        return &[];
-    };
-    match path.path.segments.last().map(|segment| segment.ident.to_string()).as_deref() {
-        Some("bool") => &["true", "false"],
-        Some("u8" | "u16" | "u32" | "u64" | "usize") => &["0", "1"],
-        Some("Option") => &["None"],
-        Some("Vec") => &["Vec::new()"],
-        Some("BTreeSet" | "BTreeMap" | "HashMap" | "HashSet") => &["Default::default()"],
-        Some("Result") => &["Ok(())"],
-        _ => &[],
-    }
-}
-
 /// Whether a condition has a pattern, which can't be put into an expression.
 fn has_let(condition: &Expr) -> bool {
     match condition {
@@ -152,39 +93,6 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
         attribute.path().is_ident("test")
             || attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
     })
-}
-
-/// What a binary operator becomes.
-fn other_operator(operator: BinOp) -> Option<&'static str> {
-    Some(match operator {
-        BinOp::Add(_) => "-",
-        BinOp::Sub(_) => "+",
-        BinOp::Mul(_) | BinOp::Rem(_) => "/",
-        BinOp::Div(_) => "*",
-        BinOp::Lt(_) => "<=",
-        BinOp::Le(_) => "<",
-        BinOp::Gt(_) => ">=",
-        BinOp::Ge(_) => ">",
-        BinOp::Eq(_) => "!=",
-        BinOp::Ne(_) => "==",
-        BinOp::AddAssign(_) => "-=",
-        BinOp::SubAssign(_) => "+=",
-        BinOp::BitAnd(_) => "|",
-        BinOp::BitOr(_) => "&",
-        BinOp::Shl(_) => ">>",
-        BinOp::Shr(_) => "<<",
-        _ => return None,
-    })
-}
-
-/// Whether an expression is a name, or a field or reference of one.
-fn is_plain(expression: &Expr) -> bool {
-    match expression {
-        Expr::Path(_) => true,
-        Expr::Field(field) => is_plain(&field.base),
-        Expr::Reference(reference) => is_plain(&reference.expr),
-        _ => false,
-    }
 }
 
 fn is_unit_call(expression: &Expr) -> bool {
@@ -378,3 +286,6 @@ fn says_words(block: &syn::ItemImpl) -> bool {
     let last = block.trait_.as_ref().and_then(|(path, _)| path.segments.last());
     last.is_some_and(|segment| segment.ident == "Display" || segment.ident == "Debug")
 }
+
+#[cfg(test)]
+mod tests;

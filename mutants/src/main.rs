@@ -7,6 +7,7 @@ mod build;
 mod find;
 mod known;
 mod mutant;
+mod rules;
 mod tests;
 mod tree;
 

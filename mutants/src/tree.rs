@@ -114,7 +114,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The source with mutants, outer ones first, and where each stands in it.
-fn instrument(
+pub(crate) fn instrument(
     source: &str,
     mutants: &[(String, &Mutant)],
     numbers: &BTreeMap<String, u32>,
