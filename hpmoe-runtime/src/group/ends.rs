@@ -9,6 +9,7 @@ use super::member::Member;
 use super::rank::RankEnd;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, Outcome};
+use crate::bootstrap::BootstrapError;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::error::Resource;
 use crate::layout::tables::record_bytes;
@@ -34,7 +35,27 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
         let message = "it sent an end of a launch that this version does not know".to_owned();
         LaunchError::OtherRank { rank, message }
     };
-    all.iter().enumerate().map(|(rank, end)| decode(tables, end).ok_or_else(|| unread(rank))).collect()
+    let ends = all.iter().enumerate().map(|(rank, end)| decode(tables, end).ok_or_else(|| unread(rank)));
+    let ends: Vec<RankEnd> = ends.collect::<Result<_, _>>()?;
+    match deserter(member, &ends, limit) {
+        None => Ok(ends),
+        Some(cause) => {
+            let report = one_rank(tables, shared, member.rank(), &own);
+            Err(LaunchError::Lost { cause, report: Box::new(report) })
+        }
+    }
+}
+
+/// The rank that is gone though its end has come: others, whose cores were still at work, were stopped for it. All ranks learn
+/// which one it is, since their next exchange fails.
+fn deserter(member: &Member, ends: &[RankEnd], limit: Duration) -> Option<BootstrapError> {
+    if !ends.iter().any(|end| matches!(end.outcome, Outcome::Stopped)) {
+        return None;
+    }
+    match member.exchange("the rank that is gone", &[], limit) {
+        Err(LaunchError::Peers(cause)) => Some(cause),
+        _ => None,
+    }
 }
 
 fn one_rank(tables: &KernelTables, shared: &LaunchShared<'_>, rank: Rank, own: &RankEnd) -> StuckReport {
@@ -89,8 +110,42 @@ fn statistics(reader: &mut Reader<'_>) -> Option<HostStatistics> {
 mod tests {
     use super::*;
     use crate::abi::HPMOE_GAVE_UP;
+    use crate::bootstrap::Bootstrap;
     use crate::testing::TABLES;
     use bytemuck::Zeroable as _;
+
+    /// Rank 0 of three, after rank 2 is gone.
+    struct Deserted;
+
+    impl Bootstrap for Deserted {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn ranks(&self) -> usize {
+            3
+        }
+
+        fn all_gather(&self, _: &[u8], _: Duration) -> Result<Vec<Vec<u8>>, BootstrapError> {
+            Err(BootstrapError::Gone { rank: 2, how: "its connection closed" })
+        }
+
+        fn gone(&self) -> Option<BootstrapError> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_rank_that_ends_well_and_is_gone_is_named_to_those_that_were_stopped() {
+        let end = |outcome| RankEnd { outcome, records: Vec::new(), number: 1, host: HostStatistics::default() };
+        let left = || end(Outcome::Left(HostStatistics::default()));
+        let member = Member::new(Box::new(Deserted));
+        let limit = Duration::from_secs(1);
+        let cause = deserter(&member, &[end(Outcome::Stopped), left(), left()], limit);
+        assert!(matches!(cause, Some(BootstrapError::Gone { rank: 2, .. })), "{cause:?}");
+        // All have left: nobody asks.
+        assert!(deserter(&member, &[left(), left(), left()], limit).is_none());
+    }
 
     #[test]
     fn an_end_is_read_as_it_was_written() {
