@@ -1,6 +1,8 @@
 //! Kernels with one edit that the front end accepts: each gets a schedule and a program, or is refused with a reason that its
 //! author can act on.
 
+mod support;
+
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::schedule::Choices;
 use hpmoe_codegen::target::Target;
@@ -11,14 +13,22 @@ use hpmoe_language::fixture::mutants::{Mutant, mutants};
 /// Every so many edits of the front end's own test are tried here.
 const STEP: usize = 31;
 
-/// What the back end says of the taskflows that it refuses.
-fn refused(mutant: &Mutant) -> Vec<String> {
+/// Every so many of them are compiled, too.
+const COMPILED: usize = 311;
+
+fn step(default: usize) -> usize {
+    std::env::var("STEP").map_or(default, |step| step.parse().expect("a number"))
+}
+
+/// What the back end makes of each taskflow: C++, or the reason why it refuses it.
+fn built(mutant: &Mutant) -> Vec<Result<String, String>> {
     let Ok(front) = mutant.front() else { return Vec::new() };
     let target = Target::ascend_a3();
-    let artifact = |flow: &str| Artifact::new("mistakes", "kernel", flow, Fingerprint::default());
-    let flows = front.flows.iter().filter_map(|checked| {
-        let artifact = artifact(&checked.graph().taskflow);
-        back(checked, (&target, &Choices::default()), "kernel.rs", &artifact, "0").err()
+    let flows = front.flows.iter().map(|checked| {
+        let artifact = Artifact::new("mistakes", "kernel", &checked.graph().taskflow, Fingerprint::default());
+        let program = back(checked, (&target, &Choices::default()), "kernel.rs", &artifact, "0")?;
+        let cpp = program.files.into_iter().find(|file| file.name.ends_with("cpp")).expect("a program has C++");
+        Ok(String::from_utf8(cpp.bytes).expect("C++ is text"))
     });
     flows.collect()
 }
@@ -26,16 +36,29 @@ fn refused(mutant: &Mutant) -> Vec<String> {
 #[test]
 fn what_the_front_end_accepts_is_built_or_refused_for_a_reason() {
     let (mut tried, mut told) = (0, 0);
-    let step = std::env::var("STEP").map_or(STEP, |step| step.parse().expect("a number"));
-    for mutant in mutants(step) {
-        let refused = std::panic::catch_unwind(|| refused(&mutant));
-        let refused = refused.unwrap_or_else(|_| panic!("{}: the compiler fails\n{}", mutant.name, mutant.source));
+    for mutant in mutants(step(STEP)) {
+        let built = std::panic::catch_unwind(|| built(&mutant));
+        let built = built.unwrap_or_else(|_| panic!("{}: the compiler fails\n{}", mutant.name, mutant.source));
         tried += 1;
-        for text in &refused {
+        for text in built.iter().filter_map(|built| built.as_ref().err()) {
             assert!(!text.contains("fault of hpmoe") && text.contains("help: "), "{}: {text}", mutant.name);
             told += 1;
         }
     }
     println!("{tried} tried, {told} refused");
     assert!(tried > 200, "only {tried} edits were tried");
+}
+
+#[test]
+fn what_is_built_is_cpp_without_a_warning() {
+    let mut compiled = 0;
+    for mutant in mutants(step(COMPILED)) {
+        for cpp in built(&mutant).iter().flatten() {
+            let said = support::said_of(cpp);
+            assert!(said.is_empty(), "{}: {said}", mutant.name);
+            compiled += 1;
+        }
+    }
+    println!("{compiled} compiled");
+    assert!(compiled > 3, "only {compiled} were compiled");
 }
