@@ -25,6 +25,9 @@ const LEFT_OUT: [&str; 8] = [
 /// The packages whose code is changed. Their tests judge it.
 pub(crate) const PACKAGES: [&str; 2] = ["hpmoe-language", "hpmoe-codegen"];
 
+/// The file that says which mutant is on, in each of them.
+const SWITCH: &str = "src/mutant_switch.rs";
+
 /// The sources of a working tree, and where its copy goes.
 pub(crate) struct Tree {
     root: PathBuf,
@@ -68,6 +71,7 @@ impl Tree {
 
     /// Writes the copy, with all mutants but those that don't compile; what changed since the last one alone.
     pub(crate) fn write(&self, refused: &BTreeSet<String>) -> Result<BTreeMap<String, Written>, String> {
+        remove_others(&self.copy, &self.files).map_err(|error| format!("{}: {error}", self.copy.display()))?;
         let numbers = self.numbers();
         let mut written = BTreeMap::new();
         for path in &self.files {
@@ -93,7 +97,7 @@ impl Tree {
             put(&to, &bytes).map_err(problem)?;
         }
         for package in PACKAGES {
-            let to = self.copy.join(package).join("src/mutant_switch.rs");
+            let to = self.copy.join(package).join(SWITCH);
             put(&to, include_bytes!("../switch.rs")).map_err(|error| format!("{}: {error}", to.display()))?;
         }
         Ok(written)
@@ -102,6 +106,24 @@ impl Tree {
 
 fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Removes the files of a copy that have gone from what it is a copy of.
+fn remove_others(copy: &Path, files: &[String]) -> io::Result<()> {
+    let mut kept: BTreeSet<PathBuf> = files.iter().map(|path| copy.join(path)).collect();
+    kept.extend(PACKAGES.iter().map(|package| copy.join(package).join(SWITCH)));
+    let mut folders = vec![copy.to_owned()];
+    while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !kept.contains(&path) {
+                fs::remove_file(path)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file unless it has these bytes, so that it stays as old as it is.
