@@ -76,11 +76,12 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
 /// The part of the tensor that one counter stands for: the reader's tile if the writers' tiles nest with it, else a coarser one.
 /// `None` if nothing writes the tensor.
 fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -> Option<Grid> {
-    let heights = |uses: &[Use]| uses.iter().map(|used| space(graph, *used).height).collect::<Vec<_>>();
-    let (own, of_writers) = (space(graph, reader).height, heights(writers));
-    let highest = *of_writers.iter().max()?;
-    // The height of which all others are parts.
-    let common = of_writers.iter().try_fold(own, |height, writer| height.common(*writer));
+    let height = |used: &Use| space(graph, *used).height;
+    let own = height(&reader);
+    let highest = writers.iter().map(height).max()?;
+    // The height of which all others are parts. Pieces that come back count for the blocks of their tokens, whatever their height.
+    let mut nested = writers.iter().filter(|writer| writer.rows != Rows::Scatter).map(height);
+    let common = nested.try_fold(own, Height::common);
     Some(match graph.tensors[tensor].rows {
         RowKind::Expert { .. } | RowKind::Matrix { .. } => Grid::Experts,
         RowKind::Received => {
@@ -100,15 +101,10 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
         }
         // A send has rows of any block.
         RowKind::Token | RowKind::Slot if matches!(reader.rows, Rows::Gather | Rows::Scatter) => Grid::Rank,
-        RowKind::Token | RowKind::Slot => {
-            // Pieces that come back count for the blocks of their tokens, whatever their height.
-            let blocks = writers.iter().filter(|writer| writer.rows != Rows::Scatter);
-            let mut blocks = blocks.map(|writer| space(graph, *writer).height);
-            match blocks.try_fold(own, Height::common) {
-                Some(height) => Grid::Blocks { height: height.number() },
-                None => Grid::Rank,
-            }
-        }
+        RowKind::Token | RowKind::Slot => match common {
+            Some(height) => Grid::Blocks { height: height.number() },
+            None => Grid::Rank,
+        },
     })
 }
 

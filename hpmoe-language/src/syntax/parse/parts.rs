@@ -2,10 +2,10 @@
 
 use super::flow::flow;
 use super::forms::{Fault, fault, ident};
+use super::statements::Reader;
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Role, Stmt};
-use std::cell::RefCell;
 use syn::spanned::Spanned as _;
 use syn::{Expr, ItemFn, Visibility};
 
@@ -72,18 +72,8 @@ fn called(statements: &[syn::Stmt]) -> Vec<String> {
     names
 }
 
-/// What a call of a taskflow passes for ranks and route, and the tensors that it can pass.
-pub(super) struct Caller<'a> {
-    pub(super) ranks: &'a str,
-    pub(super) route: &'a str,
-    /// Whether the route is the variable of a loop over chunks.
-    pub(super) chunk: bool,
-    /// The names of the tensors that there are so far. Those of the statements that stand for a call are added.
-    pub(super) tensors: &'a RefCell<Vec<String>>,
-}
-
 /// The statements of a taskflow for the arguments of a call.
-pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Caller<'_>) -> Result<Vec<Stmt>, Fault> {
+pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>) -> Result<Vec<Stmt>, Fault> {
     let part_fault = |at: &Expr, part_fault| fault(at, SyntaxFault::Part(part_fault));
     if call.args.len() != part.roles.len() {
         let (name, expected, given) = (part.name.clone(), part.roles.len(), call.args.len());
@@ -91,7 +81,6 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Caller<'_>)
     }
     let mut names: Vec<(String, String)> = Vec::new();
     for (argument, role) in call.args.iter().zip(&part.roles) {
-        let route = format!("{}{}", if caller.chunk { "&" } else { "" }, caller.route);
         let written = match argument {
             Expr::Reference(reference) => (true, ident(&reference.expr)),
             other => (false, ident(other)),
@@ -104,7 +93,8 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Caller<'_>)
             }
             (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.chunk => {}
             (Role::Route, _) => {
-                return Err(part_fault(argument, PartFault::Argument { takes: route, what: "the route" }));
+                let takes = caller.route_argument();
+                return Err(part_fault(argument, PartFault::Argument { takes, what: "the route" }));
             }
             (Role::Tensor(tensor), (_, Some(name))) if caller.tensors.borrow().contains(&name) => {
                 names.push((part.params[*tensor].name.clone(), name));
@@ -127,7 +117,7 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Caller<'_>)
 }
 
 /// Gives the tensors that a part makes names that the caller does not have.
-fn declare(statements: &mut [Stmt], part: &str, caller: &Caller<'_>, names: &mut Vec<(String, String)>) {
+fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut Vec<(String, String)>) {
     for statement in statements {
         match statement {
             Stmt::Let(declared) => {

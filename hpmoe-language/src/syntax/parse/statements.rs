@@ -2,7 +2,7 @@
 
 use super::arguments::argument;
 use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
-use super::parts::{self, Caller, KnownFlows};
+use super::parts::{self, KnownFlows};
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
@@ -20,7 +20,7 @@ pub(super) struct Reader<'a> {
     pub(super) around: Option<&'a str>,
     /// The taskflows that may be called.
     pub(super) known: &'a KnownFlows<'a>,
-    /// The names of tensors.
+    /// The names of tensors, those of the statements that stand for calls of taskflows included.
     pub(super) tensors: &'a RefCell<Vec<String>>,
 }
 
@@ -76,13 +76,12 @@ impl Reader<'_> {
             let fault_of = PartFault::InLoop { variable: variable.to_owned() };
             return Err(fault(&call.func, SyntaxFault::Part(fault_of)));
         }
-        let caller = Caller { ranks: self.ranks, route: self.route, chunk: self.chunk, tensors: self.tensors };
         // Faults of the one that is called are told there.
-        part.map_or(Ok(Vec::new()), |part| parts::statements(call, part, &caller))
+        part.map_or(Ok(Vec::new()), |part| parts::statements(call, part, self))
     }
 
     /// The route as the argument of a constructor.
-    fn route_argument(&self) -> String {
+    pub(super) fn route_argument(&self) -> String {
         format!("{}{}", if self.chunk { "&" } else { "" }, self.route)
     }
 
