@@ -53,15 +53,14 @@ fn damaged(text: &str, random: &mut Random) -> String {
         };
         match random.below(8) {
             0 => text.truncate(from),
-            1 => text.replace_range(from..to.min(from + 40).max(from), ""),
+            1 => text.replace_range(from..to.min(text.floor_char_boundary(from + 40)), ""),
             2 => text
                 .insert_str(from, ["\"", "é", "]", "[[", "{", "}", "=", "\0", "#", "\n", "//", "'"][random.index(12)]),
             3 => {
-                let lines: Vec<&str> = text.lines().collect();
-                let mut lines = lines.clone();
-                let line = random.index(lines.len().max(1));
-                if line < lines.len() {
-                    lines.insert(random.index(lines.len()), lines[line]);
+                let mut lines: Vec<&str> = text.lines().collect();
+                if !lines.is_empty() {
+                    let line = lines[random.index(lines.len())];
+                    lines.insert(random.index(lines.len()), line);
                 }
                 text = lines.join("\n");
             }
