@@ -1,17 +1,18 @@
-//! One file of poison, mapped again and again, copy-on-write: the only door to memory maps.
-#![expect(unsafe_code, reason = "memory maps")]
+//! One file of poison, mapped again and again, copy-on-write.
+#![expect(unsafe_code, reason = "pages of a value of its own")]
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::ptr::{NonNull, null_mut};
 use std::slice;
 use std::sync::OnceLock;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use libc::{
+    F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE,
+};
 
 use super::NoMapping;
+use super::system::{add_seals, map, nameless_file, unmap};
 use crate::memory::POISON;
 
 /// Bytes of the file. It is in memory once for the whole process.
@@ -48,15 +49,15 @@ impl Mapping {
     fn zeros(bytes: usize) -> Option<Self> {
         let mapped = mapped_bytes(bytes).filter(|mapped| isize::try_from(*mapped).is_ok())?;
         // SAFETY: the system chooses the addresses, so nothing that exists is replaced.
-        let start = unsafe { mmap_anonymous(null_mut(), mapped, access(), MapFlags::PRIVATE | MapFlags::NORESERVE) };
-        Some(Self { start: NonNull::new(start.ok()?.cast())?, bytes })
+        let start = unsafe { map(null_mut(), mapped, MAP_PRIVATE | MAP_NORESERVE | MAP_ANONYMOUS, None) };
+        Some(Self { start: start.ok()?, bytes })
     }
 
     /// Puts the first `bytes` bytes of the file at `at`. Both are multiples of [`GRAIN`] and lie inside the mapping.
     fn map(&mut self, file: &File, at: usize, bytes: usize) -> io::Result<()> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        let flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
         // SAFETY: only pages of this mapping are replaced, which nothing refers to now; the file can't change.
-        unsafe { mmap(self.start.as_ptr().add(at).cast(), bytes, access(), flags, file, 0)? };
+        unsafe { map(self.start.as_ptr().add(at), bytes, flags, Some(file))? };
         Ok(())
     }
 
@@ -81,17 +82,13 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         let mapped = mapped_bytes(self.bytes).unwrap_or(0);
         // SAFETY: this value's own pages, which nothing can refer to any more.
-        let result = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), mapped) };
+        let result = unsafe { unmap(self.start, mapped) };
         debug_assert!(result.is_ok(), "{result:?}");
     }
 }
 
 fn mapped_bytes(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(GRAIN)
-}
-
-fn access() -> ProtFlags {
-    ProtFlags::READ | ProtFlags::WRITE
 }
 
 /// The file, made on first use; `None` where it can't be made.
@@ -101,12 +98,12 @@ fn poison() -> Option<&'static File> {
 }
 
 fn make_poison() -> io::Result<File> {
-    let mut file = File::from(memfd_create(c"hpmoe poison", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    let mut file = nameless_file(c"hpmoe poison")?;
     let grain = vec![POISON; GRAIN];
     for _ in 0..PIECE / GRAIN {
         file.write_all(&grain)?;
     }
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    add_seals(&file, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)?;
     Ok(file)
 }
 

@@ -6,6 +6,8 @@ mod linux;
 mod other;
 #[cfg(target_os = "linux")]
 mod shared;
+#[cfg(target_os = "linux")]
+mod system;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Mapping;

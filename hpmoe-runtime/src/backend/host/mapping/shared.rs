@@ -4,19 +4,18 @@
 //! process that maps it has ended, however it ended.
 #![expect(unsafe_code, reason = "memory that other processes write")]
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::linux::fs::MetadataExt as _;
 use std::process;
 use std::ptr::{NonNull, copy_nonoverlapping, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicI32;
 
 use hpmoe_kernels::Rank;
-use rustix::fs::{
-    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create, open,
-};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, MAP_NORESERVE, MAP_SHARED, c_int};
 
+use super::system::{add_seals, map, nameless_file, seals, unmap};
 use crate::Argument;
 use crate::argument::RankPart;
 use crate::bootstrap::wire::{Message, Reader};
@@ -26,7 +25,7 @@ use crate::memory::POISON;
 const MOST_POISON: usize = 256 << 20;
 
 /// A file that can neither shrink nor grow: memory that is mapped stays there.
-const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+const SEALS: c_int = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// Memory of this process or of another one on the same machine.
 pub(crate) struct SharedMapping {
@@ -45,9 +44,9 @@ impl SharedMapping {
     /// Memory of this process: `bytes` bytes, of which the first `poisoned` have all bits set (as far as
     /// [`MOST_POISON`] allows) and the others are zero.
     pub(crate) fn create(bytes: usize, poisoned: usize) -> io::Result<Self> {
-        let file = File::from(memfd_create(c"hpmoe heap", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
-        ftruncate(&file, bytes as u64)?;
-        fcntl_add_seals(&file, SEALS)?;
+        let file = nameless_file(c"hpmoe heap")?;
+        file.set_len(bytes as u64)?;
+        add_seals(&file, SEALS)?;
         let mapping = Self::map(file, bytes)?;
         // SAFETY: the first bytes of the mapping, which no other process has opened yet.
         unsafe { mapping.start.as_ptr().write_bytes(POISON, poisoned.min(bytes).min(MOST_POISON)) };
@@ -56,9 +55,9 @@ impl SharedMapping {
 
     /// What another process of this machine needs to [`open`](Self::open) it.
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
-        let status = fstat(&self.file)?;
+        let status = self.file.metadata()?;
         let path = format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd());
-        let ticket = Message::default().bytes(path.as_bytes()).number(status.st_dev).number(status.st_ino);
+        let ticket = Message::default().bytes(path.as_bytes()).number(status.st_dev()).number(status.st_ino());
         Ok(ticket.number(self.bytes as u64).finish())
     }
 
@@ -67,22 +66,19 @@ impl SharedMapping {
         let mut ticket = Reader(ticket);
         let mut parts = || Some((ticket.text()?, ticket.number()?, ticket.number()?, ticket.size()?));
         let (path, device, number, bytes) = parts().ok_or(io::ErrorKind::InvalidData)?;
-        let file = File::from(open(path.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?);
-        let status = fstat(&file)?;
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let status = file.metadata()?;
         // In another namespace of processes, or after the process has ended, the number may mean any file.
-        let is_it = (status.st_dev, status.st_ino, status.st_size) == (device, number, bytes as i64);
-        if !is_it || !fcntl_get_seals(&file)?.contains(SEALS) {
+        let is_it = (status.st_dev(), status.st_ino(), status.st_size()) == (device, number, bytes as u64);
+        if !is_it || seals(&file)? & SEALS != SEALS {
             return Err(io::Error::new(io::ErrorKind::NotFound, format!("{path} is another file")));
         }
         Self::map(file, bytes)
     }
 
     fn map(file: File, bytes: usize) -> io::Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: the system chooses the addresses, so nothing that exists is replaced; the file keeps its size.
-        let start = unsafe { mmap(null_mut(), bytes, access, flags, &file, 0)? };
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let start = unsafe { map(null_mut(), bytes, MAP_SHARED | MAP_NORESERVE, Some(&file))? };
         Ok(Self { start, bytes, file })
     }
 
@@ -134,7 +130,7 @@ impl SharedMapping {
 impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: this value's own pages, which nothing can refer to any more.
-        let result = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        let result = unsafe { unmap(self.start, self.bytes) };
         debug_assert!(result.is_ok(), "{result:?}");
     }
 }

@@ -1,0 +1,63 @@
+//! The calls of the system that map memory: the only door to `libc`.
+//!
+//! `rustix` has the same calls in safe types. `libc` is what is used here because every clean build of a user's package
+//! waits for it, and it takes a quarter of the time.
+#![expect(unsafe_code, reason = "calls of the system")]
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::ptr::NonNull;
+
+use libc::{F_ADD_SEALS, F_GET_SEALS, MAP_FAILED, MFD_ALLOW_SEALING, MFD_CLOEXEC, PROT_READ, PROT_WRITE, c_int};
+
+/// A file in memory that has no path and can be sealed. `label` is what the system lists it as.
+pub(super) fn nameless_file(label: &CStr) -> io::Result<File> {
+    // SAFETY: `label` ends with a zero, and the descriptor that comes back belongs to nothing else.
+    unsafe {
+        let descriptor = succeeded(libc::memfd_create(label.as_ptr(), MFD_CLOEXEC | MFD_ALLOW_SEALING))?;
+        Ok(File::from_raw_fd(descriptor))
+    }
+}
+
+/// Forbids for ever what `seals` says (`F_SEAL_…`).
+pub(super) fn add_seals(file: &File, seals: c_int) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and the command takes a number.
+    succeeded(unsafe { libc::fcntl(file.as_raw_fd(), F_ADD_SEALS, seals) }).map(drop)
+}
+
+/// The seals of a file (`F_SEAL_…`).
+pub(super) fn seals(file: &File) -> io::Result<c_int> {
+    // SAFETY: the descriptor is open, and the command takes nothing.
+    succeeded(unsafe { libc::fcntl(file.as_raw_fd(), F_GET_SEALS) })
+}
+
+/// Maps `bytes` bytes for reading and writing, from the start of `file` or of nothing (`MAP_ANONYMOUS`).
+///
+/// # Safety
+///
+/// With `MAP_FIXED`, nothing may refer to the bytes from `at` on. The file must not shrink while it is mapped.
+pub(super) unsafe fn map(at: *mut u8, bytes: usize, flags: c_int, file: Option<&File>) -> io::Result<NonNull<u8>> {
+    let descriptor = file.map_or(-1, |file| file.as_raw_fd());
+    // SAFETY: as the caller promises.
+    let start = unsafe { libc::mmap(at.cast(), bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0) };
+    if start == MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// Gives mapped bytes back.
+///
+/// # Safety
+///
+/// Nothing may refer to them.
+pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    // SAFETY: as the caller promises.
+    succeeded(unsafe { libc::munmap(start.as_ptr().cast(), bytes) }).map(drop)
+}
+
+fn succeeded(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
