@@ -14,6 +14,7 @@
 mod cann;
 mod cxx;
 mod device;
+mod exports;
 mod files;
 mod module;
 mod target;
@@ -31,7 +32,7 @@ use module::Build;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use target::Machine;
-use units::{DeviceBuild, Unit};
+use units::{Built, DeviceBuild, Unit};
 
 pub use device::Device;
 pub use module::settings_of;
@@ -145,17 +146,21 @@ impl Kernels {
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
         let named_device = std::env::var_os("HPMOE_DEVICE").map(|name| name.to_string_lossy().into_owned());
-        let mut units = Vec::new();
+        let mut built = Built::default();
         for KernelGroup { settings, target, tune, device, toolkit, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
             let build = Build { settings, target, tune, device, package: package.clone(), folder: folder.clone() };
             for source in &sources {
-                units.extend(build.module(source)?);
+                let Built { units, faulty } = build.module(source)?;
+                built.units.extend(units);
+                built.faulty.extend(faulty);
             }
         }
-        compile(distinct(units), &folder)?;
+        built.units = distinct(built.units);
+        compile(&built.units, &folder)?;
+        exports::write(&built, &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
         Ok(())
     }
@@ -181,8 +186,8 @@ fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
     units
 }
 
-fn compile(units: Vec<Unit>, folder: &Path) -> Result<(), String> {
-    cxx::compile(&units, folder)?;
+fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
+    cxx::compile(units, folder)?;
     let for_cann = |unit: &&Unit| unit.device.as_ref().is_some_and(|build| build.device == Device::Cann);
     let toolkit = |unit: &Unit| unit.device.as_ref().and_then(|build| build.toolkit.clone());
     let mut for_toolkits = BTreeMap::<Option<PathBuf>, Vec<&Unit>>::new();

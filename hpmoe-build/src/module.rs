@@ -1,7 +1,7 @@
 //! What a build makes of one kernel module.
 
 use crate::tuned::{Kept, kept_for, tuned_file};
-use crate::units::{DeviceBuild, Unit};
+use crate::units::{Built, DeviceBuild, Unit};
 use crate::{KernelModule, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::Program;
@@ -10,7 +10,7 @@ use hpmoe_codegen::tuned::{self, Candidate};
 use hpmoe_language::artifacts::{self, Artifact, Resolved};
 use hpmoe_language::fingerprint::{of_flow, of_module};
 use hpmoe_language::front::{Front, front};
-use hpmoe_language::syntax::{Overrides, declared_constants};
+use hpmoe_language::syntax::{Constant, Overrides, declared_constants};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
@@ -36,7 +36,7 @@ pub(crate) struct Build {
 
 impl Build {
     /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
-    pub(crate) fn module(&self, source: &KernelModule) -> Result<Vec<Unit>, String> {
+    pub(crate) fn module(&self, source: &KernelModule) -> Result<Built, String> {
         let name = source.module.ident.to_string();
         let hash = of_module(&source.module);
         let set = settings_of(&source.module, &self.settings);
@@ -49,8 +49,12 @@ impl Build {
         files::write(&self.folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
         files::write(&self.folder.join(format!("{name}.built")), &source.file)?;
         // The macro runs the same front end and shows its faults at their places.
-        let Ok(Front { flows, .. }) = front(&source.module, &resolved.overrides) else { return Ok(Vec::new()) };
-        let mut units = Vec::new();
+        let Ok(Front { flows, kernel }) = front(&source.module, &resolved.overrides) else {
+            return Ok(Built { faulty: vec![name], ..Built::default() });
+        };
+        let constants: Vec<(String, Constant)> =
+            kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut built = Built::default();
         for checked in &flows {
             let graph = checked.graph();
             let fingerprint = of_flow(hash, graph, &resolved.target, resolved.choices_of(&graph.taskflow));
@@ -61,12 +65,23 @@ impl Build {
                     for warning in &program.warnings {
                         println!("cargo::warning=taskflow `{}::{}`: {warning}", graph.kernel, graph.taskflow);
                     }
-                    units.push(self.write(&source.file, artifact, &program)?);
+                    self.write(&program)?;
+                    built.units.push(Unit {
+                        source: self.folder.join(artifact.file("cpp")),
+                        artifact,
+                        kernel: name.clone(),
+                        constants: constants.clone(),
+                        file: source.file.clone(),
+                        device: self.device.clone(),
+                    });
                 }
-                Err(fault) => files::write(&self.folder.join(format!("{}.fault", artifact.stem)), &fault)?,
+                Err(fault) => {
+                    files::write(&self.folder.join(format!("{}.fault", artifact.stem)), &fault)?;
+                    built.faulty.push(name.clone());
+                }
             }
         }
-        Ok(units)
+        Ok(built)
     }
 
     /// What tuning has found for a kernel with these constants. The build prints a note where it takes the default instead, and
@@ -99,11 +114,7 @@ impl Build {
         None
     }
 
-    fn write(&self, file: &str, artifact: Artifact, program: &Program) -> Result<Unit, String> {
-        for file in &program.files {
-            files::write_bytes(&self.folder.join(&file.name), &file.bytes)?;
-        }
-        let source = self.folder.join(artifact.file("cpp"));
-        Ok(Unit { artifact, source, file: file.to_owned(), device: self.device.clone() })
+    fn write(&self, program: &Program) -> Result<(), String> {
+        program.files.iter().try_for_each(|file| files::write_bytes(&self.folder.join(&file.name), &file.bytes))
     }
 }

@@ -54,7 +54,7 @@ impl Package {
             package: "user".into(),
             folder,
         };
-        let units = build.module(&self.source()).unwrap();
+        let units = build.module(&self.source()).unwrap().units;
         units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     }
 

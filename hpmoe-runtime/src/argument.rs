@@ -70,6 +70,22 @@ impl<'a> Argument<'a> {
         tensor.argument(name, true)
     }
 
+    /// A tensor that another library owns, which the taskflow calls `name`, by the addresses of the parts of the ranks that are
+    /// here.
+    ///
+    /// # Safety
+    ///
+    /// While the argument lives, the rows of each part lie at its address, without gaps, initialised, and nothing else writes them. If
+    /// the tensor is writable, nothing else reads them either, and no other argument of the launch shares memory with it.
+    #[expect(unsafe_code, reason = "memory that Rust does not know")]
+    #[must_use]
+    pub unsafe fn from_raw(name: &'static str, tensor: RawTensor, parts: &PerRank<RawPart>) -> Self {
+        let part = |part: &RawPart| RankPart { address: part.address.expose_provenance() as u64, count: part.count };
+        let RawTensor { element, columns, kind, writable } = tensor;
+        let (ranks, parts) = (parts.ranks(), parts.map(part));
+        Self { name, element, columns, kind, ranks, parts, writable, borrow: PhantomData }
+    }
+
     /// The part of a rank that is here.
     pub(crate) fn part(&self, rank: Rank) -> RankPart {
         self.parts[rank]
@@ -83,6 +99,33 @@ impl<'a> Argument<'a> {
         };
         rows * self.columns * self.element.bytes()
     }
+}
+
+/// What a launch knows of a tensor that another library owns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawTensor {
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Number of columns, the same in every row.
+    pub columns: usize,
+    /// What its rows stand for.
+    pub kind: RowKind,
+    /// Whether the launch may write it.
+    pub writable: bool,
+}
+
+/// One rank's part of a tensor that another library owns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawPart {
+    /// Where its first element lies: a multiple of [`ALIGNMENT`](Self::ALIGNMENT), unless there are no rows.
+    pub address: *mut u8,
+    /// Number of rows; of a tensor with rows for each expert, number of experts.
+    pub count: usize,
+}
+
+impl RawPart {
+    /// Parts start on a line of the scalar cache. A launch refuses others.
+    pub const ALIGNMENT: usize = 64;
 }
 
 mod sealed {

@@ -4,7 +4,7 @@ use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::layout::RouteChunks;
 use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
-use crate::{Argument, KernelTables, LaunchError};
+use crate::{Argument, KernelTables, LaunchError, RawPart};
 
 /// Whether the route and the arguments fit the kernel on all ranks.
 pub(crate) fn launch(
@@ -96,7 +96,19 @@ fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, ranks: Ranks, rout
     if tensor.writable && !argument.writable {
         return Err(LaunchError::ReadOnly { tensor: name });
     }
-    ranks.here().try_for_each(|rank| fits_rows(tensor, argument, route, rank))
+    ranks.here().try_for_each(|rank| {
+        fits_rows(tensor, argument, route, rank)?;
+        fits_line(argument, rank)
+    })
+}
+
+/// Whether a part starts on a line. Tensors of this crate do.
+fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), LaunchError> {
+    let (address, alignment) = (argument.part(rank).address, RawPart::ALIGNMENT);
+    match argument.bytes(rank) == 0 || address.is_multiple_of(alignment as u64) {
+        true => Ok(()),
+        false => Err(LaunchError::Alignment { tensor: argument.name, rank: rank.id(), address, alignment }),
+    }
 }
 
 /// Which ranks are here, in words.

@@ -22,7 +22,7 @@ pub mod tasks;
 #[cfg(test)]
 mod testing;
 
-pub use argument::{Argument, TensorArgument};
+pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
 pub use backend::host::HostStatistics;
 pub use backend::npu::NpuError;
 pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
@@ -33,5 +33,6 @@ pub use group::InjectedFault;
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
+pub use layout::KernelMemory;
 pub use report::{CoreReport, Report, StuckReport};
 pub use tables::KernelTables;

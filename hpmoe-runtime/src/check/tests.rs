@@ -1,8 +1,10 @@
 //! A launch that fits, and every way not to fit, with its error text.
 
+use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::{Experts, PerRank, Ranks, Tensor, bf16};
 
 use super::*;
+use crate::RawTensor;
 use crate::testing::{TABLES, route};
 
 type Tokens = PerRank<Tensor<bf16, 16>>;
@@ -158,4 +160,30 @@ fn tensors() {
         "`x` has 16 columns of i32, but the kernel was built for 16 columns of bf16: rebuild, so that kernel and \
          caller agree"
     );
+}
+
+#[test]
+fn a_part_starts_on_a_line() {
+    let (case, mut rows) = (case(), [[0_u8; 64]; 4]);
+    let base = rows.as_mut_ptr().cast::<u8>();
+    let at = |offset| {
+        let on_line = base.align_offset(RawPart::ALIGNMENT);
+        base.wrapping_add(on_line + offset)
+    };
+    let tensor = RawTensor { element: ElementType::bf16, columns: 16, kind: RowKind::Token, writable: true };
+    let check = |y: [*mut u8; 2]| {
+        let parts = PerRank::from_vec(vec![RawPart { address: y[0], count: 3 }, RawPart { address: y[1], count: 1 }]);
+        // SAFETY: nothing is launched, so nothing is read or written.
+        #[expect(unsafe_code, reason = "the arguments of a launch that is only checked")]
+        let y = unsafe { Argument::from_raw("y", tensor, &parts) };
+        let arguments = [Argument::read("x", &case.x), Argument::read("gate", &case.gate), y];
+        super::launch(&TABLES, Ranks::new(2), &case.route, &arguments).map_err(|error| error.to_string())
+    };
+    assert_eq!(check([at(0), at(128)]), Ok(()));
+    let refused = check([at(0), at(32)]).unwrap_err();
+    let address = at(32).addr();
+    let text = format!(
+        "`y` of rank 1 starts at address {address:#x}, but parts start at multiples of 64 bytes: copy it to one"
+    );
+    assert_eq!(refused, text);
 }

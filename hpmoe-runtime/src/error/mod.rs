@@ -14,8 +14,8 @@ use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
 use words::{at, each_value, list};
 
-/// An error of a launch. Except for [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
-/// [`Lost`](Self::Lost), errors are found before anything starts, on all ranks.
+/// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
+/// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -148,6 +148,20 @@ pub enum LaunchError {
         reason: &'static str,
         /// What to do.
         way_out: &'static str,
+    },
+    /// A part of a tensor does not start on a line.
+    #[error(
+        "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"
+    )]
+    Alignment {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// The rank whose part it is.
+        rank: usize,
+        /// Where it starts.
+        address: u64,
+        /// Bytes that it should be a multiple of.
+        alignment: usize,
     },
     /// The kernel writes a tensor that was passed for reading.
     #[error("the kernel writes `{tensor}`, but it was passed for reading: rebuild, so that kernel and caller agree")]
@@ -283,10 +297,5 @@ impl LaunchError {
     /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
     pub(crate) const fn is_out_of_step(&self) -> bool {
         matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. })
-    }
-
-    /// A rank that could not get a resource.
-    pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
-        Self::Resource { rank, resource, cause }
     }
 }

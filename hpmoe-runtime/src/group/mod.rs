@@ -12,6 +12,7 @@ mod prepare;
 mod rank;
 mod regions;
 mod session;
+mod state;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use member::Member;
 pub use options::InjectedFault;
 use options::LaunchOptions;
 use session::Session;
+use state::GroupState;
 
 /// The ranks that run a kernel together: as threads of this process ([`new`](Self::new)), or as one process each
 /// ([`join`](Self::join)).
@@ -53,19 +55,6 @@ pub struct Group {
     npus: Option<Vec<Npu>>,
     options: LaunchOptions,
     state: Mutex<GroupState>,
-}
-
-enum GroupState {
-    /// Memory of each kernel that has run, by name and fingerprint.
-    Sound(BTreeMap<(&'static str, &'static str), Session>),
-    /// A launch failed or panicked, or an exchange with other processes failed.
-    Broken,
-}
-
-impl Default for GroupState {
-    fn default() -> Self {
-        Self::Sound(BTreeMap::new())
-    }
 }
 
 /// What a row of launches is, once it is known to fit.

@@ -5,6 +5,7 @@
 
 pub(crate) mod chunks;
 pub(crate) mod counters;
+mod memory;
 pub(crate) mod once;
 pub(crate) mod plan;
 pub(crate) mod routing;
@@ -13,6 +14,7 @@ pub(crate) mod tables;
 
 pub(crate) use chunks::RouteChunks;
 pub(crate) use counters::CounterNumbers;
+pub use memory::KernelMemory;
 pub(crate) use plan::MemoryPlan;
 
 use hpmoe_kernels::{Rank, Route};

@@ -40,6 +40,15 @@ pub enum RouteError {
         /// The number that it sent.
         there: usize,
     },
+    /// The ids of a rank are not whole tokens.
+    Rest {
+        /// The rank that the ids belong to.
+        rank: Rank,
+        /// Number of its ids.
+        ids: usize,
+        /// Ids of each token.
+        top_k: usize,
+    },
     /// An id below zero, or not below the number of experts.
     Id {
         /// The rank that the ids belong to.
@@ -98,6 +107,10 @@ impl fmt::Display for RouteError {
                 f,
                 "{rank} has {here} {name}, but {other} has {there}: start all processes of the group from one build \
                  with the same arguments"
+            ),
+            Self::Rest { rank, ids, top_k } => write!(
+                f,
+                "topk_ids of {rank} has {ids} ids, which are not whole tokens of {top_k} each: pass {top_k} ids for each token"
             ),
             Self::Id { rank, token, k, id, experts } => write!(
                 f,

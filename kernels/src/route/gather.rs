@@ -33,46 +33,61 @@ impl Route {
         experts: usize,
         ids: &PerRank<Tensor<i32, K>>,
     ) -> Result<Self, G::Error> {
+        Self::gather_ids(group, experts, K, &ids.map(Tensor::to_vec))
+    }
+
+    /// Makes a route as [`gather`](Self::gather) does where `top_k`, the number of ids of each token, is known at run time
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`gather`](Self::gather), or if the ids of a rank are not whole tokens.
+    pub fn gather_ids<G: Exchange>(
+        group: &G,
+        experts: usize,
+        top_k: usize,
+        ids: &PerRank<Vec<i32>>,
+    ) -> Result<Self, G::Error> {
         let ep = group.ranks();
-        let Some(rank) = ep.only() else { return Ok(Self::new(ep, experts, ids)?) };
+        let Some(rank) = ep.only() else { return Ok(Self::from_ids(ep, experts, top_k, ids)?) };
         // Sent even if it does not fit, so that no other rank waits for it.
-        let own: Vec<i32> = ids.iter().flat_map(Tensor::to_vec).collect();
-        let header = [K as u64, experts as u64].map(u64::to_le_bytes).concat();
+        let own: Vec<i32> = ids.iter().flatten().copied().collect();
+        let header = [top_k as u64, experts as u64].map(u64::to_le_bytes).concat();
         let bytes: Vec<u8> = header.into_iter().chain(own.iter().flat_map(|id| id.to_le_bytes())).collect();
         let all = group.all_gather(&bytes)?;
         if ids.ranks() != ep {
             return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks: ep.count() }.into());
         }
-        let parts: Vec<Tensor<i32, K>> = (0..)
+        let parts: Vec<Vec<i32>> = (0..)
             .map(Rank::new)
             .zip(&all)
-            .map(|(from, bytes)| decode(rank, from, experts, bytes))
+            .map(|(from, bytes)| decode(rank, from, (top_k, experts), bytes))
             .collect::<Result<_, _>>()?;
-        Ok(Self::new(Ranks::new(ep.count()), experts, &PerRank::from_vec(parts))?)
+        Ok(Self::from_ids(Ranks::new(ep.count()), experts, top_k, &PerRank::from_vec(parts))?)
     }
 }
 
 /// The ids that `from` sent to `rank`.
-fn decode<const K: usize>(rank: Rank, from: Rank, experts: usize, bytes: &[u8]) -> Result<Tensor<i32, K>, RouteError> {
+fn decode(rank: Rank, from: Rank, (top_k, experts): (usize, usize), bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
     let (header, ids) = bytes.split_at(bytes.len().min(16));
     let (numbers, _) = header.as_chunks::<8>();
     let sent = numbers.iter().map(|number| u64::from_le_bytes(*number) as usize).collect::<Vec<_>>();
-    for (name, here, there) in [("ids for each token", K, sent.first()), ("experts", experts, sent.get(1))] {
+    for (name, here, there) in [("ids for each token", top_k, sent.first()), ("experts", experts, sent.get(1))] {
         if there != Some(&here) {
             return Err(RouteError::Differ { name, rank, here, other: from, there: there.copied().unwrap_or(0) });
         }
     }
     let (ids, rest) = ids.as_chunks::<4>();
-    if !rest.is_empty() || !ids.len().is_multiple_of(K) {
+    if !rest.is_empty() || top_k == 0 || !ids.len().is_multiple_of(top_k) {
         return Err(RouteError::Differ {
             name: "bytes of ids",
             rank,
-            here: 4 * K,
+            here: 4 * top_k,
             other: from,
             there: bytes.len() - 16,
         });
     }
-    Ok(Tensor::from_vec(ids.iter().map(|id| i32::from_le_bytes(*id)).collect()))
+    Ok(ids.iter().map(|id| i32::from_le_bytes(*id)).collect())
 }
 
 #[cfg(test)]

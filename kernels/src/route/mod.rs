@@ -82,6 +82,15 @@ impl Route {
     /// expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
     /// of many: [`gather`](Self::gather) exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
+        Self::from_ids(ep, experts, K, &ids.map(Tensor::to_vec))
+    }
+
+    /// Makes a route as [`new`](Self::new) does where `top_k`, the number of ids of each token, is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
+    pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
             return Err(RouteError::Experts { experts, ranks });
@@ -94,12 +103,12 @@ impl Route {
         }
         let sources = ep
             .into_iter()
-            .map(|rank| SourceOrder::new::<K>(rank, experts, &ids[rank].to_vec()))
+            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank]))
             .collect::<Result<Vec<_>, _>>()?;
         let local_experts = experts / ranks;
         let each = Placed::new(sources, local_experts);
         let first_tokens = vec![0; ranks];
-        let route = Self { ranks: ep, top_k: K, local_experts, first_tokens, each, once: OncePlaced::default() };
+        let route = Self { ranks: ep, top_k, local_experts, first_tokens, each, once: OncePlaced::default() };
         for rank in ep {
             order::fits(rank, "receive", route.received(rank))?;
         }

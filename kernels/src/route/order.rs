@@ -14,10 +14,13 @@ pub(super) struct SourceOrder {
 
 impl SourceOrder {
     /// A counting sort of the slots by expert, which keeps the order inside each.
-    pub(super) fn new<const K: usize>(rank: Rank, experts: usize, ids: &[i32]) -> Result<Self, RouteError> {
+    pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32]) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
+        if top_k == 0 || !ids.len().is_multiple_of(top_k) {
+            return Err(RouteError::Rest { rank, ids: ids.len(), top_k });
+        }
         let mut firsts = vec![0; experts + 1];
-        for (token, row) in ids.chunks_exact(K).enumerate() {
+        for (token, row) in ids.chunks_exact(top_k).enumerate() {
             for (k, &id) in row.iter().enumerate() {
                 let expert = usize::try_from(id).ok().filter(|e| *e < experts);
                 let expert = expert.ok_or(RouteError::Id { rank, token, k, id, experts })?;
@@ -99,7 +102,7 @@ mod tests {
     use super::*;
 
     fn order(ids: &[i32]) -> Result<SourceOrder, RouteError> {
-        SourceOrder::new::<2>(Rank::new(1), 4, ids)
+        SourceOrder::new(Rank::new(1), 4, 2, ids)
     }
 
     #[test]
@@ -123,6 +126,10 @@ mod tests {
         assert_eq!(
             order(&[2, 2]).unwrap_err().to_string(),
             "topk_ids of rank 1, row 0 has expert 2 in column 0 and again in column 1: a token may go to an expert once"
+        );
+        assert_eq!(
+            order(&[2, 1, 0]).unwrap_err().to_string(),
+            "topk_ids of rank 1 has 3 ids, which are not whole tokens of 2 each: pass 2 ids for each token"
         );
         assert_eq!(
             fits(Rank::new(0), "receive", 1 << 31).unwrap_err().to_string(),

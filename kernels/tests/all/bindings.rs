@@ -1,6 +1,6 @@
-//! The runtime's Rust descriptions of C interfaces are those of the headers.
+//! The Rust descriptions of C interfaces are those of the headers.
 //!
-//! The test is in this crate, so that they can be renewed when the runtime does not compile, and runs when it is asked for,
+//! The test is in this crate, so that they can be renewed when the packages that use them don't compile, and runs when it is asked for,
 //! because it needs libclang.
 
 use std::path::{Path, PathBuf};
@@ -27,20 +27,32 @@ fn bindings_are_current() {
         .blocklist_item("HPMOE_ABI_H")
         .derive_default(true)
         .parse_callbacks(Box::new(Plain));
-    compare(abi, &header, "abi/bindings.rs");
+    compare(abi, &header, "hpmoe-runtime/src/abi/bindings.rs");
 }
 
 #[test]
 #[ignore = "needs libclang"]
 fn bindings_are_current_for_acl() {
-    let header = runtime("acl/acl.h");
+    let header = package("hpmoe-runtime/acl/acl.h");
     // The library is opened at run time, where there is one.
     let acl = builder(&header)
         .allowlist_item("ACL_.*|acl.*")
         .dynamic_library_name("AclCalls")
         .dynamic_link_require_all(true)
         .wrap_unsafe_ops(true);
-    compare(acl, &header, "backend/npu/acl/bindings.rs");
+    compare(acl, &header, "hpmoe-runtime/src/backend/npu/acl/bindings.rs");
+}
+
+#[test]
+#[ignore = "needs libclang"]
+fn bindings_are_current_for_c() {
+    let header = package("hpmoe-c/include/hpmoe.h");
+    let interface = builder(&header)
+        .allowlist_item("HPMOE_.*|Hpmoe.*|hpmoe_.*")
+        .blocklist_item("HPMOE_H")
+        .derive_default(true)
+        .no_default("HpmoeTensor|HpmoeOptions");
+    compare(interface, &header, "hpmoe-c/src/header/bindings.rs");
 }
 
 fn builder(header: &Path) -> Builder {
@@ -57,19 +69,20 @@ fn builder(header: &Path) -> Builder {
 /// Compares what is made with what is kept, or keeps it.
 fn compare(builder: Builder, header: &Path, kept_in: &str) {
     let made = builder.generate().expect("the header compiles").to_string();
-    let path = runtime("src").join(kept_in);
+    let path = package(kept_in);
     if std::env::var_os("HPMOE_BLESS").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         made == kept,
-        "hpmoe-runtime/src/{kept_in} is not what {} says; renew it by\n    \
+        "{kept_in} is not what {} says; renew it by\n    \
          HPMOE_BLESS=1 cargo test -p hpmoe-kernels --test all bindings -- --ignored",
         header.display()
     );
 }
 
-fn runtime(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpmoe-runtime").join(path)
+/// A file of another package.
+fn package(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }

@@ -1,0 +1,7 @@
+//! The C interface of a library of kernels.
+
+mod errors;
+mod program;
+mod signatures;
+mod support;
+mod threads;

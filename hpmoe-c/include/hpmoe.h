@@ -1,0 +1,122 @@
+/* The C interface of a library of hpmoe kernels: a Rust crate of type "cdylib" with `hpmoe_c::export!();`.
+ *
+ * A function that can fail returns a status; `hpmoe_last_error` says what went wrong and what to do. Strings are UTF-8.
+ * All functions can be called from any thread. A library's groups belong to that library. */
+#ifndef HPMOE_H
+#define HPMOE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
+#define HPMOE_C_ABI 1
+
+/* What a function returns: `HPMOE_OK`, or why not. */
+typedef enum HpmoeStatus {
+    HPMOE_OK = 0,
+    HPMOE_INVALID = 1, /* an argument does not fit: nothing was started, and everything can be used as before */
+    HPMOE_FAILED = 2,  /* a launch went wrong after it had started: its group can only be freed */
+    HPMOE_PANICKED = 3 /* a fault of hpmoe: the group of the call can only be freed */
+} HpmoeStatus;
+
+/* The element type of a tensor. */
+typedef enum HpmoeElement {
+    HPMOE_BF16 = 1,
+    HPMOE_F32 = 2,
+    HPMOE_I32 = 3,
+    HPMOE_I8 = 4,
+    HPMOE_I64 = 5 /* of ids only */
+} HpmoeElement;
+
+/* Where a group runs kernels. */
+typedef enum HpmoeDevice {
+    HPMOE_CPU = 0, /* on the model of the device: the same results, but not its speed */
+    HPMOE_NPU = 1  /* on Ascend NPUs, rank r on the r-th that this process sees; needs a build with HPMOE_DEVICE=cann */
+} HpmoeDevice;
+
+/* The ranks that run kernels together, with their memory. No group is 0. */
+typedef uint64_t HpmoeGroup;
+
+/* Settings of a group. With all fields zero, everything is the default. */
+typedef struct HpmoeOptions {
+    uint64_t seed; /* for the order of everything that a kernel leaves open on the CPU; results don't depend on it */
+    uint64_t time_limit_ms; /* the longest that a core may wait; 0: 60 seconds */
+    uint64_t capacity_rows; /* room for received rows on each rank, of each chunk; 0: as many as any routing can need */
+    uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's */
+    HpmoeDevice device;
+} HpmoeOptions;
+
+/* The part of one rank of a tensor: rows of `columns` elements, one after another without gaps. */
+typedef struct HpmoeTensor {
+    void *data;    /* may be null if there are no rows */
+    uint64_t rows; /* of a tensor with rows for each expert: those of all experts of the rank */
+    uint32_t columns;
+    HpmoeElement element;
+} HpmoeTensor;
+
+/* The memory that a launch needs on each rank. */
+typedef struct HpmoeMemory {
+    uint64_t workspace_bytes; /* allocated by the group at the first launch, and kept */
+    uint64_t heap_bytes;      /* the same for memory that peers write */
+    uint64_t received_rows;   /* most rows of an argument with a row for each received row */
+    uint64_t once_rows;       /* most rows of an argument with a row for each once-sent row */
+} HpmoeMemory;
+
+/* The version of the interface that the library was built with. */
+uint32_t hpmoe_c_abi(void);
+
+/* What is in the library, as JSON, which lives as long as the library:
+ *
+ * {"abi": 1, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "top_k": 4,
+ *      "tokens": 384, "chunks": 1, "npu": false, "arguments": [
+ *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
+ *          "peers_write": false}, ...]}]}]}
+ *
+ * "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
+ * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
+ * received once), "expert" ("height" for each expert of the rank), or "rank" ("height" of each rank). */
+const char *hpmoe_describe(void);
+
+/* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs. `capacity_rows` is that of the
+ * group's options. */
+HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, HpmoeMemory *memory);
+
+/* Makes a group of `ranks` ranks, which are threads of this process. `options` may be null. */
+HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
+
+/* Frees a group. A launch that is running keeps the memory until it ends. */
+HpmoeStatus hpmoe_group_free(HpmoeGroup group);
+
+/* Runs a taskflow ("kernel::taskflow") on all ranks of a group and waits for it. Launches of one group run one after another.
+ *
+ * `ids` has the parts of the router's expert ids, one for each rank: a row of `top_k` ids (I32 or I64) for each token.
+ * `tensors` has `arguments` times as many parts as there are ranks: those of the first argument for each rank, then those
+ * of the second, in the order in which `hpmoe_describe` lists them. `stream` is null.
+ *
+ * Memory is used where it lies, until the function returns. It belongs to the caller, who makes sure that it is as large as the
+ * parts say, initialised, and that no other thread writes it (nor reads what is writable). What a launch writes must not
+ * overlap anything else of it. Two kinds of parts are copied, and the report says which: those that don't start at a multiple of 64
+ * bytes, and those to be read that share memory with others of the launch (unless both are the same bytes of one rank). A part of
+ * received or once-sent rows may have more rows than the launch uses, which are the first ones. */
+HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
+                         const HpmoeTensor *tensors, uint64_t arguments, void *stream);
+
+/* What the last call of this thread that failed had to say; empty if the last one did not fail. Valid until the next
+ * call of this thread that returns a status. */
+const char *hpmoe_last_error(void);
+
+/* The report of the last launch of this thread, as JSON; empty if it failed. Valid until the next launch of this thread. Its
+ * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
+ * "workspace_bytes", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
+ * "reason"}), and "text", the same in words. */
+const char *hpmoe_last_report(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+//! What is in a library, as JSON.
+
+use hpmoe_runtime::tables::{RowKind, Storage, TensorTable};
+use serde_json::{Map, Value, json};
+
+use crate::header::HPMOE_C_ABI;
+use crate::kernels::{Constant, Kernel};
+
+/// The description of these kernels; the header says what is in it.
+pub(crate) fn describe(kernels: &[Kernel]) -> Value {
+    let mut modules: Vec<(&str, Value, Vec<Value>)> = Vec::new();
+    for kernel in kernels {
+        let taskflow = taskflow(kernel);
+        match modules.iter_mut().find(|(name, ..)| *name == kernel.module) {
+            Some((.., taskflows)) => taskflows.push(taskflow),
+            None => modules.push((kernel.module, constants(kernel), vec![taskflow])),
+        }
+    }
+    let module = |(name, constants, taskflows)| json!({"name": name, "constants": constants, "taskflows": taskflows});
+    let modules: Vec<Value> = modules.into_iter().map(module).collect();
+    json!({"abi": HPMOE_C_ABI, "version": env!("CARGO_PKG_VERSION"), "kernels": modules})
+}
+
+fn constants(kernel: &Kernel) -> Value {
+    let value = |constant| match constant {
+        Constant::Size(size) => json!(size),
+        Constant::Number(number) => json!(number),
+    };
+    let constants = kernel.constants.iter().map(|(name, constant)| ((*name).to_owned(), value(*constant)));
+    Value::Object(constants.collect::<Map<_, _>>())
+}
+
+fn taskflow(kernel: &Kernel) -> Value {
+    let tables = kernel.compiled.tables();
+    let arguments: Vec<Value> = kernel.arguments().into_iter().map(argument).collect();
+    let ranks: Vec<u32> = tables.schedules.iter().map(|schedule| schedule.ranks).collect();
+    json!({
+        "name": tables.name,
+        "fingerprint": tables.fingerprint,
+        "ranks": ranks,
+        "experts": tables.experts,
+        "top_k": tables.top_k,
+        "tokens": tables.tokens,
+        "chunks": tables.chunks,
+        "npu": kernel.compiled.device().is_some(),
+        "arguments": arguments,
+    })
+}
+
+fn argument(tensor: &TensorTable) -> Value {
+    let (rows, height) = match tensor.row_kind {
+        RowKind::Token => ("token", None),
+        RowKind::Slot => ("slot", None),
+        RowKind::Received => ("received", None),
+        RowKind::Once => ("once", None),
+        RowKind::Expert(height) => ("expert", Some(height)),
+        RowKind::Matrix(height) => ("rank", Some(height)),
+    };
+    json!({
+        "name": tensor.name,
+        "element": tensor.element.name(),
+        "columns": tensor.columns,
+        "rows": rows,
+        "height": height,
+        "writable": tensor.writable,
+        "peers_write": matches!(tensor.storage, Storage::Shared(_)),
+    })
+}

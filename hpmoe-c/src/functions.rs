@@ -1,0 +1,112 @@
+//! What the functions of the header do. [`export!`](crate::export) defines each of them by one call of these.
+
+use std::ffi::{c_char, c_void};
+
+use crate::error::{self, Failure, guarded};
+use crate::header::{HPMOE_C_ABI, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoeStatus, HpmoeTensor};
+use crate::kernels::Library;
+use crate::launch::Request;
+use crate::{groups, report};
+
+/// `hpmoe_c_abi`.
+#[must_use]
+pub const fn abi() -> u32 {
+    HPMOE_C_ABI
+}
+
+/// `hpmoe_describe`.
+#[must_use]
+pub fn describe(library: &'static Library) -> *const c_char {
+    library.description().as_ptr()
+}
+
+/// `hpmoe_memory`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn memory(
+    library: &'static Library,
+    taskflow: *const c_char,
+    ranks: u64,
+    capacity_rows: u64,
+    memory: *mut HpmoeMemory,
+) -> HpmoeStatus {
+    guarded(|| {
+        let invalid = |error: hpmoe_runtime::LaunchError| Failure::invalid(error.to_string());
+        if memory.is_null() {
+            return Err(Failure::invalid("`memory` is null: pass where the sizes go"));
+        }
+        // SAFETY: the caller's string.
+        let kernel = unsafe { library.kernel(taskflow) }?;
+        let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+        let capacity = (capacity_rows > 0).then_some(capacity_rows as usize);
+        let needed = kernel.compiled.memory(ranks, capacity).map_err(invalid)?;
+        let found = HpmoeMemory {
+            workspace_bytes: needed.workspace as u64,
+            heap_bytes: needed.heap as u64,
+            received_rows: needed.received_rows as u64,
+            once_rows: needed.once_rows as u64,
+        };
+        // SAFETY: the caller's structure.
+        unsafe { memory.write(found) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_group_new`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut HpmoeGroup) -> HpmoeStatus {
+    guarded(|| {
+        if group.is_null() {
+            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+        }
+        // SAFETY: null, or the caller's structure.
+        let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
+        let made = groups::make(ranks, &options)?;
+        // SAFETY: the caller's variable.
+        unsafe { group.write(made) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_group_free`.
+pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
+    guarded(|| groups::free(group))
+}
+
+/// `hpmoe_launch`.
+///
+/// # Safety
+///
+/// As the header says.
+#[expect(clippy::too_many_arguments, reason = "those of the header")]
+pub unsafe fn launch(
+    library: &'static Library,
+    group: HpmoeGroup,
+    taskflow: *const c_char,
+    ids: *const HpmoeTensor,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+    stream: *mut c_void,
+) -> HpmoeStatus {
+    let request = Request { group, taskflow, ids, ranks, tensors, arguments, stream };
+    // SAFETY: as this function asks for.
+    guarded(|| unsafe { crate::launch::launch(library, &request) })
+}
+
+/// `hpmoe_last_error`.
+#[must_use]
+pub fn last_error() -> *const c_char {
+    error::last_error()
+}
+
+/// `hpmoe_last_report`.
+#[must_use]
+pub fn last_report() -> *const c_char {
+    report::last_report()
+}

@@ -1,0 +1,80 @@
+//! The groups that a library has made, by numbers that are never used again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hpmoe_runtime::Group;
+
+use crate::error::Failure;
+use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeOptions};
+
+#[derive(Default)]
+struct Groups {
+    made: u64,
+    living: BTreeMap<HpmoeGroup, Arc<Group>>,
+}
+
+static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::new() });
+
+/// Makes a group with these options.
+pub(crate) fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
+    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device } = *options;
+    let count = usize::try_from(ranks).ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks));
+    let count =
+        count.ok_or_else(|| Failure::invalid(format!("a group can't have {ranks} ranks: it has 1 to {MOST_RANKS}")))?;
+    let mut group = Group::new(count).seed(seed);
+    if time_limit_ms > 0 {
+        group = group.time_limit(Duration::from_millis(time_limit_ms));
+    }
+    if capacity_rows > 0 {
+        group = group.capacity_rows(capacity_rows as usize);
+    }
+    if threads > 0 {
+        group = group.threads(threads);
+    }
+    group = match device {
+        HPMOE_CPU => group,
+        HPMOE_NPU => group.on_npus().map_err(|error| Failure::invalid(error.to_string()))?,
+        _ => return Err(Failure::invalid(format!("there is no device {device}: use HPMOE_CPU (0) or HPMOE_NPU (1)"))),
+    };
+    let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    groups.made += 1;
+    let handle = first() + groups.made;
+    groups.living.insert(handle, Arc::new(group));
+    Ok(handle)
+}
+
+/// Most ranks that any schedule is made for.
+const MOST_RANKS: usize = 256;
+
+/// The number before that of a library's first group. Libraries of one process have different ones, so that each knows its own.
+fn first() -> HpmoeGroup {
+    ((&raw const GROUPS).addr() as u64 >> 3) << 24
+}
+
+/// The group of that number.
+pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
+    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    groups.living.get(&handle).map(Arc::clone).ok_or_else(|| missing(&groups, handle))
+}
+
+/// Forgets a group. Its memory goes with the last launch that uses it.
+pub(crate) fn free(handle: HpmoeGroup) -> Result<(), Failure> {
+    let freed = {
+        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))?
+    };
+    drop(freed);
+    Ok(())
+}
+
+fn missing(groups: &Groups, handle: HpmoeGroup) -> Failure {
+    let was_made = (first() + 1..=first() + groups.made).contains(&handle);
+    let why = match (handle, was_made) {
+        (0, _) => "0 is no group",
+        (_, true) => "it has been freed",
+        (_, false) => "this library has never made it",
+    };
+    Failure::invalid(format!("there is no group {handle}: {why}; make one with hpmoe_group_new"))
+}

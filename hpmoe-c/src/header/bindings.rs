@@ -1,0 +1,136 @@
+pub const HPMOE_C_ABI: u32 = 1;
+pub const HPMOE_OK: HpmoeStatus = 0;
+pub const HPMOE_INVALID: HpmoeStatus = 1;
+pub const HPMOE_FAILED: HpmoeStatus = 2;
+pub const HPMOE_PANICKED: HpmoeStatus = 3;
+pub type HpmoeStatus = ::core::ffi::c_uint;
+pub const HPMOE_BF16: HpmoeElement = 1;
+pub const HPMOE_F32: HpmoeElement = 2;
+pub const HPMOE_I32: HpmoeElement = 3;
+pub const HPMOE_I8: HpmoeElement = 4;
+pub const HPMOE_I64: HpmoeElement = 5;
+pub type HpmoeElement = ::core::ffi::c_uint;
+pub const HPMOE_CPU: HpmoeDevice = 0;
+pub const HPMOE_NPU: HpmoeDevice = 1;
+pub type HpmoeDevice = ::core::ffi::c_uint;
+pub type HpmoeGroup = u64;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct HpmoeOptions {
+    pub seed: u64,
+    pub time_limit_ms: u64,
+    pub capacity_rows: u64,
+    pub threads: u32,
+    pub device: HpmoeDevice,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 32usize];
+    ["Alignment of HpmoeOptions"][::core::mem::align_of::<HpmoeOptions>() - 8usize];
+    [
+        "Offset of field: HpmoeOptions::seed",
+    ][::core::mem::offset_of!(HpmoeOptions, seed) - 0usize];
+    [
+        "Offset of field: HpmoeOptions::time_limit_ms",
+    ][::core::mem::offset_of!(HpmoeOptions, time_limit_ms) - 8usize];
+    [
+        "Offset of field: HpmoeOptions::capacity_rows",
+    ][::core::mem::offset_of!(HpmoeOptions, capacity_rows) - 16usize];
+    [
+        "Offset of field: HpmoeOptions::threads",
+    ][::core::mem::offset_of!(HpmoeOptions, threads) - 24usize];
+    [
+        "Offset of field: HpmoeOptions::device",
+    ][::core::mem::offset_of!(HpmoeOptions, device) - 28usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct HpmoeTensor {
+    pub data: *mut ::core::ffi::c_void,
+    pub rows: u64,
+    pub columns: u32,
+    pub element: HpmoeElement,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeTensor"][::core::mem::size_of::<HpmoeTensor>() - 24usize];
+    ["Alignment of HpmoeTensor"][::core::mem::align_of::<HpmoeTensor>() - 8usize];
+    [
+        "Offset of field: HpmoeTensor::data",
+    ][::core::mem::offset_of!(HpmoeTensor, data) - 0usize];
+    [
+        "Offset of field: HpmoeTensor::rows",
+    ][::core::mem::offset_of!(HpmoeTensor, rows) - 8usize];
+    [
+        "Offset of field: HpmoeTensor::columns",
+    ][::core::mem::offset_of!(HpmoeTensor, columns) - 16usize];
+    [
+        "Offset of field: HpmoeTensor::element",
+    ][::core::mem::offset_of!(HpmoeTensor, element) - 20usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct HpmoeMemory {
+    pub workspace_bytes: u64,
+    pub heap_bytes: u64,
+    pub received_rows: u64,
+    pub once_rows: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeMemory"][::core::mem::size_of::<HpmoeMemory>() - 32usize];
+    ["Alignment of HpmoeMemory"][::core::mem::align_of::<HpmoeMemory>() - 8usize];
+    [
+        "Offset of field: HpmoeMemory::workspace_bytes",
+    ][::core::mem::offset_of!(HpmoeMemory, workspace_bytes) - 0usize];
+    [
+        "Offset of field: HpmoeMemory::heap_bytes",
+    ][::core::mem::offset_of!(HpmoeMemory, heap_bytes) - 8usize];
+    [
+        "Offset of field: HpmoeMemory::received_rows",
+    ][::core::mem::offset_of!(HpmoeMemory, received_rows) - 16usize];
+    [
+        "Offset of field: HpmoeMemory::once_rows",
+    ][::core::mem::offset_of!(HpmoeMemory, once_rows) - 24usize];
+};
+unsafe extern "C" {
+    pub fn hpmoe_c_abi() -> u32;
+}
+unsafe extern "C" {
+    pub fn hpmoe_describe() -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn hpmoe_memory(
+        taskflow: *const ::core::ffi::c_char,
+        ranks: u64,
+        capacity_rows: u64,
+        memory: *mut HpmoeMemory,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_group_new(
+        ranks: u64,
+        options: *const HpmoeOptions,
+        group: *mut HpmoeGroup,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_group_free(group: HpmoeGroup) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_launch(
+        group: HpmoeGroup,
+        taskflow: *const ::core::ffi::c_char,
+        ids: *const HpmoeTensor,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
+        stream: *mut ::core::ffi::c_void,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_last_error() -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn hpmoe_last_report() -> *const ::core::ffi::c_char;
+}

@@ -1,0 +1,14 @@
+//! The types of the C header.
+
+// Made by bindgen; `tests/all/bindings.rs` of `hpmoe-kernels` says how to renew it.
+#[rustfmt::skip]
+#[expect(missing_docs, clippy::allow_attributes_without_reason, reason = "described in the C header, as bindgen writes it")]
+mod bindings;
+
+pub use bindings::*;
+
+impl Default for HpmoeOptions {
+    fn default() -> Self {
+        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU }
+    }
+}

@@ -1,0 +1,90 @@
+//! The kernels of a library.
+
+use std::ffi::{CStr, CString, c_char};
+use std::sync::OnceLock;
+
+use hpmoe_runtime::CompiledKernel;
+use hpmoe_runtime::tables::{Storage, TensorTable};
+
+use crate::describe::describe;
+use crate::error::Failure;
+
+/// The kernels of one library. [`export!`](crate::export) makes it.
+#[derive(Debug)]
+pub struct Library {
+    kernels: &'static [Kernel],
+    description: OnceLock<CString>,
+}
+
+/// One taskflow of a library, compiled.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The name of the kernel module.
+    pub module: &'static str,
+    /// The constants of the module, as the library was built with them.
+    pub constants: &'static [(&'static str, Constant)],
+    /// The taskflow's entry point and tables.
+    pub compiled: CompiledKernel,
+}
+
+/// The value of a constant of a kernel module.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Constant {
+    /// A constant of type `usize`.
+    Size(usize),
+    /// A constant of type `f32`.
+    Number(f32),
+}
+
+impl Library {
+    /// A library of these kernels.
+    #[must_use]
+    pub const fn new(kernels: &'static [Kernel]) -> Self {
+        Self { kernels, description: OnceLock::new() }
+    }
+
+    /// Its kernels.
+    #[must_use]
+    pub const fn kernels(&self) -> &'static [Kernel] {
+        self.kernels
+    }
+
+    /// What is in the library, as JSON.
+    pub(crate) fn description(&self) -> &CStr {
+        self.description
+            .get_or_init(|| CString::new(describe(self.kernels).to_string()).expect("JSON has no zero bytes"))
+    }
+
+    /// The taskflow of that name.
+    ///
+    /// # Safety
+    ///
+    /// The name is null, or a string that ends with a zero byte.
+    pub(crate) unsafe fn kernel(&self, name: *const c_char) -> Result<&'static Kernel, Failure> {
+        if name.is_null() {
+            return Err(Failure::invalid("the name of the taskflow is null: pass one of hpmoe_describe()"));
+        }
+        // SAFETY: a string, as this function asks for.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let kernel = self.kernels.iter().find(|kernel| kernel.compiled.tables().name == name);
+        kernel.ok_or_else(|| {
+            let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.compiled.tables().name).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Failure::invalid(format!("this library has no taskflow `{name}`: it has {names}"))
+        })
+    }
+}
+
+impl Kernel {
+    /// The arguments of the taskflow, in order.
+    pub(crate) fn arguments(&self) -> Vec<&'static TensorTable> {
+        let tensors: &'static [TensorTable] = self.compiled.tables().tensors;
+        let number = |tensor: &TensorTable| match tensor.storage {
+            Storage::Argument(number) | Storage::Shared(number) => Some(number),
+            Storage::Workspace | Storage::Symmetric => None,
+        };
+        let mut arguments: Vec<_> = tensors.iter().filter_map(|tensor| Some((number(tensor)?, tensor))).collect();
+        arguments.sort_by_key(|(number, _)| *number);
+        arguments.into_iter().map(|(_, tensor)| tensor).collect()
+    }
+}

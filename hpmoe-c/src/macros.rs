@@ -1,0 +1,152 @@
+//! The macros of a crate that exports its kernels.
+
+/// Gives the library of this crate the C interface of `hpmoe.h`, for all kernels that its build script builds. The crate is of type
+/// `cdylib`; one call, at the crate's root or in any module, is all that it needs.
+///
+/// The module in which it stands gets a module `hpmoe_library` with the functions and a static `LIBRARY`.
+#[macro_export]
+macro_rules! export {
+    () => {
+        /// The C interface of this crate's kernels, as `hpmoe.h` of `hpmoe-c` describes it.
+        #[allow(
+            unused_imports,
+            dead_code,
+            unreachable_pub,
+            reason = "tables and texts have more than the interface needs"
+        )]
+        pub mod hpmoe_library {
+            use $crate as hpmoe_c;
+            ::core::include!(::core::concat!(
+                ::core::env!(
+                    "OUT_DIR",
+                    "hpmoe_c::export!() needs a build script: `hpmoe_build::kernels([..]).build();`"
+                ),
+                "/hpmoe/exports.rs"
+            ));
+            $crate::functions! { LIBRARY }
+        }
+    };
+}
+
+/// The list of kernels, as the build script writes it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kernels {
+    (
+        faults [$($fault:literal)*]
+        $(kernel $symbol:ident $name:literal of $module:literal, tables $tables:literal, device [$($device:literal)?],
+            constants [$($constant:literal = $kind:ident($value:expr)),*];)*
+    ) => {
+        $(::core::compile_error!($fault);)*
+        $(
+            mod $symbol {
+                use $crate::hpmoe_runtime;
+                ::core::include!(::core::concat!(::core::env!("OUT_DIR"), $tables));
+                #[link(name = $name, kind = "static")]
+                unsafe extern "C" {
+                    fn $symbol(launch: *mut u8);
+                }
+                pub(super) const KERNEL: $crate::hpmoe_runtime::CompiledKernel = unsafe {
+                    // SAFETY: the symbol has the fingerprint of the tables: one run of the build script generated both.
+                    $crate::hpmoe_runtime::CompiledKernel::new($symbol, TABLES)
+                        $(.with_device($name, ::core::include_bytes!(::core::concat!(::core::env!("OUT_DIR"), $device))))?
+                };
+            }
+        )*
+        /// The kernels of this crate.
+        pub static LIBRARY: $crate::Library = $crate::Library::new(&[$(
+            $crate::Kernel {
+                module: $module,
+                constants: &[$(($constant, $crate::Constant::$kind($value))),*],
+                compiled: $symbol::KERNEL,
+            },
+        )*]);
+    };
+}
+
+/// The functions of the header, for one library.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! functions {
+    ($library:ident) => {
+        /// The version of the interface.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_c_abi() -> u32 {
+            $crate::functions::abi()
+        }
+
+        /// What is in the library, as JSON.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_describe() -> *const ::core::ffi::c_char {
+            $crate::functions::describe(&$library)
+        }
+
+        /// The memory that a launch needs.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_memory(
+            taskflow: *const ::core::ffi::c_char,
+            ranks: u64,
+            capacity_rows: u64,
+            memory: *mut $crate::HpmoeMemory,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::memory(&$library, taskflow, ranks, capacity_rows, memory) }
+        }
+
+        /// Makes a group.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_group_new(
+            ranks: u64,
+            options: *const $crate::HpmoeOptions,
+            group: *mut $crate::HpmoeGroup,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::group_new(ranks, options, group) }
+        }
+
+        /// Frees a group.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_group_free(group: $crate::HpmoeGroup) -> $crate::HpmoeStatus {
+            $crate::functions::group_free(group)
+        }
+
+        /// Runs a taskflow.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_launch(
+            group: $crate::HpmoeGroup,
+            taskflow: *const ::core::ffi::c_char,
+            ids: *const $crate::HpmoeTensor,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+            stream: *mut ::core::ffi::c_void,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, stream) }
+        }
+
+        /// What the last call of this thread that failed had to say.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_last_error() -> *const ::core::ffi::c_char {
+            $crate::functions::last_error()
+        }
+
+        /// The report of the last launch of this thread.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_last_report() -> *const ::core::ffi::c_char {
+            $crate::functions::last_report()
+        }
+    };
+}

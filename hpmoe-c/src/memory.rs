@@ -1,0 +1,197 @@
+//! The caller's memory in a launch: what overlaps, what is in use, and what must be copied.
+
+use std::fmt;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use hpmoe_runtime::RawPart;
+
+use crate::error::Failure;
+
+/// One rank's part of an argument: bytes of the caller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) tensor: &'static str,
+    pub(crate) rank: usize,
+    pub(crate) address: *mut u8,
+    pub(crate) bytes: usize,
+    pub(crate) writable: bool,
+}
+
+/// A part that a launch has copied, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Copied {
+    pub(crate) tensor: &'static str,
+    pub(crate) rank: usize,
+    pub(crate) bytes: usize,
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tensor, rank, bytes, reason } = self;
+        write!(f, "`{tensor}` of rank {rank} was copied ({bytes} bytes): {reason}")
+    }
+}
+
+impl Part {
+    fn start(&self) -> usize {
+        self.address.addr()
+    }
+
+    fn end(&self) -> usize {
+        self.start() + self.bytes
+    }
+
+    fn same_bytes(&self, other: &Self) -> bool {
+        (self.start(), self.bytes, self.rank) == (other.start(), other.bytes, other.rank)
+    }
+
+    fn name(&self) -> String {
+        format!("`{}` of rank {}", self.tensor, self.rank)
+    }
+}
+
+/// The parts that a launch can't use where they lie, by number, with the reasons.
+///
+/// # Errors
+///
+/// If a part that is written shares memory with another, or a part ends beyond any memory.
+pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
+    if let Some(part) = parts.iter().find(|part| part.start().checked_add(part.bytes).is_none()) {
+        let (name, address, bytes) = (part.name(), part.start(), part.bytes);
+        return Err(Failure::invalid(format!(
+            "{name} can't have {bytes} bytes from address {address:#x} on: check its rows"
+        )));
+    }
+    let mut order: Vec<usize> = (0..parts.len()).filter(|&number| parts[number].bytes > 0).collect();
+    order.sort_by_key(|&number| (parts[number].start(), parts[number].bytes, number));
+    // Those with the furthest end so far: of all, of the written ones, and of those used where they lie, which are disjoint.
+    let (mut any, mut written, mut in_place) = (None::<&Part>, None::<&Part>, None::<&Part>);
+    let mut copies = Vec::new();
+    for number in order {
+        let part = &parts[number];
+        let reaches = |other: Option<&'_ Part>| other.is_some_and(|other| other.end() > part.start());
+        if let Some(other) = (if part.writable { any } else { written }).filter(|other| reaches(Some(other))) {
+            let (written, other) = if part.writable { (part, other) } else { (other, part) };
+            return Err(Failure::invalid(format!(
+                "{} is written and shares memory with {}: give it memory of its own",
+                written.name(),
+                other.name()
+            )));
+        }
+        let shared = in_place.filter(|other| reaches(Some(other)) && !other.same_bytes(part));
+        if !part.start().is_multiple_of(RawPart::ALIGNMENT) {
+            let reason = format!("it starts at {:#x}, which is not a multiple of {}", part.start(), RawPart::ALIGNMENT);
+            copies.push((number, reason));
+        } else if let Some(other) = shared {
+            copies.push((number, format!("it shares memory with {}", other.name())));
+        } else {
+            in_place = Some(part);
+        }
+        let further = |old: Option<&'_ Part>| old.is_none_or(|old| old.end() < part.end());
+        if further(any) {
+            any = Some(part);
+        }
+        if part.writable && further(written) {
+            written = Some(part);
+        }
+    }
+    copies.sort_by_key(|(number, _)| *number);
+    Ok(copies)
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "read and written as bytes")] [u8; RawPart::ALIGNMENT]);
+
+/// The copy of a part, on a line.
+pub(crate) struct PartCopy {
+    part: Part,
+    lines: Vec<Line>,
+}
+
+impl PartCopy {
+    /// Copies a part.
+    ///
+    /// # Safety
+    ///
+    /// The part's bytes are there, and initialised.
+    pub(crate) unsafe fn new(part: Part) -> Result<Self, Failure> {
+        let (mut lines, count) = (Vec::new(), part.bytes.div_ceil(RawPart::ALIGNMENT));
+        lines.try_reserve_exact(count).map_err(|_| {
+            let (name, bytes) = (part.name(), part.bytes);
+            Failure::invalid(format!(
+                "there is no memory for a copy of {name} ({bytes} bytes): start it at a multiple of 64"
+            ))
+        })?;
+        lines.resize(count, Line([0; RawPart::ALIGNMENT]));
+        let mut copy = Self { part, lines };
+        // SAFETY: the caller's bytes, and as many of lines that are new.
+        unsafe { ptr::copy_nonoverlapping(part.address, copy.address(), part.bytes) };
+        Ok(copy)
+    }
+
+    pub(crate) fn address(&mut self) -> *mut u8 {
+        self.lines.as_mut_ptr().cast()
+    }
+
+    /// Brings back what the launch has written.
+    ///
+    /// # Safety
+    ///
+    /// The part's bytes are there, and nothing else uses them.
+    pub(crate) unsafe fn copy_back(&mut self) {
+        if self.part.writable {
+            // SAFETY: as many bytes of the caller as were copied.
+            unsafe { ptr::copy_nonoverlapping(self.address(), self.part.address, self.part.bytes) };
+        }
+    }
+}
+
+/// What running launches use of callers' memory: start, end, whether they write it.
+static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
+
+/// The use of parts by a launch, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct InUse(Vec<(usize, usize, bool)>);
+
+impl InUse {
+    /// Begins to use parts.
+    ///
+    /// # Errors
+    ///
+    /// If a launch of another thread writes one of them, or uses one that is to be written.
+    pub(crate) fn begin(parts: &[Part]) -> Result<Self, Failure> {
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = |part: &&Part| {
+            let meets = |&(start, end, written): &(usize, usize, bool)| {
+                start < part.end() && part.start() < end && (written || part.writable)
+            };
+            part.bytes > 0 && in_use.iter().any(meets)
+        };
+        if let Some(part) = parts.iter().find(used) {
+            let name = part.name();
+            return Err(Failure::invalid(format!(
+                "{name} lies in memory that a launch of another thread uses, and one of them writes it: wait for that launch"
+            )));
+        }
+        let own: Vec<_> = parts.iter().map(|part| (part.start(), part.end(), part.writable)).collect();
+        in_use.extend(&own);
+        Ok(Self(own))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        for own in &self.0 {
+            if let Some(at) = in_use.iter().position(|used| used == own) {
+                in_use.swap_remove(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! The report of a thread's last launch, as JSON.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+
+use hpmoe_runtime::prelude::Route;
+use hpmoe_runtime::{Group, Report};
+use serde_json::{Value, json};
+
+use crate::error::text;
+use crate::memory::Copied;
+
+thread_local! {
+    static LAST_REPORT: RefCell<CString> = RefCell::default();
+}
+
+/// Forgets the report of the launch before.
+pub(crate) fn forget() {
+    LAST_REPORT.take();
+}
+
+/// Keeps the report of a launch.
+pub(crate) fn keep(report: &Report, group: &Group, route: &Route, copied: &[Copied]) {
+    let received: Vec<usize> = group.ranks().here().map(|rank| route.received(rank)).collect();
+    let copies: Vec<Value> = copied.iter().map(copy).collect();
+    let words: String = copied.iter().map(|copied| format!("\n  {copied}")).collect();
+    let json = json!({
+        "kernel": report.kernel,
+        "ranks": report.ranks,
+        "launches": report.launches,
+        "tasks": report.tasks,
+        "empty_tasks": report.empty_tasks,
+        "waits": report.waits,
+        "aic_cores_used": report.aic_cores_used,
+        "aiv_cores_used": report.aiv_cores_used,
+        "counters": report.counters,
+        "workspace_bytes": report.workspace_bytes,
+        "wall_us": report.wall.as_secs_f64() * 1e6,
+        "on_npus": report.on_npus,
+        "received_rows": received,
+        "copied": copies,
+        "text": format!("{report}{words}"),
+    });
+    LAST_REPORT.set(text(&json.to_string()));
+}
+
+fn copy(copied: &Copied) -> Value {
+    let Copied { tensor, rank, bytes, reason } = copied;
+    json!({"tensor": tensor, "rank": rank, "bytes": bytes, "reason": reason})
+}
+
+/// The report of the thread's last launch; empty if it failed.
+pub(crate) fn last_report() -> *const c_char {
+    LAST_REPORT.with_borrow(|report| CStr::as_ptr(report))
+}
