@@ -2,11 +2,15 @@
 
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use std::time::Duration;
 
 /// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+///
+/// The seeds of cases that failed are kept in a file next to this one, and run first.
 pub fn config(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let seeds = Box::new(FileFailurePersistence::Direct("tests/random/seeds.txt"));
+    let default = ProptestConfig { failure_persistence: Some(seeds), ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default,
         None => ProptestConfig { cases, ..default },
