@@ -1,6 +1,5 @@
 //! Dependencies: for every reader and every writer of what it reads, the counter that would order them.
 
-use super::hazards::accesses;
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, SpaceId, TensorId};
@@ -48,25 +47,21 @@ struct Use {
     remote: bool,
 }
 
+/// What each phase does with a tensor, in program order; the origins that it writes or reads are a use, too.
 fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
-    let as_use = |(phase, _, access): (PhaseId, &Phase, &Access)| Use {
-        phase,
-        rows: access.region.rows,
-        columns: access.region.columns,
-        remote: access.remote,
-    };
-    let mut uses: Vec<Use> = accesses(graph, tensor, write).map(as_use).collect();
-    let origins = graph.phases.iter().filter_map(|(id, phase)| phase.origins.map(|origins| (id, origins)));
-    uses.extend(
-        origins.filter(|(_, origins)| origins.tensor == tensor && origins.write == write).map(|(phase, origins)| Use {
+    let of_phase = |(phase, of): (PhaseId, &Phase)| {
+        let accesses = of.accesses.iter().filter(|access| access.tensor == tensor && access.write == write);
+        let as_use = |access: &Access| Use {
             phase,
-            rows: Rows::Piece,
-            columns: Columns::All,
-            remote: origins.write,
-        }),
-    );
-    uses.sort_by_key(|one_use| one_use.phase);
-    uses
+            rows: access.region.rows,
+            columns: access.region.columns,
+            remote: access.remote,
+        };
+        let origins = of.origins.filter(|origins| origins.tensor == tensor && origins.write == write);
+        let origins = origins.map(|_| Use { phase, rows: Rows::Piece, columns: Columns::All, remote: write });
+        accesses.map(as_use).chain(origins).collect::<Vec<_>>()
+    };
+    graph.phases.iter().flat_map(of_phase).collect()
 }
 
 fn space(graph: &TaskGraph, used: Use) -> Space {
@@ -78,7 +73,7 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
 fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -> Option<Grid> {
     let height = |used: &Use| space(graph, *used).height;
     let own = height(&reader);
-    let highest = writers.iter().map(height).max()?;
+    let first = height(writers.first()?);
     // The height of which all others are parts. Pieces that come back count for the blocks of their tokens, whatever their height.
     let mut nested = writers.iter().filter(|writer| writer.rows != Rows::Scatter).map(height);
     let common = nested.try_fold(own, Height::common);
@@ -94,9 +89,9 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
                 None => Grid::Experts,
             }
         }
-        // A reader waits for all tiles that contain its rows, whatever their height.
+        // One put writes all of it. A reader waits for all tiles that contain its rows, whatever their height.
         RowKind::Once => {
-            let height = own.common(highest).unwrap_or(highest);
+            let height = own.common(first).unwrap_or(first);
             Grid::RowTiles { space: tiles(graph, SpaceKind::OnceTiles, height), columns: 1 }
         }
         // A send has rows of any block.
@@ -125,7 +120,7 @@ fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32
         }
     };
     let own = cut(reader)?;
-    (own.2 > 1 && writers.iter().all(|writer| cut(*writer) == Some(own))).then_some(own.2)
+    writers.iter().all(|writer| cut(*writer) == Some(own)).then_some(own.2)
 }
 
 fn index(used: Use, grid: Grid) -> Index {
@@ -150,8 +145,8 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
 
 /// What each tile of a phase adds to the counter of a rank when it no longer needs its part of a tensor, and what all add.
 pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
-    let is_local = |used: &Use| used.phase == phase && !used.remote;
-    let used = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true)).find(is_local);
+    let mut all = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true));
+    let used = all.find(|used| used.phase == phase);
     let used = used.expect("the phase touches the tensor");
     (amount(graph, used), need(graph, &[used], Grid::Rank))
 }

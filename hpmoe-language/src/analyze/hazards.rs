@@ -45,17 +45,17 @@ fn in_place(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Error
 }
 
 fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
-    let input = tensor.storage.is_argument() && !tensor.writable;
-    let mut writers = accesses(graph, id, true).peekable();
-    if tensor.storage.is_argument() && tensor.writable && writers.peek().is_none() {
-        errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
-    }
-    if input {
+    let is_argument = tensor.storage.is_argument();
+    if is_argument && !tensor.writable {
         return;
     }
-    let writers: Vec<_> = writers.collect();
+    let writers: Vec<_> = accesses(graph, id, true).collect();
+    if is_argument && writers.is_empty() {
+        errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
+    }
     for (reader, phase, read) in accesses(graph, id, false) {
-        if writers.iter().all(|(writer, ..)| *writer >= reader) {
+        let earlier: Vec<_> = writers.iter().filter(|(writer, ..)| *writer < reader).collect();
+        if earlier.is_empty() {
             let finding = match writers.first() {
                 Some((_, later, _)) => Finding::ReadTooEarly { tensor: tensor.name.clone(), writer: later.span.into() },
                 None => Finding::NeverWritten { tensor: tensor.name.clone(), declared: tensor.span.into() },
@@ -64,22 +64,19 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
             return;
         }
         let (from, to) = column_span(read, phase, tensor.columns);
-        let written = columns_written(&writers, reader, from, tensor.columns);
+        let written = columns_written(&earlier, from, tensor.columns);
         if written < to {
-            let writer = writers[0].1.span.into();
+            let writer = earlier[0].1.span.into();
             errors.push(phase.span, Finding::PartlyWritten { tensor: tensor.name.clone(), from: written, to, writer });
             return;
         }
     }
 }
 
-/// The end of the columns that the phases before `reader` write from a column on, without a gap.
-fn columns_written(writers: &[(PhaseId, &Phase, &Access)], reader: PhaseId, first: u32, columns: u32) -> u32 {
-    let mut spans: Vec<(u32, u32)> = writers
-        .iter()
-        .filter(|(writer, ..)| *writer < reader)
-        .map(|(_, phase, access)| column_span(access, phase, columns))
-        .collect();
+/// The end of the columns that these writers write from a column on, without a gap.
+fn columns_written(writers: &[&(PhaseId, &Phase, &Access)], first: u32, columns: u32) -> u32 {
+    let mut spans: Vec<(u32, u32)> =
+        writers.iter().map(|(_, phase, access)| column_span(access, phase, columns)).collect();
     spans.sort_unstable();
     spans.into_iter().fold(first, |covered, (from, to)| if from <= covered { covered.max(to) } else { covered })
 }
@@ -115,8 +112,8 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
             return;
         }
         // A reader before the first writer is a fault of its own.
-        let written_by = |reader: PhaseId| writers[..index].iter().any(|(writer, ..)| *writer < reader);
-        let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second && written_by(*reader));
+        let is_written = |reader: PhaseId| writers.iter().any(|(writer, ..)| *writer < reader);
+        let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second && is_written(*reader));
         if let Some((_, reader, _)) = read_before {
             errors
                 .push(phase.span, Finding::WriteAfterRead { tensor: tensor.name.clone(), reader: reader.span.into() });

@@ -1,16 +1,15 @@
 //! Dependencies implied by others: a chain of phases, each waiting for the previous one, for the same rows.
 
 use super::readiness::{Cover, Dependency, Grid};
-use crate::analyze::{Counter, Index};
+use crate::analyze::Counter;
 use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId};
 
 /// Marks the dependencies that a path covers.
 pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependencies: &mut [Dependency]) {
     let edges: Vec<Edge> = dependencies.iter().map(|dependency| Edge::new(graph, counters, dependency)).collect();
-    for index in 0..dependencies.len() {
-        let Some(height) = edges[index].height else { continue };
-        if let Some(path) = find(&edges, dependencies, index, height) {
+    for (index, wanted) in edges.iter().enumerate() {
+        if let Some(path) = find(&edges, dependencies, wanted) {
             dependencies[index].cover = Cover::Path(path);
         }
     }
@@ -28,14 +27,11 @@ struct Edge {
 
 impl Edge {
     fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dependency: &Dependency) -> Self {
-        let (height, columns) = match counters[dependency.wait.counter].grid {
-            Grid::RowTiles { space, columns } => (Some(graph.spaces[space].height), columns),
-            // The tiles and experts that are waited for depend on the routing.
-            _ if dependency.wait.index == Index::OnceTiles => (None, 1),
-            Grid::Experts => (Some(Height::WholeExpert), 1),
-            Grid::Blocks { .. } | Grid::Rank => (None, 1),
+        let (height, all_columns) = match counters[dependency.wait.counter].grid {
+            Grid::RowTiles { space, columns } => (Some(graph.spaces[space].height), columns == 1),
+            Grid::Experts => (Some(Height::WholeExpert), true),
+            Grid::Blocks { .. } | Grid::Rank => (None, true),
         };
-        let all_columns = columns == 1 || graph.phases[dependency.before].columns() == 1;
         Self { before: dependency.before, after: dependency.after, height, all_columns }
     }
 }
@@ -45,12 +41,12 @@ impl Edge {
 /// The tile that waits last waits for whole counters of the step before, whose tiles wait for whole counters of the step
 /// before that: with nested heights the rows covered are those of the largest counter on the way, which must hold the
 /// rows that the dependency itself is about. The first step must count every column of the first phase.
-fn find(edges: &[Edge], dependencies: &[Dependency], wanted: usize, height: Height) -> Option<Vec<PhaseId>> {
-    let (from, to) = (edges[wanted].before, edges[wanted].after);
+fn find(edges: &[Edge], dependencies: &[Dependency], wanted: &Edge) -> Option<Vec<PhaseId>> {
+    let (from, to, height) = (wanted.before, wanted.after, wanted.height?);
     let mut open: Vec<(PhaseId, Option<Height>, Vec<PhaseId>)> = vec![(from, None, vec![from])];
     while let Some((phase, covered, path)) = open.pop() {
-        for (index, edge) in edges.iter().enumerate() {
-            let usable = index != wanted && edge.before == phase && matches!(dependencies[index].cover, Cover::Counter);
+        for (edge, dependency) in edges.iter().zip(dependencies) {
+            let usable = edge.before == phase && matches!(dependency.cover, Cover::Counter);
             let (true, Some(step)) = (usable, edge.height) else { continue };
             let Some(covered) = covered.map_or(Some(step), |covered: Height| covered.common(step)) else { continue };
             if phase == from && !edge.all_columns {

@@ -37,7 +37,7 @@ pub(super) fn reuse(
 ) -> Option<Reuse> {
     let frees = graph.phases.ids().find(|&phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::Chunks)?;
     let waits = waits(graph, dependencies);
-    let last = graph.phases.ids().filter(|&phase| phase != frees).filter(|&phase| is_last(dependencies, phase));
+    let last = graph.phases.ids().filter(|&phase| is_last(dependencies, phase));
     for before in last.collect::<Vec<_>>() {
         let Some(tensor) = touched(graph, before) else { continue };
         let counter = counters.push(Counter { tensor, grid: Grid::Rank, through: true });
@@ -90,12 +90,10 @@ fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
     true
 }
 
-/// A tensor of the chunk that a phase touches on its own rank.
+/// A tensor of the chunk that a phase touches on its own rank. A phase that reads origins gives rows of such a tensor back.
 fn touched(graph: &TaskGraph, phase: PhaseId) -> Option<TensorId> {
-    let phase = &graph.phases[phase];
-    let here = phase.accesses.iter().filter(|access| !access.remote).map(|access| access.tensor);
-    let origins = phase.origins.filter(|origins| !origins.write).map(|origins| origins.tensor);
-    here.chain(origins).find(|&tensor| !graph.tensors[tensor].storage.is_argument())
+    let mut here = graph.phases[phase].accesses.iter().filter(|access| !access.remote).map(|access| access.tensor);
+    here.find(|&tensor| !graph.tensors[tensor].storage.is_argument())
 }
 
 /// The ranks that have freed the memory of a chunk by the time a tile of a phase starts.
@@ -103,7 +101,7 @@ fn touched(graph: &TaskGraph, phase: PhaseId) -> Option<TensorId> {
 struct Freed {
     /// The rank that runs the tile.
     own: bool,
-    /// The ranks whose tokens are in its rows.
+    /// The ranks whose tokens are in its rows, if these rows were sent.
     sources: bool,
 }
 
@@ -114,7 +112,7 @@ fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Optio
     let mut waits: Arena<PhaseId, Option<Whose>> = Arena::new();
     for (id, phase) in graph.phases.iter() {
         let mut known = Freed::default();
-        for before in dependencies.iter().filter(|d| d.after == id && d.before < id) {
+        for before in dependencies.iter().filter(|d| d.after == id) {
             let Freed { own, sources } = freed[before.before];
             let sends = graph.spaces[graph.phases[before.before].space].kind == SpaceKind::Sends;
             known.own |= if before.signal.remote { waits[before.before] == Some(Whose::Peer) } else { own };
@@ -124,9 +122,8 @@ fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Optio
             let mut written = phase.accesses.iter().filter(|access| access.write && access.remote == remote);
             written.any(|access| !graph.tensors[access.tensor].storage.is_argument())
         };
-        let arrivals = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
         let wait = match (writes(true), writes(false)) {
-            (true, _) if !(arrivals && known.sources) => Some(Whose::Peer),
+            (true, _) if !known.sources => Some(Whose::Peer),
             (_, true) if !known.own => Some(Whose::Own),
             _ => None,
         };

@@ -1,9 +1,9 @@
 //! Which counters stand between calls, and which dependencies a path replaces.
 
 use super::super::{Amount, CheckedGraph, Cover, Dependency, Grid};
-use super::{flow, module, project, sending, squares, swiglu, tiles};
+use super::{dispatch, flow, module, project, read, sending, source, squares, swiglu, tiles};
 use crate::graph::{Height, Sizes, Space, SpaceKind};
-use crate::ids::SpaceId;
+use crate::ids::{PhaseId, SpaceId};
 
 /// What orders the users of a tensor: its grid, who adds how much to which counter, and what the reader waits for.
 fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
@@ -85,6 +85,34 @@ fn nested_heights_share_the_larger_tile() {
     assert_eq!(found, "Experts: project adds 1 to Expert, swiglu waits at Expert for 4 per 6 rows");
 }
 
+#[test]
+fn columns_of_a_row_tile_are_counted_apart_only_where_all_cut_them_alike() {
+    let one = |from: &str, to: &str, width: u32, n: &str| {
+        let part = format!("{from}[r].group(e, t).cols({n})");
+        format!("swiglu::<{width}, _>(&{part}, &{part}, &mut {to}[r].group(e, t).cols({n}));")
+    };
+    // A second range, even of one, is counted by the column of a tile.
+    let ranges = format!("for n in 0..4 {{ for k in 0..1 {{ {} }} }}", one("a", "b", 16, "n"));
+    let found = order_of_a(&[swiglu(8, 16, "recv", "a"), tiles(8, &ranges)]);
+    assert_eq!(found, "RowTiles of 8, 1 wide: swiglu adds rows to RowTile, swiglu waits at RowTile for 4 per row");
+    // One writer has the reader's columns, and another one has none of them.
+    let halves = |from: &str, to: &str| {
+        let left = format!("for n in 0..2 {{ {} }}", one(from, to, 16, "n"));
+        tiles(8, &left) + &tiles(8, &one(from, to, 32, "1"))
+    };
+    let found = orders(&flow(&(halves("recv", "a") + &halves("a", "b")), "b"), "a");
+    assert_eq!(found, ["RowTiles of 8, 1 wide: swiglu adds rows to RowTile, swiglu waits at RowTile for 3 per row"]);
+    // Pieces lie across row tiles.
+    let pieces = |from: &str, to: &str| {
+        let part = |tensor: &str| format!("{tensor}[e.owner()].rows_of(&s).cols(n)");
+        let call = format!("swiglu::<16, _>(&{0}, &{0}, &mut {1});", part(from), part(to));
+        let sends = format!("for s in route.sends::<4>(src, e) {{ for n in 0..4 {{ {call} }} }}");
+        format!("for src in ep {{ for e in route.experts() {{ {sends} }} }}\n")
+    };
+    let found = order_of_a(&[pieces("recv", "a"), pieces("a", "b")]);
+    assert_eq!(found, "RowTiles of 4, 1 wide: swiglu adds rows to RowTile, swiglu waits at RowTile for 4 per row");
+}
+
 /// Two calls that write a half of the columns each, in tiles of these heights.
 fn halves(first: u32, second: u32) -> String {
     let half = |n| {
@@ -158,6 +186,16 @@ fn blocks_of_tokens_nest_as_tiles_do() {
         // What comes back counts each slot of a token.
         let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 3 per row";
         assert_eq!(orders(&checked, "back"), [each]);
+    }
+}
+
+#[test]
+fn pieces_that_come_back_count_for_the_blocks_of_their_tokens() {
+    for height in [2, 3, 6] {
+        let calls = dispatch("x") + &project(8, 16, "recv", "a");
+        let calls = source(&calls, "a").replace("sends::<2>", &format!("sends::<{height}>"));
+        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 3 per row";
+        assert_eq!(orders(&read(&calls).unwrap(), "back"), [each], "{height}");
     }
 }
 
@@ -236,4 +274,53 @@ fn the_first_step_of_a_path_counts_all_columns() {
     let by_a_path = |first: String| is_by_a_path(&flow(&(project(8, 16, "recv", "a") + &first + &later), "c"), "a");
     assert!(!by_a_path(swiglu(8, 16, "a", "b")), "a tile of `b` has waited for one tile of `a`");
     assert!(by_a_path(project(8, 16, "a", "b")), "a tile of `b` has waited for whole rows of `a`");
+    // Tiles of 6 and 8 rows share the expert, whose counter stands for all columns, however many there are.
+    let calls = project(8, 16, "recv", "a") + &swiglu(6, 16, "a", "b") + &later;
+    assert!(is_by_a_path(&flow(&calls, "c"), "a"), "a tile of `b` has waited for all of the expert's rows of `a`");
+}
+
+/// The phases of each path, by task.
+fn all_paths(checked: &CheckedGraph) -> Vec<Vec<String>> {
+    let graph = checked.graph();
+    let task = |phase: &PhaseId| graph.tasks[graph.phases[*phase].task].name.to_string();
+    let path = |dependency: &Dependency| match &dependency.cover {
+        Cover::Path(phases) => Some(phases.iter().map(task).collect()),
+        Cover::Counter => None,
+    };
+    checked.dependencies().iter().filter_map(path).collect()
+}
+
+#[test]
+fn every_step_of_a_path_has_a_counter() {
+    // `give_back` follows `dispatch` by four steps, two of which are shorter by a path.
+    let both = |a: &str, b: &str, to: &str| {
+        tiles(8, &format!("both(&{a}[r].group(e, t), &{b}[r].group(e, t), &mut {to}[r].group(e, t));"))
+    };
+    let calls = dispatch("x") + &project(8, 64, "recv", "a") + &both("recv", "a", "b") + &both("recv", "b", "c");
+    let both = "#[aiv_task]
+        pub fn both(x: &Tile<bf16, 8, 64>, y: &Tile<bf16, 8, 64>, z: &mut Tile<bf16, 8, 64>) { z.store(x.load() * y.load()); }
+        #[taskflow]";
+    let checked = read(&source(&calls, "c").replace("#[taskflow]", both)).unwrap();
+    let last = ["dispatch", "project", "both", "both", "give_back"];
+    assert_eq!(all_paths(&checked), [&last[..3], &last[..4], &last]);
+}
+
+#[test]
+fn the_first_dependency_of_all_can_be_a_path() {
+    let two = "#[aiv_task]
+        pub fn two(x: &Tile<bf16, 8, 64>, y: &mut Tile<bf16, 8, 64>, z: &mut Tile<bf16, 8, 64>) {
+            let x = x.load();
+            y.store(&x * &x);
+            z.store(&x + &x);
+        }
+        #[taskflow]";
+    let add = "swiglu::<64, _>(&b[r].group(e, t), &a[r].group(e, t), &mut c[r].group(e, t));";
+    let first = tiles(8, "two(&x[r].group(e, t), &mut a[r].group(e, t), &mut b2[r].group(e, t));");
+    let calls = first + &swiglu(8, 64, "b2", "b") + &tiles(8, add);
+    let source = source(&calls, "c")
+        .replace("#[taskflow]", two)
+        .replace("x: &PerRank<Tensor<bf16, 64>>", "x: &PerRank<Received<bf16, 64>>")
+        .replace("let a =", "let b2 = PerRank::ragged::<bf16, 64>(ep, route);\nlet a =");
+    let checked = read(&source).unwrap();
+    assert_eq!(all_paths(&checked), [["two", "swiglu", "swiglu"]]);
 }

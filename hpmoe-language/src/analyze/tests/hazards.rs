@@ -1,6 +1,6 @@
 //! Which calls are refused since elements would be read or written in no order.
 
-use super::{checked, swiglu, tiles};
+use super::{checked, dispatch, swiglu, tiles};
 
 /// Columns of one tensor from those of another: the call of a task, in tiles of 8 rows.
 fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
@@ -10,17 +10,9 @@ fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
     tiles(8, &call)
 }
 
-/// Sends the rows of `x` to `recv`.
-fn dispatch() -> String {
-    "for src in ep { for e in route.experts() { for s in route.sends::<2>(src, e) {
-        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-    } } }"
-        .to_owned()
-}
-
 /// What is wrong with calls after which `b` goes back.
 fn faults(calls: &[String]) -> Vec<String> {
-    checked(&(dispatch() + &calls.concat()), "b").err().unwrap_or_default()
+    checked(&(dispatch("x") + &calls.concat()), "b").err().unwrap_or_default()
 }
 
 const NONE: [&str; 0] = [];
@@ -133,17 +125,37 @@ fn outputs_are_written_before_anything_reads_them() {
     // The call itself does not count as a writer before it.
     let found = faults(&[columns(32, ("b", 0), ("b", 1)), columns(32, ("recv", 0), ("b", 0))]);
     assert!(found.contains(&"`b` is read before it is written".to_owned()), "{found:?}");
+    assert!(!found.iter().any(|fault| fault.contains("after an earlier call has read it")), "{found:?}");
+}
+
+#[test]
+fn a_reader_is_shown_the_first_call_that_writes() {
+    let half = |n| columns(32, ("recv", n), ("a", n));
+    let calls = [dispatch("x"), swiglu(8, 64, "a", "b"), half(0), half(1)].concat();
+    let source = super::source(&calls, "b");
+    let fault = super::faults(&source).remove(0);
+    let (writer, _) = fault.words().also.remove(0);
+    let line = source.lines().position(|line| line.contains("&mut a[r]")).unwrap() + 1;
+    assert_eq!(writer.start().line, line);
+}
+
+#[test]
+fn a_task_that_does_not_fit_its_core_is_at_fault_itself() {
+    // Rows of 65,536 numbers, of which the calls write 64.
+    let source = super::source(&(dispatch("x") + &swiglu(8, 32, "recv", "b")), "b").replace("64", "65536");
+    let faults = super::faults(&source);
+    let places: Vec<_> = faults.iter().map(|fault| (fault.words().code, fault.function.as_deref())).collect();
+    assert_eq!(places, [("HP10", Some("forward")), ("HP14", None), ("HP14", None), ("HP14", None)]);
 }
 
 #[test]
 fn an_output_without_a_writer_is_refused_in_its_taskflow() {
-    let source = super::source(&(dispatch() + &swiglu(8, 32, "recv", "b")), "b");
+    let source = super::source(&(dispatch("x") + &swiglu(8, 32, "recv", "b")), "b");
     let source = source.replace(
         "y: &mut PerRank<Tensor<bf16, 64>>)",
         "y: &mut PerRank<Tensor<bf16, 64>>, extra: &mut PerRank<Tensor<bf16, 64>>)",
     );
     assert_eq!(super::read(&source).err().unwrap(), ["`extra` is an output of the taskflow, but no call writes it"]);
-    let module = crate::front::modules(&source).unwrap().remove(0);
-    let faults = crate::front::front(&module, &crate::constant::Overrides::new()).unwrap_err();
+    let faults = super::faults(&source);
     assert_eq!(faults.iter().map(|fault| fault.function.as_deref()).collect::<Vec<_>>(), [Some("forward")]);
 }

@@ -19,12 +19,16 @@ fn flow(calls: &str, last: &str) -> CheckedGraph {
 
 /// Such a taskflow that runs other calls before, and sends the rows of `sent`.
 fn sending(before: &str, sent: &str, calls: &str, last: &str) -> CheckedGraph {
-    let dispatch = format!(
+    module(&[before, &dispatch(sent), calls].concat(), last)
+}
+
+/// Sends the rows of `from` to `recv`.
+fn dispatch(from: &str) -> String {
+    format!(
         "for src in ep {{ for e in route.experts() {{ for s in route.sends::<2>(src, e) {{
-            dispatch(&{sent}[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-        }} }} }}"
-    );
-    module(&format!("{before}{dispatch}{calls}"), last)
+            dispatch(&{from}[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+        }} }} }}\n"
+    )
 }
 
 /// A taskflow of these calls.
@@ -39,10 +43,15 @@ fn checked(calls: &str, last: &str) -> Result<CheckedGraph, Vec<String>> {
 
 /// A taskflow of these calls for each of four chunks, or what is wrong with it.
 fn in_chunks(calls: &str, last: &str) -> Result<CheckedGraph, Vec<String>> {
-    let source = source(calls, last).replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
+    read(&chunked(&source(calls, last)))
+}
+
+/// The source with a taskflow that does everything for each of four chunks.
+fn chunked(source: &str) -> String {
+    let source = source.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
     let (before, body) = source.split_at(source.find("let recv").unwrap());
     let (body, end) = body.split_at(body.rfind("            }\n        }").unwrap());
-    read(&format!("{before}for c in route.chunks::<4>() {{\n{body}}}\n{end}"))
+    format!("{before}for c in route.chunks::<4>() {{\n{body}}}\n{end}")
 }
 
 fn source(calls: &str, last: &str) -> String {
@@ -104,7 +113,7 @@ fn read(source: &str) -> Result<CheckedGraph, Vec<String>> {
     let unused = |name: &str| [" ", "&"].iter().all(|before| !source.contains(&format!("{before}{name}[")));
     let declares = |line: &str, name: &str| line.trim_start().starts_with(&format!("let {name} ="));
     let lines = source.lines().filter(|line| {
-        !["a", "b", "c", "m", "q", "z", "v", "once", "recv", "parts", "there"]
+        !["a", "b", "c", "m", "q", "z", "v", "once", "recv", "parts", "there", "back"]
             .iter()
             .any(|name| unused(name) && declares(line, name))
     });
@@ -112,6 +121,11 @@ fn read(source: &str) -> Result<CheckedGraph, Vec<String>> {
     let front = front(&module, &Overrides::new());
     let message = |fault: &Diagnostic| fault.words().message;
     front.map(|front| front.flows.into_iter().next().unwrap()).map_err(|faults| faults.iter().map(message).collect())
+}
+
+/// What is wrong with a source.
+fn faults(source: &str) -> Vec<Diagnostic> {
+    front(&modules(source).unwrap().remove(0), &Overrides::new()).err().expect("the source has a fault")
 }
 
 /// A loop over row tiles of each expert.

@@ -1,16 +1,7 @@
 //! Who waits for the memory of an earlier chunk, and what frees it.
 
 use super::super::{Amount, CheckedGraph, Whose};
-use super::{in_chunks, project, squares, swiglu, tiles};
-
-/// Sends the rows of `from` to `recv`.
-fn dispatch(from: &str) -> String {
-    format!(
-        "for src in ep {{ for e in route.experts() {{ for s in route.sends::<2>(src, e) {{
-            dispatch(&{from}[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-        }} }} }}\n"
-    )
-}
+use super::{dispatch, in_chunks, project, squares, swiglu, tiles};
 
 /// The tasks that wait for freed memory, and of which rank.
 fn waits(checked: &CheckedGraph) -> Vec<String> {
@@ -85,4 +76,24 @@ fn a_tensor_of_a_chunk_is_read() {
     let calls = dispatch("x") + &project(8, 16, "recv", "a") + &swiglu(8, 16, "recv", "b");
     let unread = "no call reads `a`, so nothing tells when another chunk can take its memory";
     assert_eq!(in_chunks(&calls, "b").unwrap_err(), [unread]);
+}
+
+#[test]
+fn only_what_touches_a_chunk_s_memory_on_its_rank_frees_it() {
+    // Rows that do not come back: the last to touch them is the gradient, and the puts of what they are sent from.
+    let gradient = "for r in ep { for e in route.experts_of(r) {
+            weight_grad_onto::<64, 64>(&recv[r].expert(e), &recv[r].expert(e), &mut sum[r].expert(e));
+        } }
+        for r in ep { for t in route.token_blocks::<4>(r) { square::<4>(&x[r].rows(t), &mut y[r].rows(t)); } }";
+    let taskflow = |calls: &str| {
+        let source = super::source(&format!("{calls}{gradient}"), "b").replace("weight_grad}", "weight_grad_onto}");
+        let source = source.replace("y: &mut", "sum: &mut PerRank<Experts<f32, 64, 64>>, y: &mut");
+        let (before, rest) = source.split_at(source.find(gradient).unwrap() + gradient.len());
+        let end = &rest[rest.find("\n            }\n        }").unwrap()..];
+        super::read(&super::chunked(&format!("{before}\n{end}"))).unwrap()
+    };
+    let of_received = "weight_grad_onto with recv: 1, 1 per expert with rows";
+    assert_eq!(frees(&taskflow(&dispatch("x"))), [of_received]);
+    let sent = taskflow(&(squares(4, "x", "z") + &dispatch("z")));
+    assert_eq!(frees(&sent), ["dispatch with z: rows, 3 per row", of_received]);
 }
