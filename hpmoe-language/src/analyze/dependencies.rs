@@ -73,7 +73,7 @@ fn space(graph: &TaskGraph, used: Use) -> Space {
 fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -> Option<Grid> {
     let height = |used: &Use| space(graph, *used).height;
     let own = height(&reader);
-    let first = height(writers.first()?);
+    let [first, ..] = writers else { return None };
     // The height of which all others are parts. Pieces that come back count for the blocks of their tokens, whatever their height.
     let mut nested = writers.iter().filter(|writer| writer.rows != Rows::Scatter).map(height);
     let common = nested.try_fold(own, Height::common);
@@ -91,7 +91,8 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
         }
         // One put writes all of it. A reader waits for all tiles that contain its rows, whatever their height.
         RowKind::Once => {
-            let height = own.common(first).unwrap_or(first);
+            let sent = height(first);
+            let height = own.common(sent).unwrap_or(sent);
             Grid::RowTiles { space: tiles(graph, SpaceKind::OnceTiles, height), columns: 1 }
         }
         // A send has rows of any block.

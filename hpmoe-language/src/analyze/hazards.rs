@@ -45,12 +45,11 @@ fn in_place(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Error
 }
 
 fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) {
-    let is_argument = tensor.storage.is_argument();
-    if is_argument && !tensor.writable {
+    if !tensor.writable {
         return;
     }
     let writers: Vec<_> = accesses(graph, id, true).collect();
-    if is_argument && writers.is_empty() {
+    if tensor.storage.is_argument() && writers.is_empty() {
         errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
     }
     for (reader, phase, read) in accesses(graph, id, false) {

@@ -324,3 +324,36 @@ fn the_first_dependency_of_all_can_be_a_path() {
     let checked = read(&source).unwrap();
     assert_eq!(all_paths(&checked), [["two", "swiglu", "swiglu"]]);
 }
+
+#[test]
+fn a_path_holds_all_rows_of_the_counter_that_it_replaces() {
+    // `a` is half written in tiles of 4 rows and half in tiles of 8: its counter stands for 8. The path goes by tiles of 4.
+    let tasks = "#[aiv_task]
+        pub fn two(x: &Tile<bf16, 4, 32>, y: &mut Tile<bf16, 4, 32>, z: &mut Tile<bf16, 4, 32>) {
+            let x = x.load();
+            y.store(&x * &x);
+            z.store(&x + &x);
+        }
+        #[aiv_task]
+        pub fn both(x: &Tile<bf16, 4, 64>, y: &Tile<bf16, 4, 32>, z: &mut Tile<bf16, 4, 32>) {
+            z.store(x.load().even_columns() * y.load());
+        }
+        #[taskflow]";
+    let right = "project::<32, _, _>(&recv[r].group(e, t), &w[r].expert(e).tile(1), &mut a[r].group(e, t).cols(1));";
+    let second = "swiglu::<32, _>(&half[r].group(e, t), &half[r].group(e, t), &mut other[r].group(e, t));";
+    let by_a_path = |height: u32| {
+        let calls = dispatch("x")
+            + &tiles(4, "two(&recv[r].group(e, t).cols(0), &mut a[r].group(e, t).cols(0), &mut half[r].group(e, t));")
+            + &tiles(height, right)
+            + &tiles(4, second)
+            + &tiles(4, "both(&a[r].group(e, t), &other[r].group(e, t), &mut b[r].group(e, t).cols(0));")
+            + &tiles(4, "both(&a[r].group(e, t), &other[r].group(e, t), &mut b[r].group(e, t).cols(1));");
+        let tensors = ["half", "other"].map(|name| format!("let {name} = PerRank::ragged::<bf16, 32>(ep, route);\n"));
+        let source = source(&calls, "b")
+            .replace("#[taskflow]", tasks)
+            .replace("let a =", &format!("{}let a =", tensors.concat()));
+        all_paths(&read(&source).unwrap()).contains(&["two", "swiglu", "both"].map(str::to_owned).to_vec())
+    };
+    assert!(by_a_path(4));
+    assert!(!by_a_path(8));
+}

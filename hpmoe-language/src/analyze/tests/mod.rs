@@ -125,7 +125,7 @@ fn read(source: &str) -> Result<CheckedGraph, Vec<String>> {
 
 /// What is wrong with a source.
 fn faults(source: &str) -> Vec<Diagnostic> {
-    front(&modules(source).unwrap().remove(0), &Overrides::new()).err().expect("the source has a fault")
+    front(&modules(source).unwrap().remove(0), &Overrides::new()).expect_err("the source has a fault")
 }
 
 /// A loop over row tiles of each expert.
