@@ -26,6 +26,8 @@ mod odd_file;
 mod once_file;
 #[path = "products.rs"]
 mod products_file;
+#[path = "routers.rs"]
+mod routers_file;
 #[path = "rows.rs"]
 mod rows_file;
 #[path = "sums.rs"]
@@ -42,5 +44,6 @@ pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;
 pub use products_file::products;
+pub use routers_file::{particular, scored, shared_out, with_products};
 pub use rows_file::rows;
 pub use sums_file::sums;

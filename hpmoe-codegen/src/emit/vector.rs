@@ -6,6 +6,7 @@ mod extents;
 use super::cpp::{Expr, Function, Scope, Stmt, braces, float, int, name};
 use barriers::barriers;
 use extents::{Extent, columns, extents};
+use hpmoe_kernels::op::More;
 use hpmoe_language::graph::Task;
 use hpmoe_language::ids::Arena;
 use hpmoe_language::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
@@ -216,14 +217,17 @@ impl Emitter<'_> {
         let mut arguments = vec![operand(call.to)];
         arguments.extend(call.from.iter().map(|&id| operand(id)));
         let function = match call.instruction {
-            Instruction::Routine { name: routine, terms, .. } => {
+            Instruction::Routine { name: routine, more, size, .. } => {
                 let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
                 arguments.extend(call.scratch.iter().map(|&id| operand(id)));
                 let [_, rows] = rows(to);
                 arguments.push(rows);
                 arguments.push(columns(values.width, &self.params));
-                if terms {
-                    arguments.push(int(values.rows / to.rows));
+                match more {
+                    More::Nothing => {}
+                    More::Terms => arguments.push(int(values.rows / to.rows)),
+                    More::Columns => arguments.push(columns(to.width, &self.params)),
+                    More::ColumnsFrom => arguments.extend([columns(to.width, &self.params), int(size)]),
                 }
                 return Stmt::call(routine, arguments);
             }

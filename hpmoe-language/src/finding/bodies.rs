@@ -25,6 +25,10 @@ pub(crate) enum BodyFault {
     Resized { name: String, before: Shape, after: Shape },
     /// An operation that needs to know how many rows and columns a broadcast value has.
     Open { operation: String },
+    /// A reshape to rows, or of rows, that a tile of the task has not as many of, or several times as many.
+    NotByRows { operation: String, task: String, rows: usize, tile: usize },
+    /// A product stored in a tile of i32.
+    WholeProduct { param: String },
     /// A tile with two writes.
     WrittenTwice { param: String },
     /// A write to a parameter taken by `&`.

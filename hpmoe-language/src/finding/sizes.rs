@@ -7,6 +7,8 @@ pub(crate) enum RealSize {
     Item,
     /// The `TOP_K` slots of each token of the block.
     Slots,
+    /// So many for each of the item's rows.
+    Parts(u64),
     /// The same number in every iteration.
     Fixed(u64),
     /// What is left of the tensor, in each iteration of a range.
@@ -32,4 +34,10 @@ pub(crate) enum RealOperand {
     Tokens(usize),
     /// Columns taken two by two.
     ColumnPairs,
+    /// All columns that a type states.
+    AllColumns(u64),
+    /// Ids for each row of a value.
+    Ids(RealSize),
+    /// So many rows taken together.
+    Together(u64),
 }

@@ -26,6 +26,8 @@ pub struct Step {
     pub operands: Vec<ValueId>,
     /// The numbers that it takes, in order; all are finite.
     pub numbers: Vec<f32>,
+    /// The sizes that it takes, in the order of its operands.
+    pub sizes: Vec<usize>,
     /// Its type argument, as in `cast::<bf16>()`.
     pub element: Option<ElementType>,
     /// The shape of its result; for a store or a put, of the tile that is written.

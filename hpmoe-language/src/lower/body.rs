@@ -55,6 +55,8 @@ enum Operand {
     Number(f32),
     /// A const argument of an operation.
     Size(usize),
+    /// A size among its arguments.
+    Index(usize),
 }
 
 /// Lowers the statements of a body to steps.
@@ -122,7 +124,7 @@ impl Builder<'_> {
         match operand {
             Operand::Value(id) => Some(self.shapes[id.index()]),
             Operand::Wide(_, shape) => Some(shape),
-            Operand::Number(_) | Operand::Size(_) => None,
+            Operand::Number(_) | Operand::Size(_) | Operand::Index(_) => None,
         }
     }
 
@@ -180,9 +182,19 @@ impl Builder<'_> {
                     None
                 }
             },
+            BodyExpr::Index(expr) => {
+                Some(Operand::Index(self.kernel.constants.evaluate(expr, &self.locals, self.errors)?))
+            }
             BodyExpr::Operation { name, operands, element, sizes, span } => {
-                let mut operands: Vec<Operand> =
-                    operands.iter().map(|operand| self.value(operand)).collect::<Option<_>>()?;
+                let mut values = Vec::with_capacity(operands.len());
+                for operand in operands {
+                    // Of an operation that there is not, its operands are not the fault.
+                    if !values.is_empty() && ops::named(name).next().is_none() {
+                        return self.step(name, &values, (*element, None), *span);
+                    }
+                    values.push(self.value(operand)?);
+                }
+                let mut operands: Vec<Operand> = values;
                 let written = sizes.first().map(|size| size.to_token_stream().to_string());
                 let takes_size = ops::named(name).any(|operation| operation.operands.contains(&OperandKind::Size));
                 for size in sizes.iter().filter(|_| takes_size) {
@@ -190,7 +202,7 @@ impl Builder<'_> {
                 }
                 let number = |operand: &Operand| match operand {
                     Operand::Number(number) => Some(*number),
-                    Operand::Value(_) | Operand::Wide(..) | Operand::Size(_) => None,
+                    Operand::Value(_) | Operand::Wide(..) | Operand::Size(_) | Operand::Index(_) => None,
                 };
                 if let Some(numbers) = operands.iter().map(number).collect::<Option<Vec<f32>>>() {
                     return match arithmetic(name, &numbers) {

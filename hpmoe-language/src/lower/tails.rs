@@ -36,8 +36,33 @@ fn half(columns: &RealSize) -> Option<RealSize> {
             let sizes = sizes.iter().map(|size| size / 2).collect();
             RealSize::Tail { range: range.clone(), sizes }
         }),
-        RealSize::Item | RealSize::Slots => None,
+        RealSize::Item | RealSize::Slots | RealSize::Parts(_) => None,
     }
+}
+
+/// Rows at run time where each row becomes several, or several become one; or how many would have to.
+fn reshaped(rows: &RealSize, before: usize, after: usize, top_k: u64) -> Result<RealSize, u64> {
+    let each = match rows {
+        RealSize::Item => 1,
+        RealSize::Slots => top_k,
+        RealSize::Parts(parts) => *parts,
+        RealSize::Fixed(rows) => {
+            let (rows, before, after) = (*rows, before as u64, after as u64);
+            let whole = (rows * after).is_multiple_of(before);
+            return if whole { Ok(RealSize::Fixed(rows * after / before)) } else { Err(before / after) };
+        }
+        RealSize::Tail { .. } if before == after => return Ok(rows.clone()),
+        RealSize::Tail { .. } => return Err((before / after).max(1) as u64),
+    };
+    let (times, together) = ((after / before).max(1) as u64, (before / after).max(1) as u64);
+    if !(each * times).is_multiple_of(together) {
+        return Err(together);
+    }
+    Ok(match each * times / together {
+        1 => RealSize::Item,
+        parts if parts == top_k => RealSize::Slots,
+        parts => RealSize::Parts(parts),
+    })
 }
 
 /// Free and contracted size of an operand of a product.
@@ -124,6 +149,31 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
                         return uneven(rows_of_first(), RealOperand::Tokens(step.result.rows));
                     }
                     Size { rows: RealSize::Item, columns: first.columns.clone() }
+                }
+                Sizes::Columns | Sizes::Slice | Sizes::Reshaped => {
+                    for (&value, size) in step.operands.iter().zip(&operands) {
+                        let stated = shapes[value].cols as u64;
+                        if size.columns != RealSize::Fixed(stated) {
+                            let columns = RealOperand::Columns(size.columns.clone());
+                            return uneven(columns, RealOperand::AllColumns(stated));
+                        }
+                        if size.rows != first.rows {
+                            return uneven(rows_of_first(), RealOperand::Rows(size.rows.clone()));
+                        }
+                    }
+                    let columns = RealSize::Fixed(step.result.cols as u64);
+                    let before = shapes[step.operands[0]].rows;
+                    match reshaped(&first.rows, before, step.result.rows, graph.sizes.top_k as u64) {
+                        Ok(rows) => Size { rows, columns },
+                        Err(together) => return uneven(rows_of_first(), RealOperand::Together(together)),
+                    }
+                }
+                Sizes::Picked => {
+                    let ids = operands[1];
+                    if first.rows != ids.rows && shapes[step.operands[0]].rows == step.result.rows {
+                        return uneven(rows_of_first(), RealOperand::Ids(ids.rows.clone()));
+                    }
+                    ids.clone()
                 }
                 Sizes::Same => first.clone(),
                 Sizes::OneColumn => Size { rows: first.rows.clone(), columns: RealSize::Fixed(1) },

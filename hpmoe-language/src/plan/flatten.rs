@@ -6,7 +6,7 @@ use super::program::{BufferId, Call, Holds, Instruction, Program, Width};
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
-use hpmoe_kernels::op::{self, Device, ElementType, Shape, Sizes, Slot, VectorCall, Waits};
+use hpmoe_kernels::op::{self, Device, ElementType, More, Shape, Sizes, Slot, VectorCall, Waits};
 
 /// Flattens a body.
 pub(super) fn flatten(task: &Task) -> Program {
@@ -73,7 +73,9 @@ impl Builder<'_> {
             _ => None,
         };
         let width = match (sizes, first) {
-            (Some(Sizes::OneColumn), _) => Width::One,
+            (Some(Sizes::OneColumn), _) => Width::Fixed(1),
+            (Some(Sizes::Columns | Sizes::Slice | Sizes::Reshaped), _) => Width::Fixed(step.result.cols as u32),
+            (Some(Sizes::Picked), _) => self.width[step.operands[1].index()],
             (Some(Sizes::HalfOfColumns), Width::Of { param, parts }) => Width::Of { param, parts: parts * 2 },
             (_, first) => first,
         };
@@ -99,13 +101,13 @@ impl Builder<'_> {
             Device::Vector { scratch, calls } => match self.in_one_call(step, calls) {
                 Some((routine, waits)) => {
                     let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                    let instruction = Instruction::Routine { name: routine, waits, terms: false };
+                    let instruction = Instruction::Routine { name: routine, waits, more: More::Nothing, size: 0 };
                     self.program.calls.push(Call { instruction, to, from, scratch: Vec::new(), step: number });
                     to
                 }
                 None => {
                     let from = self.spread((number, step), &from, &name, made);
-                    let scratch = self.scratch(scratch, &name, &step.result, made);
+                    let scratch = self.scratch(scratch, &name, step, made);
                     let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
                     for call in calls {
                         self.vector_call((number, &step.numbers), call, to, &from, &scratch);
@@ -114,10 +116,15 @@ impl Builder<'_> {
                 }
             },
             Device::Routine(routine) => {
-                let scratch = self.scratch(routine.scratch, &name, &step.result, made);
+                let mut from = from;
+                if routine.sizes == Sizes::Picked {
+                    from[0] = self.one_row_for_all((number, step), from[0], &name, first);
+                }
+                let scratch = self.scratch(routine.scratch, &name, step, made);
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                let (name, waits, terms) = (routine.name, routine.waits, routine.takes_terms());
-                let instruction = Instruction::Routine { name, waits, terms };
+                let size = step.sizes.first().map_or(0, |size| *size as u32);
+                let (name, waits, more) = (routine.name, routine.waits, routine.more());
+                let instruction = Instruction::Routine { name, waits, more, size };
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
@@ -158,7 +165,8 @@ impl Builder<'_> {
     fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
         let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
         let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
-        let instruction = Instruction::Routine { name: "WidenBytes", waits: Waits::Never, terms: false };
+        let instruction =
+            Instruction::Routine { name: "WidenBytes", waits: Waits::Never, more: More::Nothing, size: 0 };
         self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
         to
     }

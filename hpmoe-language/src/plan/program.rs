@@ -3,7 +3,7 @@
 use super::flatten::flatten;
 use crate::graph::Task;
 use crate::ids::{Arena, Id};
-use hpmoe_kernels::op::{ElementType, Spread, Waits};
+use hpmoe_kernels::op::{ElementType, More, Spread, Waits};
 
 /// A buffer of a vector task, by its number in the [`Program`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,8 +32,8 @@ pub enum Holds {
 /// The number of columns of a buffer at run time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
-    /// One column.
-    One,
+    /// So many.
+    Fixed(u32),
     /// As many as a parameter has, divided by a number that they are a multiple of.
     Of {
         /// Number of the parameter whose columns decide.
@@ -91,8 +91,10 @@ pub enum Instruction {
         name: &'static str,
         /// Where the routine waits for the vector unit.
         waits: Waits,
-        /// Whether it takes several rows of its first operand for each row of its result.
-        terms: bool,
+        /// What it is told after rows and columns.
+        more: More,
+        /// The first size that it takes, or 0.
+        size: u32,
     },
 }
 

@@ -16,12 +16,17 @@ pub(super) fn single_rows(task: &Task) -> Vec<bool> {
         let shapes = task.shapes();
         let taken = |operand: &usize| {
             let spreads = shapes[ValueId::new(*operand)].rows != step.result.rows;
-            matches!(step.operation.device, Device::Vector { .. } | Device::Store) && spreads
+            let takes_one = match step.operation.device {
+                Device::Vector { .. } | Device::Store => true,
+                Device::Routine(Routine { sizes: Sizes::Picked, .. }) => *operand == operands[0],
+                _ => false,
+            };
+            takes_one && spreads
         };
         taken_as_one.extend(operands.iter().copied().filter(taken));
         let alike = match step.operation.device {
             Device::Routine(Routine { sizes: Sizes::SumOverK, .. }) => &operands[1..],
-            Device::Routine(Routine { sizes: Sizes::RowsForEachToken, .. }) => &[],
+            Device::Routine(Routine { sizes: Sizes::RowsForEachToken | Sizes::Reshaped, .. }) => &[],
             _ => operands.as_slice(),
         };
         for &operand in alike.iter().filter(|operand| !taken(operand)) {

@@ -126,6 +126,25 @@ fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
 }
 
 #[test]
+fn columns_and_rows_of_values_are_there() {
+    check_body(
+        "h.store(gate.top_k());",
+        "top_k",
+        &["is given a value", "sizes are const arguments: `x.top_k::<TOP_K>()`"],
+    );
+    check_body("h.store(gate.top_k::<40>());", "top_k", &["but there are 32", "choose from 1 to 32"]);
+    check_body("h.store(gate.columns::<8>(25));", "columns", &["a value of 32 columns doesn't have"]);
+    check_body("h.store(gate.columns::<32>(up));", "up", &["`up`"]);
+    check_body("h.store(gate.columns::<32>(0.0));", "0.0", &["whole"]);
+    check_body("h.store(gate.concat(&gate));", "store", &["32x64"]);
+    check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["of which the lowest has 32"]);
+    check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
+    check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
+    let whole = ["matrix cores write products as bf16 or f32, but `y` is a tile of i32", "in an #[aiv_task]"];
+    check(&[("y: &mut Tile<bf16, TILE_M, TILE_N>", "y: &mut Tile<i32, TILE_M, TILE_N>")], "store", &whole);
+}
+
+#[test]
 fn operations_are_told_by_what_there_is() {
     check_body("h.store(gate.max(0.0));", "max", &["is given a value and a number", "is `.at_least(number)`"]);
     check_body("h.store(gate.clone());", "clone", &["no operation is called `clone`", "leave it out"]);
@@ -133,6 +152,9 @@ fn operations_are_told_by_what_there_is() {
     check_body("h.store(gate.ceil());", "ceil", &["write `-(-&x).floor()`"]);
     check_body("h.store(gate.lt(up.load()));", "lt", &["`a.less(b)`"]);
     check_body("h.store(gate.erf());", "erf", &["compute it outside of the kernel"]);
+    check_body("h.store(gate.topk(2));", "topk", &["`x.top_k::<K>()` gives the ids", "`x.pick(&ids)`"]);
+    check_body("h.store(gate.gather(up.load()));", "gather", &["`x.pick(&ids)`"]);
+    check_body("h.store(gate.slice(0, 8));", "slice", &["`x.columns::<WIDTH>(first)`"]);
     check_body("h.store(gate.sillu());", "sillu", &["did you mean `silu`?"]);
     check_body("h.store(gate.argsrt());", "argsrt", &["the operations are `load`, "]);
 }

@@ -1,7 +1,9 @@
 // The device library. Generated kernels include this file and nothing else.
 #pragma once
 
+#include "hpmoe/columns.h"
 #include "hpmoe/compare.h"
+#include "hpmoe/ids.h"
 #include "hpmoe/matmul.h"
 #include "hpmoe/put.h"
 #include "hpmoe/reduce.h"

@@ -123,8 +123,7 @@ pub enum Part {
     Number(f32),
 }
 
-/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and
-/// K if it [takes terms](Self::takes_terms).
+/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and [`More`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routine {
     /// Name in `include/hpmoe/`.
@@ -138,11 +137,29 @@ pub struct Routine {
 }
 
 impl Routine {
-    /// Whether it takes several rows of its first operand for each row of its result, and is told how many.
+    /// Its arguments after rows and columns.
     #[must_use]
-    pub const fn takes_terms(&self) -> bool {
-        matches!(self.sizes, Sizes::SumOverK | Sizes::RowsForEachToken)
+    pub const fn more(&self) -> More {
+        match self.sizes {
+            Sizes::SumOverK | Sizes::RowsForEachToken => More::Terms,
+            Sizes::Same | Sizes::OneColumn | Sizes::HalfOfColumns => More::Nothing,
+            Sizes::Columns | Sizes::Picked | Sizes::Reshaped => More::Columns,
+            Sizes::Slice => More::ColumnsFrom,
+        }
     }
+}
+
+/// The arguments of a routine after rows and columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum More {
+    /// None.
+    Nothing,
+    /// The rows of the first operand for each row of the result.
+    Terms,
+    /// The columns of the result.
+    Columns,
+    /// The columns of the result, and the first size among the operands.
+    ColumnsFrom,
 }
 
 /// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before it.
@@ -169,6 +186,23 @@ pub enum Sizes {
     OneColumn,
     /// R×2H values: R×H.
     HalfOfColumns,
+    /// Values of R rows with all of the columns that their types state: R rows of as many columns as the result's type states.
+    Columns,
+    /// The same, with columns of the operand from one on.
+    Slice,
+    /// R×C or 1×C values, and R×K ids: R×K.
+    Picked,
+    /// R×C values with all of the columns that their type states: as many numbers in other rows.
+    Reshaped,
+}
+
+/// The value whose columns the size of scratch follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// The first operand.
+    First,
+    /// The result.
+    Result,
 }
 
 /// Columns of a scratch value.
@@ -176,11 +210,42 @@ pub enum Sizes {
 pub enum Columns {
     /// Those of the result.
     OfResult,
+    /// Those of the result, with room for two parts that each begin on a row's alignment.
+    InTwoParts,
+    /// So many times those of a value, each time in whole repeats of a vector call.
+    Repeats(Of, usize),
     /// A fixed number.
     Fixed(usize),
     /// A fixed number, in a single row however many rows the result has.
     Once(usize),
+    /// Those of the result, in a single row.
+    OnceOfResult,
 }
+
+impl Columns {
+    /// The number of columns for these sizes of the first operand and of the result.
+    #[must_use]
+    pub const fn count(self, first: &Shape, result: &Shape) -> usize {
+        match self {
+            Self::OfResult | Self::OnceOfResult => result.cols,
+            Self::InTwoParts => result.cols + 2 * ROW_ALIGN,
+            Self::Repeats(Of::First, times) => times * first.cols.next_multiple_of(REPEAT),
+            Self::Repeats(Of::Result, times) => times * result.cols.next_multiple_of(REPEAT),
+            Self::Fixed(cols) | Self::Once(cols) => cols,
+        }
+    }
+
+    /// Whether there is a single row, however many rows the result has.
+    #[must_use]
+    pub const fn is_single(self) -> bool {
+        matches!(self, Self::Once(_) | Self::OnceOfResult)
+    }
+}
+
+/// Numbers of a repeat of a vector call.
+const REPEAT: usize = 64;
+/// Numbers on which rows of values are aligned in UB.
+const ROW_ALIGN: usize = 16;
 
 /// How an operand is spread over the size of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,8 +18,8 @@ pub struct Given<'a> {
     pub values: &'a [AnyValue],
     /// The numbers.
     pub numbers: &'a [f32],
-    /// The size, if it takes one.
-    pub size: usize,
+    /// The sizes, in the order of its operands.
+    pub sizes: &'a [usize],
 }
 
 impl std::ops::Index<usize> for Given<'_> {

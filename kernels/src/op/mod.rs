@@ -5,8 +5,8 @@ mod device;
 mod host;
 
 pub use device::{
-    Columns, Contracted, Device, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits, in_one_call,
-    spread,
+    Columns, Contracted, Device, More, Of, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits,
+    in_one_call, spread,
 };
 pub use host::{AnyTile, AnyValue, Given, Host, MOST};
 
@@ -103,6 +103,8 @@ pub enum OperandKind {
     Number,
     /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. It comes last.
     Size,
+    /// A size, given as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
+    Index,
 }
 
 /// The type of an operand or a result: most rows and columns, as written in the source.
@@ -132,7 +134,7 @@ impl fmt::Display for Shape {
             OperandKind::Tile => "Tile",
             OperandKind::Value => "Value",
             OperandKind::Number => return f.write_str("a number"),
-            OperandKind::Size => return write!(f, "a size of {}", self.rows),
+            OperandKind::Size | OperandKind::Index => return write!(f, "a size of {}", self.rows),
         };
         write!(f, "{kind}<{}, {}, {}>", self.element, self.rows, self.cols)
     }

@@ -1,6 +1,6 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::{any_numbers, mistyped};
+use super::any_numbers;
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 
@@ -17,18 +17,12 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    let tile = operands[0];
-    if tile.element == ElementType::i32 {
-        return Err(mistyped(
-            format!("`load` works on bf16, f32 and i8, whose numbers are all f32, but this is a {tile}"),
-            "declare the tile as bf16, f32 or i8",
-        ));
-    }
-    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..tile })
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..operands[0] })
 }
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// The elements as a value: R×C of bf16, f32 or i8 to R×C of f32, exactly.
+    /// The elements as a value: R×C of bf16, f32, i32 or i8 to R×C of f32. This is exact, but for numbers of i32 above 2^24, which are
+    /// rounded to nearest, ties to even.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};
@@ -50,14 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widens_what_is_exact_and_refuses_the_rest() {
+    fn widens_every_type() {
         assert_eq!(shape(&[tile(ElementType::i8, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::bf16, 8, 16)], None), Ok(value(8, 16)));
-        let misfit = shape(&[tile(ElementType::i32, 8, 16)], None).unwrap_err();
-        assert!(misfit.types);
-        assert_eq!(
-            misfit.problem,
-            "`load` works on bf16, f32 and i8, whose numbers are all f32, but this is a Tile<i32, 8, 16>"
-        );
+        assert_eq!(shape(&[tile(ElementType::i32, 8, 16)], None), Ok(value(8, 16)));
     }
 }

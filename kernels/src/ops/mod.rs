@@ -14,7 +14,9 @@ mod broadcast;
 mod cast;
 mod clamp;
 mod column_ids;
+mod columns;
 mod comparison;
+mod concat;
 mod div;
 mod elementwise;
 mod equal;
@@ -26,6 +28,7 @@ mod gelu;
 mod gelu_tanh;
 mod greater;
 mod greater_equal;
+mod interleave;
 mod less;
 mod less_equal;
 mod ln;
@@ -39,9 +42,12 @@ mod mul;
 mod neg;
 mod not_equal;
 mod odd_columns;
+mod pick;
+mod place;
 mod product;
 mod put;
 mod relu;
+mod reshape;
 mod rms_norm;
 mod round;
 mod row_max;
@@ -60,9 +66,10 @@ mod store;
 mod sub;
 mod t_matmul;
 mod tanh;
+mod top_k;
 mod weighted_sum;
 
-use crate::op::{ElementType, Misfit, Operation, Shape};
+use crate::op::{Misfit, Operation};
 
 /// The table of all operations; the compiler looks them up by their spelling.
 pub static TABLE: &[&Operation] = &[
@@ -133,9 +140,16 @@ pub static TABLE: &[&Operation] = &[
     &softmax::OPERATION,
     &rms_norm::OPERATION,
     &column_ids::OPERATION,
+    &top_k::OPERATION,
+    &pick::OPERATION,
+    &place::OPERATION,
     &broadcast::OPERATION,
     &even_columns::OPERATION,
     &odd_columns::OPERATION,
+    &interleave::OPERATION,
+    &columns::OPERATION,
+    &concat::OPERATION,
+    &reshape::OPERATION,
     &weighted_sum::OPERATION,
     &fold_rows::OPERATION,
     &put::OPERATION,
@@ -169,21 +183,10 @@ fn mistyped(problem: String, help: impl Into<String>) -> Misfit {
     Misfit { types: true, problem, help: help.into() }
 }
 
-/// Operation `name` needs a float operand.
-fn float(name: &str, shape: &Shape) -> Result<(), Misfit> {
-    match shape.element {
-        ElementType::bf16 | ElementType::f32 => Ok(()),
-        ElementType::i32 | ElementType::i8 => Err(mistyped(
-            format!("`{name}` works on bf16 and f32, but this is a {shape}"),
-            "declare the tile as bf16 or f32",
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::{OperandKind, Spelling, TaskKind};
+    use crate::op::{ElementType, OperandKind, Shape, Spelling, TaskKind};
 
     pub(super) fn tile(element: ElementType, rows: usize, cols: usize) -> Shape {
         Shape { kind: OperandKind::Tile, element, rows, cols }

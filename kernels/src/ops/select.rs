@@ -80,9 +80,27 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// ```
     #[must_use]
     pub fn select(&self, yes: impl Operand<R, C>, no: impl Operand<R, C>) -> Self {
-        let (yes, no) = (yes.after(self, "select", |_, x| x), no.after(self, "select", |_, x| x));
-        let pairs = yes.as_slice().iter().zip(no.as_slice());
-        let chosen = self.as_slice().iter().zip(pairs).map(|(mask, (yes, no))| if *mask == 0.0 { *no } else { *yes });
-        Self::new(self.rows(), self.cols(), chosen.collect())
+        // A mask may be one row or one column for all that it meets.
+        let mask = no.after(&yes.after(self, "select", |mask, _| mask), "select", |mask, _| mask);
+        let (yes, no) = (yes.after(&mask, "select", |_, x| x), no.after(&mask, "select", |_, x| x));
+        let mut pairs = yes.as_slice().iter().zip(no.as_slice());
+        mask.map(|mask| {
+            let (yes, no) = pairs.next().expect("all three have one size");
+            if mask == 0.0 { *no } else { *yes }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Value;
+
+    #[test]
+    fn a_mask_of_one_column_is_one_for_all() {
+        let mask = Value::<2, 1>::new(2, 1, vec![1.0, 0.0]).broadcast::<2, 2>();
+        let (a, b) = (Value::<2, 2>::new(2, 2, vec![1.0, 2.0, 3.0, 4.0]), Value::<1, 2>::new(1, 2, vec![7.0, 8.0]));
+        assert_eq!(mask.select(&a, &b).as_slice(), [1.0, 2.0, 7.0, 8.0]);
+        assert_eq!(mask.select(0.0, &a).as_slice(), [0.0, 0.0, 3.0, 4.0]);
+        assert_eq!((mask.select(5.0, 6.0) + &a).as_slice(), [6.0, 7.0, 9.0, 10.0]);
     }
 }

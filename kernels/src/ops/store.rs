@@ -2,9 +2,9 @@
 
 use std::borrow::Borrow;
 
-use super::{any_numbers, float, misshapen};
+use super::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
-use crate::{Float, Tile, Value};
+use crate::{Stored, Tile, Value};
 
 /// Writes a tile.
 pub(super) static OPERATION: Operation = Operation {
@@ -20,7 +20,12 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (tile, value) = (operands[0], operands[1]);
-    float("store", &tile)?;
+    if tile.element == ElementType::i8 {
+        return Err(mistyped(
+            format!("`store` works on bf16, f32 and i32, but this is a {tile}"),
+            "declare the tile as bf16, f32 or i32",
+        ));
+    }
     if (tile.rows, tile.cols) != (value.rows, value.cols) {
         return Err(misshapen(
             format!(
@@ -33,9 +38,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     Ok(tile)
 }
 
-impl<T: Float, const R: usize, const C: usize> Tile<'_, T, R, C> {
+impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// Writes a value, each number rounded to `T`: to nearest, ties to even. A value cast to `T` before is written as
-    /// it is.
+    /// it is. In a tile of i32, which only vector cores write, numbers are whole, as ids are: what is larger than all of them becomes the
+    /// largest, and NaN is not for it.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value, bf16};
@@ -79,5 +85,7 @@ mod tests {
         assert!(!misfit.types);
         assert_eq!(misfit.problem, "a value of 128x256 can't be stored in a tile of 128x128");
         assert_eq!(misfit.help, "declare the tile as Tile<bf16, 128, 256>");
+        assert!(shape(&[tile(ElementType::i32, 128, 8), value(128, 8)], None).is_ok());
+        assert!(shape(&[tile(ElementType::i8, 128, 8), value(128, 8)], None).unwrap_err().types);
     }
 }

@@ -20,20 +20,23 @@ pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + 
     const POISON: Self;
 }
 
-/// An element type that can be loaded: each of its numbers is an f32.
+/// An element type that can be loaded.
 pub trait Number: Element {
-    /// The number as f32, which is exact.
+    /// The number as f32: exact, but for numbers of i32 above 2^24, which are rounded to nearest, ties to even.
     fn to_f32(self) -> f32;
 }
 
 /// An element type that the matrix cores multiply.
 pub trait CubeElement: Number {}
 
-/// An element type that can be loaded, rounded to and stored.
-pub trait Float: Number {
-    /// Rounds to nearest, ties to even.
+/// An element type that values are rounded to and stored in.
+pub trait Stored: Number {
+    /// Rounds to nearest, ties to even. What is beyond the numbers of i32 becomes the nearest of them, and NaN 0.
     fn from_f32(value: f32) -> Self;
 }
+
+/// An element type of numbers with fractions, which a value can be cast to.
+pub trait Float: Stored {}
 
 impl Element for bf16 {
     const TYPE: ElementType = ElementType::bf16;
@@ -75,13 +78,29 @@ impl Number for i8 {
     }
 }
 
-impl Float for bf16 {
+impl Number for i32 {
+    fn to_f32(self) -> f32 {
+        self as f32
+    }
+}
+
+impl Float for bf16 {}
+
+impl Float for f32 {}
+
+impl Stored for i32 {
+    fn from_f32(value: f32) -> Self {
+        value.round_ties_even() as Self
+    }
+}
+
+impl Stored for bf16 {
     fn from_f32(value: f32) -> Self {
         Self::from_f32(value)
     }
 }
 
-impl Float for f32 {
+impl Stored for f32 {
     fn from_f32(value: f32) -> Self {
         value
     }
@@ -90,6 +109,13 @@ impl Float for f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_rounded_and_saturate() {
+        let rounded = [0.5, 1.5, -2.5, 3e9, -3e9, f32::NAN].map(i32::from_f32);
+        assert_eq!(rounded, [0, 2, -2, i32::MAX, i32::MIN, 0]);
+        assert_eq!((i32::MAX - 64).to_f32(), 2_147_483_520.0);
+    }
 
     #[test]
     fn poison_has_all_bits_set() {

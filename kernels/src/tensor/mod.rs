@@ -24,11 +24,11 @@ mod value;
 
 pub use bfloat16::bf16;
 pub use dense::Tensor;
-pub use element::{CubeElement, Element, Float, Number};
+pub use element::{CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
 pub use matrix::Matrix;
 pub use once::Once;
-pub use operand::Operand;
+pub use operand::{Operand, Rows};
 pub use per_rank::PerRank;
 pub use received::Received;
 pub use slots::Slots;

@@ -1,4 +1,4 @@
-//! What stands on the right of a value: another value, or a number.
+//! What stands next to a value: another value, or a number.
 
 use super::Value;
 
@@ -23,5 +23,53 @@ impl<const R: usize, const C: usize, const R2: usize, const C2: usize> Operand<R
 impl<const R: usize, const C: usize, const R2: usize, const C2: usize> Operand<R, C> for &Value<R2, C2> {
     fn after(&self, left: &Value<R, C>, operation: &str, f: impl Fn(f32, f32) -> f32) -> Value<R, C> {
         left.zip(self, operation, f)
+    }
+}
+
+/// A value of R rows, taken as it is or by reference, however many columns it has.
+pub trait Rows<const R: usize> {
+    /// Number of rows.
+    fn count(&self) -> usize;
+    /// Number of columns.
+    fn cols(&self) -> usize;
+    /// The most columns, as its type states them.
+    fn most_cols(&self) -> usize;
+    /// The numbers of one row.
+    fn numbers(&self, row: usize) -> &[f32];
+}
+
+impl<const R: usize, const C: usize> Rows<R> for Value<R, C> {
+    fn count(&self) -> usize {
+        self.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.cols()
+    }
+
+    fn most_cols(&self) -> usize {
+        C
+    }
+
+    fn numbers(&self, row: usize) -> &[f32] {
+        self.row(row)
+    }
+}
+
+impl<const R: usize, T: Rows<R>> Rows<R> for &T {
+    fn count(&self) -> usize {
+        (**self).count()
+    }
+
+    fn cols(&self) -> usize {
+        (**self).cols()
+    }
+
+    fn most_cols(&self) -> usize {
+        (**self).most_cols()
+    }
+
+    fn numbers(&self, row: usize) -> &[f32] {
+        (**self).numbers(row)
     }
 }

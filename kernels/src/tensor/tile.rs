@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use super::buffer::CellBuffer;
-use crate::{Element, Float, Number};
+use crate::{Element, Number, Stored};
 
 /// The height of a tile of all rows received for an expert, however many there are: `Tile<bf16, RAGGED, COLS>`.
 ///
@@ -201,7 +201,7 @@ impl<T: Element> TileBuf<T> {
     }
 }
 
-impl<T: Float> TileBuf<T> {
+impl<T: Stored> TileBuf<T> {
     /// From numbers, row after row, each rounded to `T`.
     ///
     /// # Panics

@@ -66,7 +66,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         self.bounded()
     }
 
-    pub(crate) fn map(&self, f: impl Fn(f32) -> f32) -> Self {
+    pub(crate) fn map(&self, mut f: impl FnMut(f32) -> f32) -> Self {
         Self { data: self.data.iter().map(|x| f(*x)).collect(), ..*self }
     }
 

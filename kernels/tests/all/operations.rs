@@ -49,7 +49,8 @@ fn words_of(runs: &[Run<'_>]) -> Vec<u8> {
     let mut words = vec![runs.len() as u32];
     let shape_of = |shape: &Shape| [shape.rows as u32, shape.cols as u32];
     for (seed, Run { row, drawn }) in runs.iter().enumerate() {
-        words.extend([*row as u32, seed as u32, drawn.terms() as u32]);
+        let size = drawn.sizes.first().copied().unwrap_or_default();
+        words.extend([*row as u32, seed as u32, drawn.terms() as u32, size as u32]);
         words.extend(shape_of(&drawn.result));
         words.push(drawn.numbers.len() as u32);
         words.extend(drawn.numbers.iter().map(|number| number.to_bits()));
@@ -145,7 +146,7 @@ fn by_name(name: &str, values: &[AnyValue], numbers: &[f32], kinds: &[OperandKin
     let operation = ops::named(name).find(|operation| operation.operands == kinds);
     let operation = operation.unwrap_or_else(|| panic!("no operation `{name}` takes {kinds:?}"));
     match operation.host {
-        Host::Values(meaning) => meaning(Given { values, numbers, size: 0 }),
+        Host::Values(meaning) => meaning(Given { values, numbers, sizes: &[] }),
         host => panic!("`{name}` computes no value: {host:?}"),
     }
 }

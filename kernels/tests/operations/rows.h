@@ -17,7 +17,7 @@ constexpr uint32_t kMost = 4; // operands, numbers, scratch values
 /// What the code of a row sees: addresses in UB, and sizes.
 struct Frame {
     uint32_t out, in[kMost], scratch[kMost];
-    uint32_t outRows, cols, terms; // `cols` are those of the first operand
+    uint32_t outRows, outCols, cols, terms, size; // `cols` are those of the first operand, `size` is its first size
     int32_t count;                 // elements of the result, as rows lie in UB
     float number[kMost];
 
@@ -26,11 +26,15 @@ struct Frame {
 
 using Code = void (*)(const Frame &);
 
-/// Generated: the code of each row, whether it needs a barrier after what wrote its operands, and whether its operands are
-/// spread over the size of the result before.
+/// What operands are spread over before the code of a row runs.
+enum class Spreads { Nothing, Result, Rows };
+
+/// Generated: the code of each row, whether it needs a barrier after what wrote its operands, and whether these are spread over
+/// the size of the result before, or over its rows alone.
 struct Row {
     Code code;
-    bool barrier, spreads;
+    bool barrier;
+    Spreads spreads;
 };
 extern const Row kRows[];
 
@@ -40,7 +44,7 @@ struct Matrix {
 };
 
 struct Case {
-    uint32_t row, seed, terms;
+    uint32_t row, seed, terms, size;
     Matrix out;
     std::vector<float> numbers;
     std::vector<Matrix> scratch, in;
@@ -73,20 +77,22 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
     frame.out = take(next, c.out.rows, c.out.cols);
     for (size_t i = 0; i < c.scratch.size(); ++i) frame.scratch[i] = take(next, c.scratch[i].rows, c.scratch[i].cols);
     for (size_t i = 0; i < c.numbers.size(); ++i) frame.number[i] = c.numbers[i];
-    frame.outRows = c.out.rows, frame.cols = c.in[0].cols, frame.terms = c.terms;
+    frame.outRows = c.out.rows, frame.outCols = c.out.cols, frame.cols = c.in[0].cols;
+    frame.terms = c.terms, frame.size = c.size;
     frame.count = hpmoe::UbCount(c.out.rows, c.out.cols);
     SetFlag<HardEvent::MTE2_V>(0);
     WaitFlag<HardEvent::MTE2_V>(0);
     for (size_t i = 0; i < c.in.size(); ++i)
         hpmoe::CopyValues(frame.in[i], staged[i], hpmoe::UbCount(c.in[i].rows, c.in[i].cols));
     if (kRows[c.row].barrier) PipeBarrier<PIPE_V>();
-    for (size_t i = 0; i < c.in.size() && kRows[c.row].spreads; ++i) {
-        const bool row = c.in[i].rows != c.out.rows, col = c.in[i].cols != c.out.cols;
+    for (size_t i = 0; i < c.in.size() && kRows[c.row].spreads != Spreads::Nothing; ++i) {
+        const uint32_t cols = kRows[c.row].spreads == Spreads::Rows ? c.in[i].cols : c.out.cols;
+        const bool row = c.in[i].rows != c.out.rows, col = c.in[i].cols != cols;
         if (!row && !col) continue;
-        const uint32_t from = frame.in[i], to = take(next, c.out.rows, c.out.cols);
-        if (row && col) hpmoe::SpreadNumber(to, from, c.out.rows, c.out.cols);
-        else if (row) hpmoe::SpreadRow(to, from, c.out.rows, c.out.cols);
-        else hpmoe::SpreadColumn(to, from, c.out.rows, c.out.cols);
+        const uint32_t from = frame.in[i], to = take(next, c.out.rows, cols);
+        if (row && col) hpmoe::SpreadNumber(to, from, c.out.rows, cols);
+        else if (row) hpmoe::SpreadRow(to, from, c.out.rows, cols);
+        else hpmoe::SpreadColumn(to, from, c.out.rows, cols);
         PipeBarrier<PIPE_V>();
         frame.in[i] = to;
     }
@@ -123,7 +129,7 @@ struct Words {
 };
 
 static Case readCase(Words &words) {
-    Case c = {words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
+    Case c = {words.next(), words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
     for (uint32_t n = words.next(); n > 0; --n) c.numbers.push_back(words.number());
     for (uint32_t n = words.next(); n > 0; --n) c.scratch.push_back(words.matrix(false));
     for (uint32_t n = words.next(); n > 0; --n) c.in.push_back(words.matrix(true));

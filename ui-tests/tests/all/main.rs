@@ -12,6 +12,7 @@ mod layers;
 mod oracles;
 #[path = "../random/mod.rs"]
 mod random;
+mod routers;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;
 #[path = "../../../examples/support/mod.rs"]

@@ -6,7 +6,7 @@ use hpmoe_language::plan::{Buffer, Instruction, VectorPlan, Width};
 /// Columns at run time.
 pub(super) fn columns(width: Width, params: &[String]) -> Expr {
     match width {
-        Width::One => int(1u64),
+        Width::Fixed(columns) => int(columns),
         Width::Of { param, parts } => name(&params[param]).dot("cols") / int(parts),
     }
 }
@@ -29,7 +29,8 @@ impl Extent {
     pub(super) fn label(&self, all: &[Self], params: &[String]) -> String {
         let columns = match self.width {
             _ if all.iter().all(|other| other.width == self.width) => String::new(),
-            Width::One => "_column".to_owned(),
+            Width::Fixed(1) => "_column".to_owned(),
+            Width::Fixed(columns) => format!("_{columns}_columns"),
             Width::Of { param, parts: 1 } => format!("_{}", params[param]),
             Width::Of { param, parts } => format!("_{}_by_{parts}", params[param]),
         };

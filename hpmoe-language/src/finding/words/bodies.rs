@@ -40,6 +40,17 @@ impl BodyFault {
                 format!("a broadcast value has the size of what it meets, and `{operation}` meets nothing"),
                 "take it before the broadcast, or combine the broadcast value with another one first",
             ),
+            Self::NotByRows { operation, task, rows, tile } => (
+                format!(
+                    "`{operation}` works with whole rows of the tiles of `{task}`, of which the lowest has {tile}, but here are \
+                     values of {rows} rows"
+                ),
+                "take rows that are a multiple of that: a row of a tile becomes several, and these become one again",
+            ),
+            Self::WholeProduct { param } => (
+                format!("matrix cores write products as bf16 or f32, but `{param}` is a tile of i32"),
+                "declare the tile as f32, and store whole numbers in an #[aiv_task]",
+            ),
             Self::WrittenTwice { param } => (format!("`{param}` is written twice"), "write each tile once"),
             Self::WrittenByRef { param } => {
                 (format!("`{param}` is written here, but taken by `&`"), "take it by `&mut`")

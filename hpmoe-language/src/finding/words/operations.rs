@@ -34,7 +34,7 @@ const RECIPES: [(&[&str], &str); 25] = [
 ];
 
 /// What is said instead of a recipe for operations on tiles, and for those that nothing replaces.
-const ADVICE: [(&[&str], &str); 10] = [
+const ADVICE: [(&[&str], &str); 15] = [
     (
         &["clone", "copied", "to_owned", "copy"],
         "a value can be used several times: leave it out, and take `&value` where it is used again",
@@ -53,18 +53,31 @@ const ADVICE: [(&[&str], &str); 10] = [
         "comparisons are `a.less(b)`, `less_equal`, `greater`, `greater_equal`, `equal` and `not_equal`; they make 1 and 0",
     ),
     (
-        &["topk", "top_k", "argsort", "sort"],
-        "`x.arg_max()` finds the largest number of each row; for the next one, take that column out: \
-         `x.column_ids().equal(&first).select(-1.0, &x).arg_max()`",
+        &["topk", "argsort", "sort"],
+        "`x.top_k::<K>()` gives the ids of the K largest numbers of each row, the largest first, and `x.pick(&ids)` their numbers",
+    ),
+    (
+        &["gather", "take", "index_select", "take_along_dim"],
+        "`x.pick(&ids)` takes the numbers of the columns that ids name",
+    ),
+    (
+        &["scatter", "one_hot", "put_along_axis"],
+        "`x.place::<COLUMNS>(&ids)` puts numbers to the columns that ids name, and zeros elsewhere",
+    ),
+    (
+        &["view", "unflatten", "flatten", "split", "chunks"],
+        "`x.reshape::<ROWS, COLS>()` makes each row several, or several rows one",
     ),
     (
         &["sin", "cos", "erf", "cumsum"],
         "no operations of tasks give that: compute it outside of the kernel, and pass the result as a tensor",
     ),
     (
-        &["slice", "narrow", "cols", "tile", "rows", "chunk", "concat", "cat"],
-        "a task works on whole tiles: the taskflow cuts them, by `.cols(n)` and `.tile(n)`",
+        &["slice", "narrow", "cols"],
+        "`x.columns::<WIDTH>(first)` takes columns of a value; tiles are cut in the taskflow, by `.cols(n)` and `.tile(n)`",
     ),
+    (&["cat", "hstack"], "`a.concat::<BOTH>(&b)` makes one value of the columns of two"),
+    (&["tile", "rows", "chunk"], "a task works on whole tiles: the taskflow cuts them, by `.cols(n)` and `.tile(n)`"),
 ];
 
 /// What to write for an operation that there is not, if that is known.
@@ -115,7 +128,7 @@ pub(super) fn wrong_core(
 
 /// Operands of other kinds than an operation takes.
 pub(super) fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
-    use OperandKind::{Number, Tile, Value};
+    use OperandKind::{Number, Size, Tile, Value};
     let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();
     let takes: Vec<String> = known.iter().map(|kinds| kinds_text(kinds)).collect();
     let only_tiles = known.iter().all(|kinds| kinds.iter().all(|kind| *kind == Tile));
@@ -125,6 +138,9 @@ pub(super) fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
         ("min", [Value, Number]) => "the smaller of a value and a number is `.at_most(number)`",
         ("at_least", [Value, Value]) => "the larger of two values is `.max(&other)`",
         ("at_most", [Value, Value]) => "the smaller of two values is `.min(&other)`",
+        _ if known.iter().all(|kinds| kinds.contains(&Size)) && !given.contains(&Size) => {
+            "sizes are const arguments: `x.top_k::<TOP_K>()`, `x.columns::<WIDTH>(first)`, `x.reshape::<ROWS, COLS>()`"
+        }
         _ if only_tiles && given.contains(&Value) => {
             "it takes tiles, the parameters of the task, as they are: leave out `.load()`, and compute values in a task of \
              their own"
@@ -140,7 +156,7 @@ fn kinds_text(kinds: &[OperandKind]) -> String {
         OperandKind::Tile => "a tile",
         OperandKind::Value => "a value",
         OperandKind::Number => "a number",
-        OperandKind::Size => "a size",
+        OperandKind::Size | OperandKind::Index => "a size",
     };
     kinds.iter().map(name).collect::<Vec<_>>().join(" and ")
 }

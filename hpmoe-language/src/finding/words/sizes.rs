@@ -39,6 +39,9 @@ impl RealOperand {
             }
             Self::Tokens(tokens) => format!("{tokens} tokens"),
             Self::ColumnPairs => "pairs of columns".into(),
+            Self::AllColumns(columns) => format!("all of {columns} columns"),
+            Self::Ids(rows) => format!("ids for {}", rows.of_rows()),
+            Self::Together(rows) => format!("{rows} rows at a time"),
         }
     }
 }
@@ -48,6 +51,7 @@ impl RealSize {
         match self {
             Self::Item => "as many as there are".into(),
             Self::Slots => "as many as there are slots".into(),
+            Self::Parts(parts) => format!("{parts} for each of the item's rows"),
             Self::Fixed(size) => size.to_string(),
             Self::Tail { range, sizes } => {
                 let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
@@ -60,6 +64,7 @@ impl RealSize {
         match self {
             Self::Item => "the item's rows".into(),
             Self::Slots => "the slots of the item's tokens".into(),
+            Self::Parts(parts) => format!("{parts} rows for each of the item's"),
             other => format!("{} rows", other.words()),
         }
     }

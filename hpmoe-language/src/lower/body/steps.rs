@@ -7,7 +7,9 @@ use crate::finding::{BodyFault, Finding, NameKind};
 use crate::graph::Step;
 use crate::ids::{Id as _, ValueId};
 use crate::names::nearest;
-use hpmoe_kernels::op::{self as device, Device, ElementType, OperandKind, Operation, Part, Shape};
+use hpmoe_kernels::op::{
+    self as device, Device, ElementType, OperandKind, Operation, Part, Routine, Shape, Sizes, TaskKind,
+};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 
@@ -55,6 +57,7 @@ impl Builder<'_> {
         span: Span,
     ) -> Option<Operand> {
         let (mut values, mut numbers, mut places, mut shapes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut sizes = Vec::new();
         for operand in operands {
             let shape = match *operand {
                 Operand::Value(id) => self.shapes[id.index()],
@@ -64,7 +67,12 @@ impl Builder<'_> {
                     places.push(OperandKind::Number);
                     continue;
                 }
-                Operand::Size(rows) => Shape { kind: OperandKind::Size, element: ElementType::f32, rows, cols: 0 },
+                Operand::Size(rows) | Operand::Index(rows) => {
+                    let is_index = matches!(operand, Operand::Index(_));
+                    let kind = if is_index { OperandKind::Index } else { OperandKind::Size };
+                    sizes.push(rows);
+                    Shape { kind, element: ElementType::f32, rows, cols: 0 }
+                }
             };
             if let Operand::Value(id) | Operand::Wide(id, _) = *operand {
                 values.push(id);
@@ -83,6 +91,7 @@ impl Builder<'_> {
         let operation = self.operation(name, &places, span)?;
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
+        self.check_element(operation, operands[0], span)?;
         if operation.takes_element && element.is_none() {
             self.errors
                 .push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned(), given: written }));
@@ -95,6 +104,7 @@ impl Builder<'_> {
                 return None;
             }
         };
+        self.check_rows(operation, &shapes, &result, span)?;
         match operation.device {
             Device::Steps(steps) => return self.composed(steps, given, &numbers, span),
             Device::Broadcast => return Some(Operand::Wide(operands[0], result)),
@@ -117,7 +127,17 @@ impl Builder<'_> {
             self.errors.push(span, Finding::Body(BodyFault::Operations { task, most: MOST_STEPS }));
             return None;
         }
-        self.steps.push(Step { operation, operands, numbers, element, result, name: None, line: line(span), span });
+        self.steps.push(Step {
+            operation,
+            operands,
+            numbers,
+            sizes,
+            element,
+            result,
+            name: None,
+            line: line(span),
+            span,
+        });
         self.shapes.push(result);
         let made = ValueId::new(self.shapes.len() - 1);
         Some(match shape {
@@ -152,6 +172,31 @@ impl Builder<'_> {
             made.push(self.step(step.operation, &operands, (None, None), span)?);
         }
         made.last().copied()
+    }
+
+    /// Refuses other rows than a task's tiles have, or several of them: pieces of rows are what a vector core computes.
+    fn check_rows(&mut self, operation: &Operation, shapes: &[Shape], result: &Shape, span: Span) -> Option<()> {
+        if !matches!(operation.device, Device::Routine(Routine { sizes: Sizes::Reshaped, .. })) {
+            return Some(());
+        }
+        let tile = self.params.iter().map(|param| param.shape.rows).filter(|rows| *rows > 1).min().unwrap_or(1);
+        let Some(rows) = [shapes[0].rows, result.rows].into_iter().find(|rows| !rows.is_multiple_of(tile)) else {
+            return Some(());
+        };
+        let (operation, task) = (operation.name(), self.function.name.clone());
+        self.errors.push(span, Finding::Body(BodyFault::NotByRows { operation, task, rows, tile }));
+        None
+    }
+
+    /// Refuses a store of a product as whole numbers, which a matrix core does not make.
+    fn check_element(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
+        let element = self.shapes[to.index()].element;
+        if self.function.kind != TaskKind::Matrix || !writes(operation) || element != ElementType::i32 {
+            return Some(());
+        }
+        let param = self.params[to.index()].name.clone();
+        self.errors.push(span, Finding::Body(BodyFault::WholeProduct { param }));
+        None
     }
 
     /// Refuses a second write to a tile: the copies to it would have no order.

@@ -36,19 +36,37 @@ impl Builder<'_> {
         all
     }
 
-    pub(super) fn scratch(&mut self, columns: &[Columns], name: &str, shape: &Shape, made: Made) -> Vec<BufferId> {
+    /// The first operand of a step with as many rows as its result: one row for all of them is copied as often as it takes.
+    pub(super) fn one_row_for_all(
+        &mut self,
+        (number, step): (usize, &Step),
+        from: BufferId,
+        name: &str,
+        width: Width,
+    ) -> BufferId {
+        let value = self.shapes[step.operands[0]];
+        let all = Shape { rows: step.result.rows, ..value };
+        let Some(spread) = op::spread(&value, &all) else { return from };
+        let made = Made { width, single: false };
+        let to = self.buffer(format!("{name}_spread"), Holds::Value, ElementType::f32, &all, made);
+        self.call(number, Instruction::Spread(spread), to, &[from]);
+        to
+    }
+
+    pub(super) fn scratch(&mut self, columns: &[Columns], name: &str, step: &Step, made: Made) -> Vec<BufferId> {
+        let (first, shape) = (self.shapes[step.operands[0]], step.result);
         let name = |number: usize| match columns.len() {
             1 => format!("{name}_scratch"),
             _ => format!("{name}_scratch_{number}"),
         };
-        let shaped = |columns: &Columns| match *columns {
-            Columns::OfResult => (*shape, made),
-            Columns::Fixed(cols) => (Shape { cols, ..*shape }, made),
-            Columns::Once(cols) => (Shape { cols, ..*shape }, Made { single: true, ..made }),
+        let single = made.single;
+        let shaped = |columns: Columns| {
+            let made = Made { single: single || columns.is_single(), ..made };
+            (Shape { cols: columns.count(&first, &shape), ..shape }, made)
         };
         let mut made = Vec::with_capacity(columns.len());
         for (number, columns) in columns.iter().enumerate() {
-            let (shape, of) = shaped(columns);
+            let (shape, of) = shaped(*columns);
             made.push(self.buffer(name(number), Holds::Value, ElementType::f32, &shape, of));
         }
         made

@@ -24,6 +24,8 @@ pub(crate) enum BodyExpr {
     Name { name: String, span: Span },
     /// A number without a name: a literal, or a size as f32.
     Number(Box<Expr>),
+    /// A size as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
+    Index(Box<Expr>),
     /// A tile operation, or arithmetic on numbers.
     Operation {
         /// Method name or operator sign.

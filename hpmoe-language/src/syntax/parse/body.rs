@@ -3,7 +3,8 @@
 use super::forms::{constant_argument, is_empty};
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt};
-use hpmoe_kernels::op::ElementType;
+use hpmoe_kernels::op::{ElementType, OperandKind};
+use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
@@ -105,8 +106,12 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         }
         Expr::MethodCall(call) => {
             let mut operands = vec![expression(&call.receiver, errors)?];
-            for argument in &call.args {
-                operands.push(expression(argument, errors)?);
+            let name = call.method.to_string();
+            for (place, argument) in (1..).zip(&call.args) {
+                operands.push(match takes_index(&name, place) {
+                    true => BodyExpr::Index(Box::new(argument.clone())),
+                    false => expression(argument, errors)?,
+                });
             }
             let element = call.turbofish.as_ref().and_then(|types| match types.args.first()? {
                 GenericArgument::Type(Type::Path(path)) => {
@@ -119,8 +124,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
             // All of them, or none: a type among them is told as one.
             let sizes = arguments.filter(|_| element.is_none()).map(constant_argument).collect::<Option<Vec<Expr>>>();
             let sizes = sizes.unwrap_or_default();
-            let (name, span) = (call.method.to_string(), call.method.span());
-            Some(BodyExpr::Operation { name, operands, element, sizes, span })
+            Some(BodyExpr::Operation { name, operands, element, sizes, span: call.method.span() })
         }
         Expr::Unary(unary) => {
             let sign = unary.op.to_token_stream().to_string();
@@ -131,6 +135,11 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::Call(_) | Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskCall, errors),
         _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
     }
+}
+
+/// Whether an operation of that name takes a size at this place, counted from the receiver.
+fn takes_index(name: &str, place: usize) -> bool {
+    ops::named(name).any(|operation| operation.operands.get(place) == Some(&OperandKind::Index))
 }
 
 fn refuse<T>(span: Span, fault: SyntaxFault, errors: &mut Errors) -> Option<T> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hpmoe_kernels::op::{self, Device, Operation, Scalar, Slot, Spread, VectorCall, Waits};
+use hpmoe_kernels::op::{self, Device, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits};
 
 /// What is compiled of a row.
 #[derive(Clone, Copy)]
@@ -35,9 +35,13 @@ pub(crate) fn program(include: &Path, rows: impl Iterator<Item = (&'static Opera
     for (number, (operation, form)) in rows.enumerate() {
         let body = body(operation, form);
         writeln!(functions, "void row{number}([[maybe_unused]] const Frame &f) {{\n{body}}}").expect("a string");
-        let spread = matches!((operation.device, form), (Device::Vector { .. }, Form::Whole | Form::Without(_)));
+        let spread = match operation.device {
+            Device::Vector { .. } if matches!(form, Form::Whole | Form::Without(_)) => "Result",
+            Device::Routine(Routine { sizes: Sizes::Picked, .. }) => "Rows",
+            _ => "Nothing",
+        };
         let barrier = waits(operation, form) == Waits::Never;
-        writeln!(table, "    {{row{number}, {barrier}, {spread}}},").expect("a string");
+        writeln!(table, "    {{row{number}, {barrier}, Spreads::{spread}}},").expect("a string");
     }
     functions + &table + "};\n"
 }
@@ -66,8 +70,13 @@ fn body(operation: &Operation, form: Form) -> String {
         Device::Routine(routine) => {
             let operands = (0..values(operation)).map(|operand| format!("f.in[{operand}], ")).collect::<String>();
             let scratch = (0..routine.scratch.len()).map(|number| format!("f.scratch[{number}], ")).collect::<String>();
-            let terms = if routine.takes_terms() { ", f.terms" } else { "" };
-            format!("    hpmoe::{}(f.out, {operands}{scratch}f.outRows, f.cols{terms});\n", routine.name)
+            let more = match routine.more() {
+                More::Nothing => "",
+                More::Terms => ", f.terms",
+                More::Columns => ", f.outCols",
+                More::ColumnsFrom => ", f.outCols, f.size",
+            };
+            format!("    hpmoe::{}(f.out, {operands}{scratch}f.outRows, f.cols{more});\n", routine.name)
         }
         // What the compiler makes of a cast to bf16, whose 16 bits fit the scratch.
         Device::Cast => "    const auto narrow = hpmoe::UbFrom<bfloat16_t>(f.scratch[0]);\n    \

@@ -11,7 +11,7 @@ const UB: usize = 170 * 1024;
 pub(crate) struct Drawn {
     pub(crate) values: Vec<AnyValue>,
     pub(crate) numbers: Vec<f32>,
-    pub(crate) size: usize,
+    pub(crate) sizes: Vec<usize>,
     pub(crate) result: Shape,
     /// Rows and columns of each scratch value.
     pub(crate) scratch: Vec<[usize; 2]>,
@@ -19,7 +19,7 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     pub(crate) fn given(&self) -> Given<'_> {
-        Given { values: &self.values, numbers: &self.numbers, size: self.size }
+        Given { values: &self.values, numbers: &self.numbers, sizes: &self.sizes }
     }
 
     /// Rows of the first operand for each row of the result.
@@ -41,7 +41,7 @@ impl Drawn {
     fn bytes(&self) -> usize {
         let bytes = |rows: usize, cols: usize| rows * cols.next_multiple_of(16) * 4 + 32;
         let spread = |value: &AnyValue| match self.spread_of(value) {
-            Some(_) => bytes(self.result.rows, self.result.cols),
+            Some(_) => bytes(self.result.rows, self.result.cols.max(value.cols())),
             None => 0,
         };
         let operand = |value: &AnyValue| 2 * bytes(value.rows(), value.cols()) + spread(value);
@@ -60,7 +60,7 @@ impl fmt::Display for Drawn {
                 write!(f, "{:?} ", value.as_slice())?;
             }
         }
-        write!(f, "numbers {:?} size {}", self.numbers, self.size)
+        write!(f, "numbers {:?} sizes {:?}", self.numbers, self.sizes)
     }
 }
 
@@ -108,13 +108,14 @@ impl Draw {
 
     fn attempt(&mut self, operation: &Operation, sizes: u64) -> Option<Drawn> {
         let (rows, cols) = self.first_size(sizes);
-        let (mut shapes, mut numbers, mut size) = (Vec::new(), Vec::new(), 0);
+        let (mut shapes, mut numbers, mut given) = (Vec::new(), Vec::new(), Vec::new());
         for kind in operation.operands {
             match kind {
                 OperandKind::Value if shapes.is_empty() => shapes.push(value(rows, cols)),
                 OperandKind::Value => {
                     let divisor = self.one_of(&[1, 2, 3, 4, 8]);
-                    let sizes = [(rows, cols), (1, cols), (rows, 1), (1, 1), (rows / divisor, divisor)];
+                    let sizes =
+                        [(rows, cols), (1, cols), (rows, 1), (1, 1), (rows / divisor, divisor), (rows, divisor)];
                     let (rows, cols) = self.one_of(&sizes);
                     shapes.push(value(rows, cols));
                 }
@@ -122,9 +123,12 @@ impl Draw {
                     let number = self.number();
                     numbers.push(if number.is_finite() { number } else { 1.5 });
                 }
-                OperandKind::Size => {
-                    size = rows / self.one_of(&[1, 2, 3, 4, 8]);
-                    shapes.push(Shape { kind: OperandKind::Size, element: ElementType::f32, rows: size, cols: 0 });
+                OperandKind::Size | OperandKind::Index => {
+                    let factor = self.one_of(&[1, 2, 3, 4, 8]);
+                    let any = self.below(cols + 1);
+                    let size = self.one_of(&[rows / factor, rows * factor, cols / factor, cols * factor, factor, any]);
+                    given.push(size);
+                    shapes.push(Shape { kind: *kind, element: ElementType::f32, rows: size, cols: 0 });
                 }
                 OperandKind::Tile => return None,
             }
@@ -132,14 +136,17 @@ impl Draw {
         (operation.numbers)(&numbers).ok()?;
         let element = operation.takes_element.then_some(ElementType::bf16);
         let result = (operation.shape)(&shapes, element).ok()?;
-        if shapes.iter().any(|shape| shape.rows == 0) {
+        if shapes.iter().any(|shape| shape.rows == 0 && shape.kind != OperandKind::Index) {
             return None;
         }
         let scratch = match operation.device {
-            Device::Vector { scratch, .. } => scratch.iter().map(|columns| size_of(*columns, &result)).collect(),
-            Device::Routine(routine) => routine.scratch.iter().map(|columns| size_of(*columns, &result)).collect(),
-            _ => vec![[result.rows, result.cols]],
+            Device::Vector { scratch, .. } => scratch,
+            Device::Routine(routine) => routine.scratch,
+            _ => &[Columns::OfResult],
         };
+        let rows_of = |columns: Columns| if columns.is_single() { 1 } else { result.rows };
+        let size_of = |columns: &Columns| [rows_of(*columns), columns.count(&shapes[0], &result)];
+        let scratch = scratch.iter().map(size_of).collect();
         let close = self.case % 4 == 3;
         let numbers_of = |draw: &mut Self, shape: &Shape| {
             let draw_one = |_| if close { draw.near_one() } else { draw.number() };
@@ -147,7 +154,7 @@ impl Draw {
         };
         let of_values = shapes.iter().filter(|shape| shape.kind == OperandKind::Value);
         let values = of_values.map(|shape| numbers_of(self, shape)).collect();
-        Some(Drawn { values, numbers, size, result, scratch })
+        Some(Drawn { values, numbers, sizes: given, result, scratch })
     }
 
     /// Rows and columns around what calls take at once: 16 and 64 columns, 255 repeats, strides of 255 blocks.
@@ -173,6 +180,8 @@ impl Draw {
             }
             1 => f32::from_bits(self.next() as u32),
             2 => (self.below(41) as f32 - 20.0) / 2.0,
+            // As ids are, small and large.
+            9 => (self.below(34) * self.one_of(&[1, 1, 8])) as f32,
             // So few that they are often equal.
             5 | 6 => self.below(7) as f32 - 3.0,
             3 => self.near_one() * 60.0,
@@ -190,13 +199,4 @@ impl Draw {
 
 fn value(rows: usize, cols: usize) -> Shape {
     Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols }
-}
-
-/// Rows and columns of scratch.
-fn size_of(columns: Columns, result: &Shape) -> [usize; 2] {
-    match columns {
-        Columns::OfResult => [result.rows, result.cols],
-        Columns::Fixed(cols) => [result.rows, cols],
-        Columns::Once(cols) => [1, cols],
-    }
 }

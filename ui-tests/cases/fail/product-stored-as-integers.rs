@@ -1,4 +1,4 @@
-//! Vector arithmetic on integers.
+//! A product written as integers.
 
 use hpmoe_runtime::prelude::*;
 
@@ -23,7 +23,7 @@ mod layer {
     pub fn project(
         x: &Tile<bf16, TILE_M, HIDDEN>,
         w: &Tile<bf16, TILE_N, HIDDEN>,
-        y: &mut Tile<bf16, TILE_M, TILE_N>,
+        y: &mut Tile<i32, TILE_M, TILE_N>,
     ) {
         y.store(x.matmul_t(w));
     }

@@ -1,0 +1,144 @@
+// Routines that give numbers of values other columns and rows. Bits stay as they are.
+//
+// A copy needs both ends on a block of 32 bytes. Where columns lie otherwise, a gather takes each number by its offset, and
+// the offsets are the same in every row.
+#pragma once
+
+#include "hpmoe/rows.h"
+
+namespace hpmoe {
+
+constexpr uint32_t BLOCK_NUMBERS = LANES / LANE_BLOCKS; // of f32 in 32 bytes
+
+// `cols` columns of each row, from blocks to blocks.
+HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from_at, uint32_t from_pitch, uint32_t rows,
+                              uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> from = UbFrom<float>(from_at);
+    const uint32_t step = Min(RowsOfCall(out_pitch), RowsOfCall(from_pitch));
+    const CopyRepeatParams strides(1, 1, RowStride(out_pitch), RowStride(from_pitch));
+    for (uint32_t first = 0; first < rows; first += step) {
+        for (uint32_t col = 0; col < cols; col += LANES) {
+            Copy(out[first * out_pitch + col], from[first * from_pitch + col],
+                 static_cast<uint64_t>(Min(LANES, cols - col)), static_cast<uint8_t>(Min(step, rows - first)), strides);
+        }
+    }
+}
+
+// Offsets in bytes, by the scalar unit: offsets[at + i] = start + i / width * outer + i % width * inner, in numbers.
+HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t at, uint32_t count, uint32_t start, uint32_t width,
+                               uint32_t outer, uint32_t inner) {
+    const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
+    for (uint32_t i = 0; i < count; ++i) {
+        offsets.SetValue(at + i, (start + i / width * outer + i % width * inner) * static_cast<uint32_t>(sizeof(float)));
+    }
+}
+
+// What the vector unit has written can be overwritten by the scalar unit.
+HPMOE_INLINE void BeginOffsets() {
+    SetFlag<HardEvent::V_S>(0);
+    WaitFlag<HardEvent::V_S>(0);
+}
+
+HPMOE_INLINE void EndOffsets() {
+    SetFlag<HardEvent::S_V>(0);
+    WaitFlag<HardEvent::S_V>(0);
+}
+
+// Rows of `cols` numbers, each taken by these offsets from its own row.
+HPMOE_INLINE void GatherRows(uint32_t out_at, uint32_t from_at, uint32_t from_pitch, uint32_t offsets_at, uint32_t rows,
+                             uint32_t cols) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> from = UbFrom<float>(from_at);
+    const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
+    const uint32_t pitch = UbPitch(cols);
+    for (uint32_t row = 0; row < rows; ++row) {
+        Gather(out[row * pitch], from[row * from_pitch], offsets, 0u, cols);
+    }
+}
+
+// out[r][c] = values[r][first + c].
+HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
+                               uint32_t out_cols, uint32_t first) {
+    const uint32_t pitch = UbPitch(cols);
+    BeginOffsets();
+    if (first % BLOCK_NUMBERS == 0) {
+        CopyColumns(out_at, UbPitch(out_cols), values_at + first * static_cast<uint32_t>(sizeof(float)), pitch, rows,
+                    out_cols);
+        return;
+    }
+    WriteOffsets(offsets_at, 0, out_cols, first, out_cols, 0, 1);
+    EndOffsets();
+    GatherRows(out_at, values_at, pitch, offsets_at, rows, out_cols);
+}
+
+// Both values in rows of `both`, each at a row's alignment; the columns of a row.
+HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t right_at, uint32_t rows, uint32_t left_cols,
+                               uint32_t right_cols) {
+    const uint32_t left = UbPitch(left_cols);
+    const uint32_t right = UbPitch(right_cols);
+    CopyColumns(both_at, left + right, left_at, left, rows, left_cols);
+    CopyColumns(both_at + left * static_cast<uint32_t>(sizeof(float)), left + right, right_at, right, rows, right_cols);
+    return left + right;
+}
+
+// out[r] = left[r], then right[r].
+HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, uint32_t both_at, uint32_t offsets_at,
+                          uint32_t rows, uint32_t cols, uint32_t out_cols) {
+    const uint32_t others = out_cols - cols;
+    BeginOffsets();
+    if (cols % BLOCK_NUMBERS == 0) {
+        const uint32_t pitch = UbPitch(out_cols);
+        CopyColumns(out_at, pitch, left_at, UbPitch(cols), rows, cols);
+        CopyColumns(out_at + cols * static_cast<uint32_t>(sizeof(float)), pitch, right_at, UbPitch(others), rows, others);
+        return;
+    }
+    WriteOffsets(offsets_at, 0, cols, 0, cols, 0, 1);
+    WriteOffsets(offsets_at, cols, others, UbPitch(cols), others, 0, 1);
+    EndOffsets();
+    const uint32_t pitch = CopyBoth(both_at, left_at, right_at, rows, cols, others);
+    PipeBarrier<PIPE_V>();
+    GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
+}
+
+// out[r] = even[r][0], odd[r][0], even[r][1], …
+HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at, uint32_t both_at, uint32_t offsets_at,
+                              uint32_t rows, uint32_t cols, uint32_t out_cols) {
+    BeginOffsets();
+    WriteOffsets(offsets_at, 0, out_cols, 0, 2, 1, UbPitch(cols));
+    EndOffsets();
+    const uint32_t pitch = CopyBoth(both_at, even_at, odd_at, rows, cols, cols);
+    PipeBarrier<PIPE_V>();
+    GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
+}
+
+// The same numbers, row after row, in rows of `out_cols`: of each row several, or of several rows one.
+HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
+                           uint32_t out_cols) {
+    const uint32_t pitch = UbPitch(cols);
+    const uint32_t out_pitch = UbPitch(out_cols);
+    BeginOffsets();
+    const uint32_t shorter = Min(cols, out_cols);
+    if (cols == out_cols || shorter % ROW_ALIGN == 0) { // numbers lie where they lay
+        CopyValues(out_at, values_at, static_cast<int32_t>(rows * out_pitch));
+        return;
+    }
+    if (out_cols > cols) {
+        WriteOffsets(offsets_at, 0, out_cols, 0, cols, pitch, 1);
+        EndOffsets();
+        GatherRows(out_at, values_at, out_cols / cols * pitch, offsets_at, rows, out_cols);
+        return;
+    }
+    WriteOffsets(offsets_at, 0, out_cols, 0, out_cols, 0, 1);
+    EndOffsets();
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> values = UbFrom<float>(values_at);
+    const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
+    const uint32_t parts = cols / out_cols;
+    for (uint32_t row = 0; row < rows; ++row) {
+        Gather(out[row * out_pitch], values[row / parts * pitch], offsets,
+               row % parts * out_cols * static_cast<uint32_t>(sizeof(float)), out_cols);
+    }
+}
+
+} // namespace hpmoe
