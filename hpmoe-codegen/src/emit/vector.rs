@@ -5,7 +5,7 @@ mod extents;
 
 use super::cpp::{Expr, Function, Scope, Stmt, braces, float, int, name};
 use barriers::barriers;
-use extents::{Extent, columns, extents};
+use extents::{Extent, columns, extents, rows};
 use hpmoe_kernels::op::More;
 use hpmoe_language::graph::Task;
 use hpmoe_language::ids::Arena;
@@ -296,9 +296,4 @@ fn is_routine(call: &Call) -> bool {
 
 fn touches(call: &Call, buffer: BufferId) -> bool {
     call.to == buffer || call.from.contains(&buffer) || call.scratch.contains(&buffer)
-}
-
-/// First row and number of rows of a piece, in a buffer.
-fn rows(buffer: &Buffer) -> [Expr; 2] {
-    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|number| name(number) * int(buffer.rows)) }
 }

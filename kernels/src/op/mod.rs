@@ -3,12 +3,13 @@
 
 mod device;
 mod host;
+mod scratch;
 
 pub use device::{
-    Columns, Contracted, Device, More, Of, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits,
-    in_one_call, spread,
+    Contracted, Device, More, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits, in_one_call, spread,
 };
 pub use host::{AnyTile, AnyValue, Given, Host, MOST};
+pub use scratch::{Columns, Of};
 
 use std::fmt;
 

@@ -11,6 +11,11 @@ pub(super) fn columns(width: Width, params: &[String]) -> Expr {
     }
 }
 
+/// First row and number of rows of a piece, in a buffer.
+pub(super) fn rows(buffer: &Buffer) -> [Expr; 2] {
+    if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|number| name(number) * int(buffer.rows)) }
+}
+
 /// Rows and columns that a call runs over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
