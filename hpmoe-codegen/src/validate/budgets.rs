@@ -32,38 +32,38 @@ type Quantity = (&'static str, u64, u64);
 /// The largest value of each field of a descriptor.
 fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
     let graph = checked.graph();
-    let band = schedule.phases.iter().map(|(_, phase)| phase.band).max().unwrap_or(1);
+    let band = schedule.phases.iter().map(|(_, phase)| phase.band).max().unwrap_or_default();
     let cores = schedule.aic.max(schedule.aiv);
-    let columns = graph.phases.iter().map(|(_, phase)| {
-        let product = phase.ranges.iter().try_fold(1u64, |product, &range| product.checked_mul(range.into()));
-        product.unwrap_or(u64::MAX)
-    });
+    let columns = graph
+        .phases
+        .iter()
+        .map(|(_, phase)| phase.ranges.iter().fold(1, |product: u64, &range| product.saturating_mul(range.into())));
     vec![
         ("phases", graph.phases.len() as u64, SHORT),
         ("iteration spaces", graph.spaces.len() as u64, SHORT),
         ("a band", band.into(), SHORT),
         ("cores of one kind", cores.into(), SHORT),
-        ("tiles of an item", columns.max().unwrap_or(1), INT),
+        ("tiles of an item", columns.max().unwrap_or_default(), INT),
     ]
 }
 
-/// The largest value of each number that is counted at run time.
+/// The largest value of each number that is counted at run time, where a rank receives at most `rows` rows of each chunk: at
+/// least as many as it has tokens, and as it sends.
 fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Quantity> {
     let graph = checked.graph();
     let sizes = &graph.sizes;
-    let (groups, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
+    let (pairs, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
     let tiles = graph.phases.iter().map(|(_, phase)| {
-        let items = rows.max(sizes.chunk_tokens() as u64) * chunks
-            / u64::from(graph.spaces[phase.space].height.number())
-            + 2 * groups;
+        // The rows of a peer and an expert may begin and end inside of a tile.
+        let items = rows * chunks / u64::from(graph.spaces[phase.space].height.number()) + 2 * pairs;
         phase.ranges.iter().fold(items, |tiles, &range| tiles.saturating_mul(range.into()))
     });
     let needs = schedule.waits().map(|wait| need(checked, wait, rows));
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
         ("received rows", rows * sizes.buffers() as u64, INT),
-        ("tiles of a phase", tiles.max().unwrap_or(0), INT),
-        ("a threshold", needs.max().unwrap_or(0), INT),
+        ("tiles of a phase", tiles.max().unwrap_or_default(), INT),
+        ("a threshold", needs.max().unwrap_or_default(), INT),
         ("counters", footprint.counters, u32::MAX.into()),
     ]
 }
@@ -74,7 +74,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
     let rows = match checked.counters()[wait.counter].grid {
         Grid::RowTiles { space, .. } => graph.spaces[space].height.number().into(),
         Grid::Blocks { height } => height.into(),
-        Grid::Experts | Grid::Rank => rows.max(graph.sizes.chunk_tokens() as u64),
+        Grid::Experts | Grid::Rank => rows,
     };
     wait.need.at(rows)
 }
@@ -90,12 +90,12 @@ fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Quanti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::{Cores, Entry, schedule};
     use crate::validate::broken::broken_of;
     use hpmoe_language::analyze::Counter;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn};
     use hpmoe_language::graph::TaskGraph;
-    use hpmoe_language::ids::{Arena, CounterId, PhaseId, SpaceId};
+    use hpmoe_language::ids::{Arena, CounterId, PartId, PhaseId, SpaceId};
     use std::collections::BTreeSet;
 
     fn too_large(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
@@ -113,8 +113,33 @@ mod tests {
 
     #[test]
     fn a_band_must_fit_its_field() {
-        let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(0)].band = 70_000);
-        assert_eq!(found[0], (1, "a band"));
+        let with_band = |band| too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(0)].band = band);
+        assert_eq!(with_band(u16::MAX.into()), []);
+        assert_eq!(with_band(u32::from(u16::MAX) + 1)[0], (1, "a band"));
+    }
+
+    #[test]
+    fn a_phase_has_the_tiles_of_all_rows_and_two_more_for_each_peer_and_expert() {
+        let checked = chunked(&Layer::TINY, 4);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let tiles = |rows| {
+            let counts = counts(&checked, &made, &made.orders[0], rows);
+            counts.into_iter().find(|(what, ..)| *what == "tiles of a phase").unwrap().1
+        };
+        // The down projection has most tiles, 4 for each 4 rows; 8 experts have rows in each of 4 chunks.
+        assert_eq!(tiles(0), 4 * 2 * 8 * 4);
+        assert_eq!(tiles(400), tiles(0) + 4 * 400);
+    }
+
+    #[test]
+    fn each_descriptor_takes_memory() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut made = schedule(&checked, Cores::ASCEND_A3);
+        let bytes = |schedule: &Schedule| memory(&checked, schedule, 1)[0].1;
+        let before = bytes(&made);
+        let entry = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
+        made.orders[0].queues[PartId(0)].extend([entry; 10]);
+        assert_eq!(bytes(&made), before + 10 * 64);
     }
 
     #[test]
@@ -161,8 +186,8 @@ mod tests {
         assert_eq!(spaces, BTreeSet::from(["iteration spaces"]));
         let columns = large(&|graph, _| graph.phases[gate].ranges = vec![1 << 16, 1 << 16]);
         assert_eq!(columns, BTreeSet::from(["tiles of an item", "tiles of a phase"]));
-        let tiles = large(&|graph, _| graph.phases[gate].ranges = vec![1 << 28]);
-        assert_eq!(tiles, BTreeSet::from(["tiles of a phase"]));
+        let most_columns = large(&|graph, _| graph.phases[gate].ranges = vec![i32::MAX as u32]);
+        assert_eq!(most_columns, BTreeSet::from(["tiles of a phase"]));
         let counters = large(&|graph, counters| {
             let grid = Grid::RowTiles { space: graph.phases[gate].space, columns: u32::MAX };
             counters.ids().for_each(|id| counters[id].grid = grid);

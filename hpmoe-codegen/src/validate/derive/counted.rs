@@ -76,9 +76,11 @@ fn counters(
 mod tests {
     use super::super::tiles::tiles;
     use super::*;
+    use hpmoe_language::analyze::{Counter, Need};
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
     use hpmoe_language::graph::{Height, Space, TaskGraph};
     use hpmoe_language::ids::PhaseId;
+    use std::collections::BTreeSet;
 
     /// Tiles of the first phase over a kind of space.
     fn tiles_over(graph: &TaskGraph, instance: &Instance, kind: SpaceKind) -> Vec<Tile> {
@@ -133,6 +135,81 @@ mod tests {
         for tile in tiles_over(graph, &instance, SpaceKind::RowTiles) {
             let wait = &checked.dependencies()[0].wait;
             assert_eq!(awaited(&finer, &instance, &tile, wait).is_empty(), tile.rows.len() > of_puts);
+        }
+    }
+
+    #[test]
+    fn a_block_in_two_blocks_of_counters_has_no_counter_of_its_own() {
+        let checked = moe_ffn(&Layer::TINY);
+        let graph = checked.graph();
+        let mut counters = checked.counters().clone();
+        let counter = counters.position(|counter| matches!(counter.grid, Grid::Blocks { .. })).unwrap();
+        counters[counter].grid = Grid::Blocks { height: 2 };
+        let finer = CheckedGraph::for_tests(graph.clone(), counters, Vec::new());
+        let instance = Instance::new(&finer);
+        let two = instance.height_of_blocks(Height::Rows(2));
+        let wait = Wait { counter, index: Index::Block, need: Need::default() };
+        let blocks = tiles_over(graph, &instance, SpaceKind::Blocks);
+        assert!(blocks.iter().any(|tile| tile.rows.len() > two) && blocks.iter().any(|tile| tile.rows.len() <= two));
+        for tile in blocks {
+            assert_eq!(awaited(&finer, &instance, &tile, &wait).is_empty(), tile.rows.len() > two);
+        }
+    }
+
+    #[test]
+    fn columns_have_counters_of_their_own() {
+        let checked = moe_ffn(&Layer::TINY);
+        let instance = Instance::new(&checked);
+        let dependency = checked.dependencies().iter().find(|d| d.signal.index == Index::Tile).unwrap();
+        let of_gate = tiles(checked.graph(), &instance).into_iter().filter(|tile| tile.phase == dependency.before);
+        let counters: Vec<_> = of_gate.map(|tile| signalled(&checked, &instance, &tile, &dependency.signal)).collect();
+        assert!(counters.iter().all(|counters| counters.len() == 1));
+        assert_eq!(counters.iter().collect::<BTreeSet<_>>().len(), counters.len());
+    }
+
+    #[test]
+    fn an_index_means_nothing_for_tiles_of_other_rows() {
+        let (layer, with_once) = (moe_ffn(&Layer::TINY), once(&Layer::TINY));
+        let meant = |checked: &CheckedGraph, kind: SpaceKind, rows: RowKind, grid: Grid, index: Index| {
+            let graph = checked.graph();
+            let tensor = graph.tensors.position(|tensor| tensor.rows == rows).unwrap();
+            let mut counters = checked.counters().clone();
+            let array = counters.push(Counter { tensor, grid, through: false });
+            let checked = CheckedGraph::for_tests(graph.clone(), counters, Vec::new());
+            let instance = Instance::new(&checked);
+            let wait = Wait { counter: array, index, need: Need::default() };
+            let tiles = tiles_over(graph, &instance, kind);
+            tiles.iter().any(|tile| !awaited(&checked, &instance, tile, &wait).is_empty())
+        };
+        let space = layer.graph().spaces.position(|space| space.kind == SpaceKind::RowTiles).unwrap();
+        let (row_tiles, blocks) = (Grid::RowTiles { space, columns: 1 }, Grid::Blocks { height: 4 });
+        for (kind, rows, grid, index, wanted) in [
+            (SpaceKind::RowTiles, RowKind::Received, row_tiles, Index::RowTile, true),
+            (SpaceKind::Arrivals, RowKind::Received, row_tiles, Index::RowTile, true),
+            (SpaceKind::Blocks, RowKind::Received, row_tiles, Index::RowTile, false),
+            (SpaceKind::RowTiles, RowKind::Received, row_tiles, Index::OnceTiles, false),
+            (SpaceKind::RowTiles, RowKind::Received, Grid::Experts, Index::Expert, true),
+            (SpaceKind::Blocks, RowKind::Received, Grid::Experts, Index::Expert, false),
+            (SpaceKind::Blocks, RowKind::Token, blocks, Index::Block, true),
+            (SpaceKind::RowTiles, RowKind::Token, blocks, Index::Block, false),
+            (SpaceKind::Sends, RowKind::Token, blocks, Index::PieceBlocks, true),
+            (SpaceKind::Blocks, RowKind::Token, blocks, Index::PieceBlocks, false),
+        ] {
+            assert_eq!(meant(&layer, kind, rows, grid, index), wanted, "{kind:?} {rows:?} {grid:?} {index:?}");
+        }
+        let space = with_once.graph().spaces.position(|space| space.kind == SpaceKind::RowTiles).unwrap();
+        let row_tiles = Grid::RowTiles { space, columns: 1 };
+        for (kind, rows, grid, index, wanted) in [
+            (SpaceKind::SendsOnce, RowKind::Once, row_tiles, Index::RowTile, true),
+            (SpaceKind::SendsOnce, RowKind::Received, row_tiles, Index::RowTile, false),
+            (SpaceKind::RowTiles, RowKind::Once, row_tiles, Index::RowTile, false),
+            (SpaceKind::RowTiles, RowKind::Once, row_tiles, Index::OnceTiles, true),
+            (SpaceKind::SendsOnce, RowKind::Once, row_tiles, Index::OnceTiles, false),
+            (SpaceKind::Blocks, RowKind::Once, row_tiles, Index::OnceTiles, false),
+            (SpaceKind::RowTiles, RowKind::Once, Grid::Experts, Index::Expert, false),
+            (SpaceKind::SendsOnce, RowKind::Received, Grid::Experts, Index::Expert, false),
+        ] {
+            assert_eq!(meant(&with_once, kind, rows, grid, index), wanted, "{kind:?} {rows:?} {grid:?} {index:?}");
         }
     }
 

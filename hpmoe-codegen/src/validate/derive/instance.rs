@@ -4,6 +4,7 @@ use crate::divisor::gcd;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
 use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::SpaceId;
+use std::ops::Range;
 
 /// Ranks: one, its peer, and one that is neither.
 pub(super) const RANKS: usize = 3;
@@ -14,6 +15,8 @@ const EXPERTS: usize = RANKS * LOCAL;
 /// The experts of one token after another. The last expert gets no token; the others get tokens of every rank that has
 /// enough; some tokens go to two experts of one rank.
 const CHOSEN: [[usize; 2]; 8] = [[0, 1], [2, 4], [1, 2], [3, 0], [4, 1], [0, 2], [2, 3], [4, 0]];
+/// Where the tokens of each rank begin in it: the single token of the last rank goes to two experts of another one.
+const FIRST: [usize; RANKS] = [0, 3, 6];
 
 /// One (token, k) that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +58,8 @@ impl Instance {
         });
         let (rows_unit, rows) = unit_and_most(heights_of_rows);
         let (tokens_unit, tokens) = unit_and_most(heights_of_blocks.chain(heights_of_grids));
-        // An expert gets about as many rows as a rank has tokens: more than one of the largest tile.
-        let most = 2 * rows.max(tokens) as usize + 1;
+        // Two of the largest tile, and a token more. An expert gets about as many rows.
+        let most = 2 * rows.max(tokens) + 1;
         let mut instance = Self {
             tokens: [most, most, 1],
             top_k: checked.graph().sizes.top_k.min(2),
@@ -70,9 +73,9 @@ impl Instance {
     }
 
     fn route(&mut self) {
-        for source in 0..RANKS {
+        for source in ranks() {
             for token in 0..self.tokens[source] {
-                let experts = &CHOSEN[(token + 3 * source) % CHOSEN.len()][..self.top_k];
+                let experts = &CHOSEN[(FIRST[source] + token) % CHOSEN.len()][..self.top_k];
                 for (k, &expert) in experts.iter().enumerate() {
                     let row = Row { source, token, k };
                     let before = experts.iter().any(|&other| owner(other) == owner(expert) && other < expert);
@@ -83,6 +86,12 @@ impl Instance {
                 }
             }
         }
+    }
+
+    /// Number of experts, on all ranks.
+    #[cfg(test)]
+    pub(super) fn experts(&self) -> usize {
+        self.received.len()
     }
 
     /// Rows of an expert: received for it, or sent once and stored under it.
@@ -123,24 +132,113 @@ pub(super) const fn owner(expert: usize) -> usize {
     expert / LOCAL
 }
 
+/// All ranks.
+pub(super) const fn ranks() -> Range<usize> {
+    0..RANKS
+}
+
 /// The experts of a rank.
-pub(super) fn experts_of(rank: usize) -> std::ops::Range<usize> {
+pub(super) fn experts_of(rank: usize) -> Range<usize> {
     rank * LOCAL..(rank + 1) * LOCAL
 }
 
-/// The greatest common divisor of all heights, and the largest of them divided by it.
-fn unit_and_most(heights: impl Iterator<Item = Height>) -> (u32, u32) {
+/// The greatest common divisor of all heights, and the largest of them divided by it; without heights, tiles of one row.
+fn unit_and_most(heights: impl Iterator<Item = Height>) -> (u32, usize) {
     let rows = heights.filter_map(|height| match height {
         Height::Rows(rows) => Some(rows),
         Height::WholeExpert => None,
     });
-    let (unit, most) = rows.fold((0, 1), |(unit, most), rows| (gcd(unit, rows), rows.max(most)));
-    (unit.max(1), most / unit.max(1))
+    let rows: Vec<u32> = rows.collect();
+    let unit = rows.iter().copied().reduce(gcd).unwrap_or(1);
+    let most = rows.iter().max().map_or(1, |most| most / unit);
+    (unit, most as usize)
 }
 
 fn scaled(height: Height, unit: u32) -> usize {
     match height {
         Height::Rows(rows) => (rows / unit) as usize,
         Height::WholeExpert => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_ffn, once};
+    use std::collections::BTreeSet;
+
+    /// Tiles of 6 and of 24 rows, and blocks of 5 tokens.
+    const LAYER: Layer = Layer { put: 6, tile_m: 24, block: 5, ..Layer::TINY };
+
+    #[test]
+    fn heights_keep_their_ratios() {
+        let instance = Instance::new(&moe_ffn(&LAYER));
+        assert_eq!([6, 24].map(|rows| instance.height_of_rows(Height::Rows(rows))), [1, 4]);
+        assert_eq!(instance.height_of_blocks(Height::Rows(5)), 1);
+        let instance = Instance::new(&moe_ffn(&Layer { put: 6, tile_m: 4, block: 5, ..Layer::TINY }));
+        assert_eq!([6, 4].map(|rows| instance.height_of_rows(Height::Rows(rows))), [3, 2]);
+        // A counter may stand for more tokens than a block has.
+        let checked = moe_ffn(&LAYER);
+        let mut counters = checked.counters().clone();
+        let block = counters.position(|counter| matches!(counter.grid, Grid::Blocks { .. })).unwrap();
+        counters[block].grid = Grid::Blocks { height: 15 };
+        let checked = CheckedGraph::for_tests(checked.graph().clone(), counters, Vec::new());
+        let instance = Instance::new(&checked);
+        assert_eq!([5, 15].map(|tokens| instance.height_of_blocks(Height::Rows(tokens))), [1, 3]);
+        assert_eq!(instance.height_of_grid(&checked, Grid::Blocks { height: 15 }), 3);
+        assert_eq!(unit_and_most([Height::WholeExpert].into_iter()), (1, 1));
+    }
+
+    #[test]
+    fn ranks_have_two_of_the_largest_tile_and_more_but_for_one_of_a_single_token() {
+        let tokens = |put: usize, tile_m: usize, block: usize| {
+            Instance::new(&moe_ffn(&Layer { put, tile_m, block, ..Layer::TINY })).tokens
+        };
+        assert_eq!(tokens(2, 12, 4), [2 * 6 + 1, 2 * 6 + 1, 1]);
+        assert_eq!(tokens(5, 5, 3), [3, 3, 1]);
+        let checked = moe_ffn(&Layer { put: 4, tile_m: 4, block: 2, ..Layer::TINY });
+        let mut counters = checked.counters().clone();
+        let block = counters.position(|counter| matches!(counter.grid, Grid::Blocks { .. })).unwrap();
+        counters[block].grid = Grid::Blocks { height: 6 };
+        let coarse = CheckedGraph::for_tests(checked.graph().clone(), counters, Vec::new());
+        assert_eq!(Instance::new(&coarse).tokens, [2 * 3 + 1, 2 * 3 + 1, 1]);
+    }
+
+    #[test]
+    fn every_way_of_sharing_rows_occurs() {
+        let instance = Instance::new(&moe_ffn(&LAYER));
+        let sources =
+            |expert: usize| instance.rows(false, expert).iter().map(|row| row.source).collect::<BTreeSet<_>>();
+        assert!(sources(EXPERTS - 1).is_empty());
+        for expert in 0..EXPERTS - 1 {
+            assert!(sources(expert).contains(&0) && sources(expert).contains(&1), "expert {expert}");
+        }
+        let tokens_of = |expert: usize| {
+            instance.rows(false, expert).iter().map(|row| (row.source, row.token)).collect::<BTreeSet<_>>()
+        };
+        // A token of each rank goes to two experts of one rank.
+        let both = |rank: usize| &tokens_of(2 * rank) & &tokens_of(2 * rank + 1);
+        let twice: BTreeSet<usize> =
+            ranks().flat_map(|rank| both(rank).into_iter().map(|(source, _)| source)).collect();
+        assert_eq!(twice, ranks().collect());
+    }
+
+    #[test]
+    fn a_token_is_sent_once_for_its_lowest_expert_on_a_rank() {
+        let instance = Instance::new(&once(&Layer::TINY));
+        let token = |row: &Row| (row.source, row.token);
+        for rank in ranks() {
+            let received: BTreeSet<_> = experts_of(rank).flat_map(|e| instance.rows(false, e)).map(token).collect();
+            let sent: Vec<_> = experts_of(rank).flat_map(|e| instance.rows(true, e)).map(token).collect();
+            assert_eq!(sent.len(), received.len());
+            assert_eq!(sent.into_iter().collect::<BTreeSet<_>>(), received);
+            for &row in experts_of(rank).flat_map(|expert| instance.rows(false, expert)) {
+                let goes_to =
+                    |&expert: &usize| instance.rows(false, expert).iter().any(|other| token(other) == token(&row));
+                let (expert, place) = instance.place_once(rank, row);
+                assert_eq!(Some(expert), experts_of(rank).find(goes_to));
+                assert_eq!(token(&instance.rows(true, expert)[place]), token(&row));
+            }
+        }
     }
 }

@@ -16,6 +16,9 @@ pub enum Step {
     Word(PhaseId),
 }
 
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
+
 /// Dependencies with their numbers, by phases and tensor.
 type ByEnds<'a> = BTreeMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
 
@@ -92,11 +95,11 @@ impl Kept {
 
     /// Nodes come after all that those before them come after.
     fn close(&mut self) {
-        let words = self.steps.len().div_ceil(64);
+        let words = self.steps.len().div_ceil(BITS);
         for node in 0..self.steps.len() {
             let mut all = vec![0; words];
             for &(before, _) in &self.steps[node] {
-                all[before / 64] |= 1 << (before % 64);
+                all[before / BITS] |= 1 << (before % BITS);
                 all.iter_mut().zip(&self.before[before]).for_each(|(all, before)| *all |= before);
             }
             self.before.push(all);
@@ -105,7 +108,7 @@ impl Kept {
 
     /// Whether one node comes before another.
     pub(super) fn orders(&self, from: usize, to: usize) -> bool {
-        self.before[to][from / 64] >> (from % 64) & 1 == 1
+        self.before[to][from / BITS] >> (from % BITS) & 1 == 1
     }
 
     /// The steps that lead from one node to another, if these are ordered: a single one where there is one.

@@ -19,7 +19,7 @@ impl Nodes {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.tiles.len() + 2 * RANKS
+        self.word_after(RANKS)
     }
 
     /// All tiles with their nodes.
@@ -88,5 +88,34 @@ fn shared(of_place: &[(usize, Touched)], found: &mut BTreeSet<Required>) {
         for (other, touched) in of_place.iter().filter(|(other, touched)| other != node && touched.meets(made)) {
             found.insert(Required { from: *node.min(other), to: *node.max(other), tensor: touched.place.0 });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, chunked};
+    use hpmoe_language::ids::PhaseId;
+
+    #[test]
+    fn what_writes_a_chunk_follows_the_word_before_and_all_precede_the_word_after() {
+        let checked = chunked(&Layer::TINY, 4);
+        let (graph, instance) = (checked.graph(), Instance::new(&checked));
+        let nodes = Nodes::new(graph, &instance);
+        let required = required(graph, &instance, &nodes);
+        let phases_of = |word_of: &dyn Fn(&Required) -> Option<usize>| {
+            let nodes_of = required.iter().filter_map(word_of);
+            nodes_of.map(|node| nodes.tile(node).unwrap().phase).collect::<BTreeSet<PhaseId>>()
+        };
+        let [squares, dispatch, .., back, combine] = graph.phases.ids().take(8).collect::<Vec<_>>()[..] else {
+            panic!("eight phases")
+        };
+        let after_first_word = phases_of(&|required| (required.from < RANKS).then_some(required.to));
+        let before_last_word = phases_of(&|required| (required.to >= nodes.word_after(0)).then_some(required.from));
+        // The sums over k write what the caller keeps, and read what was put back.
+        assert!(after_first_word.contains(&squares) && after_first_word.contains(&dispatch));
+        assert!(after_first_word.contains(&back) && !after_first_word.contains(&combine));
+        assert!(before_last_word.contains(&combine) && before_last_word.contains(&squares));
+        assert_eq!(nodes.tiles().last().unwrap().0 + 1, nodes.word_after(0));
     }
 }

@@ -7,9 +7,9 @@ use crate::validate::execute::runs;
 use crate::validate::kernels::kernels;
 use crate::validate::programs::program;
 use crate::validate::validate;
-use hpmoe_language::analyze::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+use hpmoe_language::analyze::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait, Whose};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
-use hpmoe_language::graph::{Access, Columns};
+use hpmoe_language::graph::{Access, Columns, Storage};
 use std::fmt::Write as _;
 
 fn derived(checked: &CheckedGraph) -> Vec<Violation> {
@@ -67,6 +67,66 @@ fn a_word_that_waits_for_nothing_is_missed() {
     assert!(derived(&checked).iter().any(|violation| matches!(violation, Violation::FreedEarly { .. })));
 }
 
+/// A dependency is as good as none where what it signals is not what it awaits.
+#[test]
+fn a_dependency_on_other_counters_is_missed_like_one_that_is_gone() {
+    let mut missed = 0;
+    for whole in [moe_ffn(&Layer::TINY), chunked(&Layer::TINY, 4)] {
+        for number in 0..whole.dependencies().len() {
+            let gone = derived(&without_dependency(&whole, number));
+            let found_with = |change: &dyn Fn(&mut Dependency)| {
+                let mut checked = whole.clone();
+                change(&mut checked.dependencies_mut()[number]);
+                derived(&checked)
+            };
+            let counter = whole.dependencies()[number].signal.counter;
+            let alike =
+                |other: &Counter| *other != whole.counters()[counter] && other.grid == whole.counters()[counter].grid;
+            if let Some(other) = whole.counters().position(alike) {
+                assert_eq!(found_with(&|dependency| dependency.signal.counter = other), gone, "dependency {number}");
+            }
+            for index in [Index::RowTile, Index::Rank] {
+                if index != whole.dependencies()[number].wait.index {
+                    assert_eq!(found_with(&|dependency| dependency.wait.index = index), gone, "dependency {number}");
+                }
+            }
+            missed += usize::from(!gone.is_empty());
+        }
+    }
+    assert!(missed > 10, "{missed}");
+}
+
+#[test]
+fn the_word_of_another_rank_is_none() {
+    let mut checked = chunked(&Layer::TINY, 4);
+    let dispatch = PhaseId(1);
+    let waits = &mut checked.reuse_mut().as_mut().unwrap().waits;
+    assert_eq!(waits[dispatch], Some(Whose::Peer));
+    waits[dispatch] = Some(Whose::Own);
+    let early =
+        |violation: &Violation| matches!(violation, Violation::WrittenEarly { phase, .. } if *phase == dispatch);
+    assert!(derived(&checked).iter().any(early));
+}
+
+#[test]
+fn what_the_caller_keeps_waits_for_no_word() {
+    let checked = chunked(&Layer::TINY, 4);
+    let squares = PhaseId(0);
+    let without_wait = without_wait_for_word(&checked, squares);
+    let early = |checked: &CheckedGraph| {
+        let early =
+            |violation: &Violation| matches!(violation, Violation::WrittenEarly { phase, .. } if *phase == squares);
+        derived(checked).iter().any(early)
+    };
+    assert!(early(&without_wait));
+    let mut graph = checked.graph().clone();
+    let made = graph.phases[squares].accesses.iter().find(|access| access.write).unwrap().tensor;
+    graph.tensors[made].storage = Storage::Argument;
+    let mut kept = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+    *kept.reuse_mut() = without_wait.reuse().cloned();
+    assert!(!early(&kept));
+}
+
 #[test]
 fn tiles_of_one_phase_that_write_the_same_are_missed() {
     let checked = moe_ffn(&Layer::SMALL);
@@ -112,7 +172,14 @@ fn matrices_that_chunks_share_are_only_added_to() {
     let read = missed(&|graph| graph.phases[second].accesses.push(Access { write: false, ..sum }));
     assert_eq!(read, [Violation::Unordered { before: first, after: second, tensor: sum.tensor }]);
     let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 });
-    assert_eq!(of_rank, [Violation::Unordered { before: first, after: first, tensor: sum.tensor }]);
+    let overwritten = Violation::Unordered { before: first, after: first, tensor: sum.tensor };
+    assert_eq!(of_rank, std::slice::from_ref(&overwritten));
+    // Though tiles of one chunk were in order.
+    let mut graph = whole.graph().clone();
+    graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 };
+    let mut violations = Vec::new();
+    across_chunks(&graph, &mut violations);
+    assert_eq!(violations, [overwritten]);
 }
 
 /// The name of a phase's task, and its number.

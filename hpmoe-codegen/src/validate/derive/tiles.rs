@@ -1,6 +1,6 @@
 //! The tiles of all phases on the instance.
 
-use super::instance::{Instance, RANKS, Row, experts_of, owner};
+use super::instance::{Instance, Row, experts_of, owner, ranks};
 use hpmoe_language::graph::{Access, Columns, Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{PhaseId, TensorId};
 use std::collections::BTreeSet;
@@ -27,8 +27,11 @@ pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
     let mut tiles = Vec::new();
     for (id, phase) in graph.phases.iter() {
         let columns = columns(graph, phase);
-        for item in (0..RANKS).flat_map(|rank| items(graph, instance, id, rank)) {
-            tiles.extend(columns.iter().map(|&column| Tile { column, ..item.clone() }));
+        for rank in ranks() {
+            for (peer, expert, rows) in items(graph, instance, id, rank) {
+                let tile = |&column| Tile { phase: id, rank, peer, expert, rows: rows.clone(), column };
+                tiles.extend(columns.iter().map(tile));
+            }
         }
     }
     tiles
@@ -76,36 +79,38 @@ impl Step {
     }
 }
 
-/// Items of a phase on one rank, each with its first column.
-fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) -> Vec<Tile> {
+/// Peer, expert and rows of a tile.
+type Item = (usize, usize, Range<usize>);
+
+/// Items of a phase on one rank.
+fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) -> Vec<Item> {
     let space = graph.spaces[graph.phases[phase].space];
     let height = match space.kind {
         SpaceKind::Blocks => instance.height_of_blocks(space.height),
         _ => instance.height_of_rows(space.height),
     };
     let once = space.kind == SpaceKind::SendsOnce;
-    let item = |peer, expert, rows| Tile { phase, rank, peer, expert, rows, column: 0 };
     let from = |source: usize, expert: usize| cut(rows_from(instance.rows(once, expert), source), height);
-    let all_experts = (0..RANKS).flat_map(experts_of);
+    let all_experts = ranks().flat_map(experts_of);
     match space.kind {
         SpaceKind::RowTiles => experts_of(rank)
             .flat_map(|expert| {
                 let rows = cut(0..instance.rows(false, expert).len(), height);
-                rows.into_iter().map(move |rows| item(rank, expert, rows))
+                rows.into_iter().map(move |rows| (rank, expert, rows))
             })
             .collect(),
         SpaceKind::Experts => {
-            experts_of(rank).map(|expert| item(rank, expert, 0..instance.rows(false, expert).len())).collect()
+            experts_of(rank).map(|expert| (rank, expert, 0..instance.rows(false, expert).len())).collect()
         }
         SpaceKind::Sends | SpaceKind::SendsOnce => all_experts
-            .flat_map(|expert| from(rank, expert).into_iter().map(move |rows| item(owner(expert), expert, rows)))
+            .flat_map(|expert| from(rank, expert).into_iter().map(move |rows| (owner(expert), expert, rows)))
             .collect(),
         SpaceKind::Arrivals => experts_of(rank)
-            .flat_map(|expert| (0..RANKS).map(move |source| (source, expert)))
-            .flat_map(|(source, expert)| from(source, expert).into_iter().map(move |rows| item(source, expert, rows)))
+            .flat_map(|expert| ranks().map(move |source| (source, expert)))
+            .flat_map(|(source, expert)| from(source, expert).into_iter().map(move |rows| (source, expert, rows)))
             .collect(),
         SpaceKind::Blocks => {
-            cut(0..instance.tokens[rank], height).into_iter().map(|tokens| item(rank, 0, tokens)).collect()
+            cut(0..instance.tokens[rank], height).into_iter().map(|tokens| (rank, 0, tokens)).collect()
         }
         // Counters alone stand for the former; of the latter, order itself takes care.
         SpaceKind::OnceTiles | SpaceKind::Chunks => Vec::new(),
@@ -153,23 +158,120 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeS
     for access in &phase.accesses {
         for step_of in [Step::of_columns, Step::of_rows] {
             if let Some(Step { size, .. }) = step_of(access).filter(|step| step.range == Some(range)) {
-                let fixed = fixed(graph, access.tensor, step_of);
-                values.extend(fixed.into_iter().flat_map(|span| span.start / size..span.end.div_ceil(size)));
+                values.extend(fixed(graph, access.tensor, step_of).map(|at| at / size));
             }
         }
     }
     values.into_iter().filter(|&value| value < length).collect()
 }
 
-/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges; of a region its two ends.
-fn fixed(graph: &TaskGraph, tensor: TensorId, step_of: fn(&Access) -> Option<Step>) -> Vec<Range<u32>> {
-    let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses).filter(|access| access.tensor == tensor);
-    let steps = accesses.filter_map(step_of).filter(|step| step.range.is_none());
-    steps.flat_map(|step| ends(step.index, step.size)).collect()
+/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges; of a region the first and the
+/// last.
+fn fixed(
+    graph: &TaskGraph,
+    tensor: TensorId,
+    step_of: fn(&Access) -> Option<Step>,
+) -> impl Iterator<Item = u32> + use<'_> {
+    let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
+    let steps = accesses.filter(move |access| access.tensor == tensor).filter_map(step_of);
+    steps.filter(|step| step.range.is_none()).flat_map(|Step { index, size, .. }| {
+        let first = index.saturating_mul(size);
+        [first, first.saturating_add(size - 1)]
+    })
 }
 
-/// The first and the last of `size` places from `index * size` on.
-fn ends(index: u32, size: u32) -> [Range<u32>; 2] {
-    let (first, end) = (index.saturating_mul(size), (index + 1).saturating_mul(size));
-    [first..first + 1, end - 1..end]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
+    use hpmoe_language::graph::Region;
+
+    #[test]
+    fn items_of_a_phase_hold_each_row_once() {
+        for checked in [moe_ffn(&Layer::TINY), once(&Layer::TINY), moe_backward(&Layer::TINY)] {
+            let (graph, instance) = (checked.graph(), Instance::new(&checked));
+            for (id, phase) in graph.phases.iter() {
+                let space = graph.spaces[phase.space];
+                let sends_once = space.kind == SpaceKind::SendsOnce;
+                let by_token = space.kind == SpaceKind::Blocks;
+                let all_items = || {
+                    ranks().flat_map(|rank| items(graph, &instance, id, rank).into_iter().map(move |item| (rank, item)))
+                };
+                let mut held = Vec::new();
+                for (rank, (peer, expert, rows)) in all_items() {
+                    let group = if by_token { rank } else { expert };
+                    held.extend(rows.clone().map(|row| (group, row)));
+                    let all_rows = instance.rows(sends_once, expert);
+                    let from = |source: usize| all_rows[rows.clone()].iter().all(|row| row.source == source);
+                    match space.kind {
+                        SpaceKind::Sends | SpaceKind::SendsOnce => assert!(peer == owner(expert) && from(rank)),
+                        SpaceKind::Arrivals => assert!(rank == owner(expert) && from(peer)),
+                        SpaceKind::Blocks => assert_eq!((peer, expert), (rank, 0)),
+                        _ => assert_eq!((rank, peer), (owner(expert), owner(expert))),
+                    }
+                }
+                held.sort_unstable();
+                let groups = if by_token { ranks() } else { 0..instance.experts() };
+                let len = |group: usize| {
+                    if by_token { instance.tokens[group] } else { instance.rows(sends_once, group).len() }
+                };
+                let all: Vec<_> = groups.flat_map(|group| (0..len(group)).map(move |row| (group, row))).collect();
+                assert_eq!(held, all, "{space:?}");
+                if space.kind == SpaceKind::Experts {
+                    assert_eq!(all_items().count(), instance.experts(), "with rows or without");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_of_a_tensor_are_cut_without_gaps() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let gate = &checked.graph().phases[PhaseId(1)];
+        let made = gate.accesses.iter().find(|access| access.write).unwrap();
+        let step = Step::of_columns(made).unwrap();
+        let ends: Vec<u32> = (0..gate.columns()).map(|column| step.span(gate, column).end).collect();
+        let starts: Vec<u32> = (0..gate.columns()).map(|column| step.span(gate, column).start).collect();
+        assert_eq!((starts[0], &starts[1..]), (0, &ends[..ends.len() - 1]));
+        assert_eq!(ends.last(), Some(&checked.graph().tensors[made.tensor].columns));
+    }
+
+    #[test]
+    fn of_a_long_range_its_ends_and_what_meets_a_fixed_region_are_looked_at() {
+        let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
+        let [gate, swiglu] = [1, 3].map(PhaseId);
+        let place = |write| {
+            graph.phases[gate]
+                .accesses
+                .iter()
+                .position(|access| {
+                    access.write == write
+                        && Step::of_columns(access).is_some() == write
+                        && (write || Step::of_rows(access).is_some())
+                })
+                .unwrap()
+        };
+        let (made, weights) = (place(true), place(false));
+        graph.phases[gate].ranges = vec![20, 20];
+        let columns = |range, index, width| Columns::Tile { range, index, width };
+        graph.phases[gate].accesses[made].region.columns = columns(Some(0), 0, 1);
+        let height = 32;
+        graph.phases[gate].accesses[weights].region.rows = Rows::Expert { range: Some(1), index: 0, height };
+        let [made, weights] = [made, weights].map(|place| graph.phases[gate].accesses[place]);
+        let values_of =
+            |graph: &TaskGraph, range| values(graph, &graph.phases[gate], range, 20).into_iter().collect::<Vec<_>>();
+        assert_eq!(values_of(&graph, 0), [0, 1, 19]);
+        let fixed = |access: Access, region| Access { region, write: false, ..access };
+        let made_at = |index, width| fixed(made, Region { columns: columns(None, index, width), ..made.region });
+        // Columns 3 to 5, 16 to 19, and 24 to 27, which the phase has not.
+        graph.phases[swiglu].accesses.extend([made_at(1, 3), made_at(4, 4), made_at(6, 4)]);
+        assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
+        assert_eq!(values_of(&graph, 1), [0, 1, 19]);
+        let rows = Rows::Expert { range: None, index: 2, height: 96 };
+        graph.phases[swiglu].accesses.push(fixed(weights, Region { rows, ..weights.region }));
+        assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
+        assert_eq!(values_of(&graph, 1), [0, 1, 6, 8, 19]);
+        let phase = &graph.phases[gate];
+        assert_eq!([4, 5].map(|length| values(&graph, phase, 1, length).len()), [4, 3]);
+    }
 }

@@ -22,12 +22,9 @@ pub(super) struct Touched {
 impl Touched {
     /// Whether two sets of elements of one place have one in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
-        overlap(&self.rows, &other.rows) && overlap(&self.columns, &other.columns)
+        let sides = [(&self.rows, &other.rows), (&self.columns, &other.columns)];
+        sides.iter().all(|(a, b)| a.start < b.end && b.start < a.end)
     }
-}
-
-fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
-    a.start < b.end && b.start < a.end
 }
 
 /// Everything that a tile touches.
@@ -80,5 +77,44 @@ fn places(graph: &TaskGraph, instance: &Instance, tile: &Tile, access: &Access) 
             let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. });
             vec![(tile.rank, if by_expert { tile.expert } else { 0 }, 0)]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tiles::tiles;
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_backward};
+    use hpmoe_language::ids::TensorId;
+
+    #[test]
+    fn elements_meet_in_rows_and_columns() {
+        let at = |rows: Range<u32>, columns: Range<u32>| Touched {
+            place: (TensorId(0), 0, 0, 0),
+            rows,
+            columns,
+            write: true,
+        };
+        let all = at(2..4, 16..32);
+        assert!([at(3..4, 31..40), at(0..3, 0..17), at(2..3, 20..21)].iter().all(|other| all.meets(other)));
+        let others = [at(4..5, 16..32), at(0..2, 16..32), at(2..4, 0..16), at(2..4, 32..33)];
+        assert!(!others.iter().any(|other| all.meets(other) || other.meets(&all)));
+    }
+
+    #[test]
+    fn a_gradient_reads_all_rows_of_its_expert_and_no_more() {
+        let checked = moe_backward(&Layer::TINY);
+        let (graph, instance) = (checked.graph(), Instance::new(&checked));
+        let of_all_rows = |access: &&Access| access.region.rows == Rows::Group;
+        let mut seen = 0;
+        for tile in tiles(graph, &instance) {
+            for access in graph.phases[tile.phase].accesses.iter().filter(of_all_rows) {
+                let rows = places(graph, &instance, &tile, access);
+                assert_eq!(rows.len(), instance.rows(false, tile.expert).len());
+                assert!(rows.iter().enumerate().all(|(row, place)| *place == (tile.rank, tile.expert, row)));
+                seen += rows.len();
+            }
+        }
+        assert!(seen > 0, "a gradient reads rows");
     }
 }
