@@ -1,0 +1,33 @@
+"""Fused Mixture-of-Experts kernels, written in Rust, for Python and PyTorch.
+
+A crate of kernels becomes a library by ``hpmoe_c::export!()``. From Python:
+
+>>> import hpmoe
+>>> library = hpmoe.load("libmy_kernels.so")            # or hpmoe.build("my_crate", HIDDEN=64)
+>>> group = hpmoe.Group(ranks=4)                        # threads of this process
+>>> y, = library["moe::forward"](group, ids, x=x, weights=w, gate=g, up=u, down=d)
+
+``hpmoe.moe(hidden=.., inter=.., experts=.., top_k=..)`` is a layer that this package brings along, with gradients for PyTorch.
+"""
+
+from ._build import build
+from ._errors import BuildError, HpmoeError, LaunchError
+from ._group import Group
+from ._library import Argument, Library, Taskflow, last_report, load
+from ._moe import MoE, moe
+
+__all__ = [
+    "Argument",
+    "BuildError",
+    "Group",
+    "HpmoeError",
+    "LaunchError",
+    "Library",
+    "MoE",
+    "Taskflow",
+    "build",
+    "last_report",
+    "load",
+    "moe",
+]
+__version__ = "0.1.0"

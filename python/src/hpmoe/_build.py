@@ -1,0 +1,165 @@
+"""Builds crates of kernels with cargo, once for each set of sources and constants."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterable
+
+from ._errors import BuildError, HpmoeError
+from ._library import Library, load
+
+
+def cache() -> Path:
+    """The folder of what has been built: ``HPMOE_CACHE``, or ``hpmoe`` in the user's cache."""
+    if named := os.environ.get("HPMOE_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpmoe"
+
+
+def build(crate: str | os.PathLike[str], *, progress: bool | None = None, **constants: int | float) -> Library:
+    """Builds a crate of kernels and opens its library.
+
+    Nothing is built if the same sources have been built with the same constants before: results are kept in ``HPMOE_CACHE``, or in
+    the user's cache, by a hash of the crate, the crates that it depends on by path, the constants and the compiler.
+
+    Args:
+        crate: The folder of the crate, of type ``cdylib`` with ``hpmoe_c::export!();``.
+        progress: Whether to show cargo's progress; by default where the error output is a terminal.
+        **constants: Constants of the kernels, such as ``HIDDEN=64``.
+
+    Raises:
+        BuildError: If there is no cargo, or the crate does not compile; the error has the compiler's words.
+    """
+    return load(built(crate, constants, {}, progress))
+
+
+def built(
+    crate: str | os.PathLike[str], constants: dict[str, int | float], more: dict[str, str], progress: bool | None
+) -> Path:
+    """The library of a crate; `more` are variables of its build in addition to those of this process."""
+    manifest = Path(crate).resolve() / "Cargo.toml"
+    if not manifest.exists():
+        raise BuildError(f"{Path(crate)} is no crate: there is no Cargo.toml in it")
+    environment = {**os.environ, **more, "HPMOE_SET": settings(constants, os.environ.get("HPMOE_SET", ""))}
+    return _built(manifest, environment, progress)
+
+
+def settings(constants: dict[str, int | float], inherited: str = "") -> str:
+    """The constants as `HPMOE_SET` holds them; those that are passed win over those of the environment."""
+    for name, value in constants.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise HpmoeError(f"{name} is {value!r}: constants of kernels are whole numbers or floats")
+    pairs = dict(part.strip().split("=", 1) for part in inherited.split(",") if "=" in part)
+    pairs.update({name: repr(value) for name, value in constants.items()})
+    return ",".join(f"{name}={value}" for name, value in sorted(pairs.items()))
+
+
+def _built(manifest: Path, environment: dict[str, str], progress: bool | None) -> Path:
+    name, folders = _packages(manifest, environment)
+    key = _key(manifest, folders, environment)
+    kept = cache() / "libraries" / f"{name}-{key}{_suffix()}"
+    if kept.exists():
+        return kept
+    target = Path(environment.get("CARGO_TARGET_DIR") or cache() / "target")
+    target.mkdir(parents=True, exist_ok=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with open(cache() / "lock", "w") as lock:
+        # Another process may be building the same, with other constants at the same place.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            made = _cargo_build(manifest, target, environment, progress)
+            part = kept.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(made, part)
+            os.replace(part, kept)
+    return kept
+
+
+def _suffix() -> str:
+    return ".dylib" if sys.platform == "darwin" else ".so"
+
+
+def _run(command: list[str], environment: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, **options)
+    except FileNotFoundError as error:
+        raise BuildError(
+            f"there is no program {command[0]}: kernels are built with Rust 1.95 or later (https://rustup.rs) and a C++ compiler"
+        ) from error
+
+
+def _packages(manifest: Path, environment: dict[str, str]) -> tuple[str, list[Path]]:
+    """The name of the crate, and its folder with those that it depends on by path."""
+    command = ["cargo", "metadata", "--format-version=1", "--manifest-path", str(manifest)]
+    done = _run(command, environment, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise BuildError(f"cargo can't read {manifest}:\n{done.stderr.strip()}")
+    metadata = json.loads(done.stdout)
+    packages = {package["id"]: package for package in metadata["packages"]}
+    wanted = next(i for i, package in packages.items() if Path(package["manifest_path"]).resolve() == manifest)
+    links = {node["id"]: [dep["pkg"] for dep in node["deps"]] for node in metadata["resolve"]["nodes"]}
+    seen, next_ones = {wanted}, [wanted]
+    while next_ones:
+        for package in links[next_ones.pop()]:
+            if package not in seen:
+                seen.add(package)
+                next_ones.append(package)
+    local = [packages[i] for i in seen if packages[i]["source"] is None]
+    # What comes from a registry is named by its version and checksum there.
+    folders = [Path(package["manifest_path"]).parent for package in local] + [Path(metadata["workspace_root"]) / "Cargo.lock"]
+    return packages[wanted]["name"], sorted(folders)
+
+
+def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -> str:
+    """A hash of everything that decides what is built."""
+    digest = hashlib.sha256()
+    rustc = _run(["rustc", "-vV"], environment, stderr=subprocess.PIPE).stdout
+    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_STOCK_CORES", "RUSTFLAGS", "CXX", "CXXFLAGS"]
+    for text in [str(manifest), rustc, *(f"{name}={environment.get(name, '')}" for name in said)]:
+        digest.update(text.encode() + b"\0")
+    for folder in folders:
+        for file in _sources(folder):
+            digest.update(str(file.relative_to(folder.parent)).encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _sources(folder: Path) -> list[Path]:
+    """The files of a package, without those that cargo makes, and without other packages below it."""
+    if folder.is_file():
+        return [folder]
+    found = []
+    for place, below, files in os.walk(folder):
+        apart = place != str(folder) and "Cargo.toml" in files
+        below[:] = [] if apart else sorted(name for name in below if name != "target" and not name.startswith("."))
+        found += [] if apart else [Path(place) / name for name in files]
+    return sorted(path for path in found if path.is_file())
+
+
+def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], progress: bool | None) -> Path:
+    """Runs cargo, and returns the library that it has made."""
+    shown = sys.stderr.isatty() if progress is None else progress
+    environment = dict(environment)
+    if shown:
+        environment.update(CARGO_TERM_PROGRESS_WHEN="always", CARGO_TERM_PROGRESS_WIDTH="80")
+    command = ["cargo", "build", "--release", "--manifest-path", str(manifest), "--target-dir", str(target)]
+    command += ["--message-format=json-render-diagnostics"]
+    done = _run(command, environment, stderr=None if shown else subprocess.PIPE)
+    if done.returncode:
+        words = done.stderr.strip() if done.stderr else "see the compiler's words above"
+        raise BuildError(f"{manifest.parent} does not compile:\n{words}")
+    made = []
+    for line in done.stdout.splitlines():
+        message = json.loads(line) if line.startswith("{") else {}
+        if message.get("reason") == "compiler-artifact" and Path(message["manifest_path"]).resolve() == manifest:
+            if "cdylib" in message["target"]["crate_types"]:
+                made += [Path(file) for file in message["filenames"] if file.endswith(_suffix())]
+    if not made:
+        raise BuildError(f"{manifest.parent} is no library: write `crate-type = [\"cdylib\"]` below `[lib]` in its Cargo.toml")
+    return made[0]

@@ -1,0 +1,123 @@
+"""The C interface of a library of kernels: the functions of hpmoe.h."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, Structure, byref, c_char_p, c_uint, c_uint32, c_uint64, c_void_p
+
+from ._errors import HpmoeError, LaunchError
+
+ABI = 1
+OK, INVALID = 0, 1
+
+#: The number of each element type.
+ELEMENTS = {"bf16": 1, "f32": 2, "i32": 3, "i8": 4, "i64": 5}
+#: Bytes of an element.
+BYTES = {"bf16": 2, "f32": 4, "i32": 4, "i8": 1, "i64": 8}
+#: The number of each device.
+DEVICES = {"cpu": 0, "npu": 1}
+
+
+class Options(Structure):
+    """Settings of a group."""
+
+    _fields_ = [
+        ("seed", c_uint64),
+        ("time_limit_ms", c_uint64),
+        ("capacity_rows", c_uint64),
+        ("threads", c_uint32),
+        ("device", c_uint),
+    ]
+
+
+class Tensor(Structure):
+    """The part of one rank of a tensor."""
+
+    _fields_ = [("data", c_void_p), ("rows", c_uint64), ("columns", c_uint32), ("element", c_uint)]
+
+
+class Memory(Structure):
+    """The memory that a launch needs on each rank."""
+
+    _fields_ = [
+        ("workspace_bytes", c_uint64),
+        ("heap_bytes", c_uint64),
+        ("received_rows", c_uint64),
+        ("once_rows", c_uint64),
+    ]
+
+
+#: Result and arguments of each function.
+FUNCTIONS = {
+    "hpmoe_c_abi": (c_uint32, []),
+    "hpmoe_describe": (c_char_p, []),
+    "hpmoe_memory": (c_uint, [c_char_p, c_uint64, c_uint64, POINTER(Memory)]),
+    "hpmoe_group_new": (c_uint, [c_uint64, POINTER(Options), POINTER(c_uint64)]),
+    "hpmoe_group_free": (c_uint, [c_uint64]),
+    "hpmoe_launch": (
+        c_uint,
+        [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64, c_void_p],
+    ),
+    "hpmoe_last_error": (c_char_p, []),
+    "hpmoe_last_report": (c_char_p, []),
+}
+
+
+class Interface:
+    """The functions of one library. Calls release Python's lock."""
+
+    def __init__(self, path: str) -> None:
+        """Opens the library at `path`."""
+        if not os.path.exists(path):
+            raise HpmoeError(f"there is no library {path}: build one with hpmoe.build(crate), or with cargo")
+        try:
+            self._library = ctypes.CDLL(path)
+        except OSError as error:
+            raise HpmoeError(f"{path} can't be opened as a library ({error}): build it for this machine") from error
+        for name, (result, arguments) in FUNCTIONS.items():
+            try:
+                function = getattr(self._library, name)
+            except AttributeError as error:
+                raise HpmoeError(
+                    f"{path} has no function {name}: a library of kernels has `hpmoe_c::export!();` in its lib.rs"
+                ) from error
+            function.restype, function.argtypes = result, arguments
+            if name == "hpmoe_c_abi" and function() != ABI:
+                raise HpmoeError(
+                    f"{path} has version {function()} of the C interface, and this package knows {ABI}: "
+                    "build it with the hpmoe-c of this package's version"
+                )
+
+    def check(self, status: int) -> None:
+        """Raises what the last call of this thread said, unless it was successful."""
+        if status != OK:
+            message = self._library.hpmoe_last_error().decode(errors="replace")
+            raise (HpmoeError if status == INVALID else LaunchError)(message)
+
+    def describe(self) -> str:
+        """What is in the library, as JSON."""
+        return self._library.hpmoe_describe().decode()
+
+    def memory(self, taskflow: str, ranks: int, capacity_rows: int) -> Memory:
+        """The memory that a launch of a taskflow needs."""
+        memory = Memory()
+        self.check(self._library.hpmoe_memory(taskflow.encode(), ranks, capacity_rows, byref(memory)))
+        return memory
+
+    def group_new(self, ranks: int, options: Options) -> int:
+        """Makes a group."""
+        group = c_uint64()
+        self.check(self._library.hpmoe_group_new(ranks, byref(options), byref(group)))
+        return group.value
+
+    def group_free(self, group: int) -> None:
+        """Frees a group."""
+        self.check(self._library.hpmoe_group_free(group))
+
+    def launch(self, group: int, taskflow: str, ids: list[Tensor], tensors: list[Tensor], arguments: int) -> str:
+        """Runs a taskflow, and returns its report as JSON."""
+        parts = (Tensor * max(len(tensors), 1))(*tensors)
+        of_ids = (Tensor * len(ids))(*ids)
+        self.check(self._library.hpmoe_launch(group, taskflow.encode(), of_ids, len(ids), parts, arguments, None))
+        return self._library.hpmoe_last_report().decode()

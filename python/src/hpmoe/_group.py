@@ -1,0 +1,111 @@
+"""Groups of ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from . import _c
+from ._errors import HpmoeError
+
+if TYPE_CHECKING:
+    from ._library import Library
+
+
+class Group:
+    """The ranks that run kernels together: threads of this process, with their memory.
+
+    A group keeps the memory of each kernel that it has run. Launches of one group run one after another.
+
+    Args:
+        ranks: How many ranks; a number that divides the experts of the kernels.
+        seed: For the order of everything that a kernel leaves open; results don't depend on it.
+        time_limit: The longest that a core may wait, in seconds.
+        capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
+        threads: Threads of each rank; by default the ranks share those of the machine.
+        device: ``"cpu"``, or ``"npu"`` for libraries that were built with ``HPMOE_DEVICE=cann``.
+    """
+
+    _named: weakref.WeakValueDictionary[str, "Group"] = weakref.WeakValueDictionary()
+    _made: dict[str, "Group"] = {}
+    _numbers = itertools.count()
+
+    def __init__(
+        self,
+        ranks: int = 1,
+        *,
+        seed: int = 0,
+        time_limit: float = 60.0,
+        capacity_rows: int | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> None:
+        """Makes a group. The ranks start with its first launch."""
+        if device not in _c.DEVICES:
+            raise HpmoeError(f"there is no device {device!r}: use one of {', '.join(map(repr, _c.DEVICES))}")
+        for name, value, least in [("ranks", ranks, 1), ("capacity_rows", capacity_rows, 1), ("threads", threads, 1)]:
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least {least}")
+        if not time_limit > 0:
+            raise HpmoeError(f"time_limit is {time_limit!r}, but has to be a number of seconds above 0")
+        self.ranks = ranks
+        self._settings = (seed, max(1, round(time_limit * 1000)), capacity_rows or 0, threads or 0, _c.DEVICES[device])
+        self._handles: dict[str, int] = {}
+        self._making = threading.Lock()
+        self._closed = False
+        settings = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
+        settings.update(threads=threads, device=device)
+        #: The name by which operators of PyTorch find the group.
+        self.name = f"{json.dumps(settings)}#{next(Group._numbers)}"
+        Group._named[self.name] = self
+
+    @property
+    def capacity_rows(self) -> int | None:
+        """Room for received rows on each rank; None for as many as any routing can need."""
+        return self._settings[2] or None
+
+    def close(self) -> None:
+        """Frees the memory of the group. Launches after this are errors."""
+        self._closed = True
+        with self._making:
+            self._handles.clear()
+            for finalizer in self.__dict__.pop("_finalizers", []):
+                finalizer()
+
+    def __enter__(self) -> "Group":
+        """The group itself, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the group."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """The call that makes the same group."""
+        settings = json.loads(self.name.partition("#")[0])
+        return f"Group({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
+
+    def _handle(self, library: "Library") -> int:
+        """The number of this group in a library, which has groups of its own."""
+        with self._making:
+            if self._closed:
+                raise HpmoeError("this group has been closed: make a new hpmoe.Group")
+            if library.path not in self._handles:
+                interface = library._interface
+                handle = interface.group_new(self.ranks, _c.Options(*self._settings))
+                self._handles[library.path] = handle
+                finalizer = weakref.finalize(self, interface.group_free, handle)
+                self.__dict__.setdefault("_finalizers", []).append(finalizer)
+            return self._handles[library.path]
+
+    @staticmethod
+    def _of_name(name: str) -> "Group":
+        """The group of that name. In another process, where there is none, one with the same settings is made."""
+        group = Group._named.get(name)
+        if group is None:
+            group = Group(**json.loads(name.partition("#")[0]))
+            Group._named[name] = Group._made[name] = group
+        return group

@@ -1,0 +1,101 @@
+"""Memory of other libraries: where it lies, and what is in it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from typing import Any, NamedTuple
+
+from ._errors import HpmoeError
+
+#: Element types by numpy's names. Numpy has no bf16: two bytes without a meaning, or whole numbers of two bytes, stand for it.
+NUMPY = {"f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u2": "bf16", "V2": "bf16"}
+#: Element types by the format of a buffer.
+FORMATS = {"f": "f32", "i": "i32", "l": "i64", "q": "i64", "b": "i8", "H": "bf16"}
+
+
+class View(NamedTuple):
+    """Where the elements of something lie, one after another without gaps."""
+
+    address: int
+    shape: tuple[int, ...]
+    element: str
+    #: Whether it may be written.
+    writable: bool
+
+
+def torch_elements() -> dict[Any, str]:
+    """Element types by torch's, if torch has been imported."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    return {torch.bfloat16: "bf16", torch.float32: "f32", torch.int32: "i32", torch.int8: "i8", torch.int64: "i64"}
+
+
+def view(value: Any, name: str) -> View:
+    """Looks at a tensor of torch, an array of numpy, or anything with a buffer."""
+    if hasattr(value, "data_ptr"):
+        return _of_torch(value, name)
+    interface = getattr(value, "__array_interface__", None)
+    if interface is not None:
+        return _of_numpy(interface, value, name)
+    try:
+        buffer = memoryview(value)
+    except TypeError as error:
+        raise HpmoeError(
+            f"`{name}` is a {type(value).__name__}: pass a tensor of torch, an array of numpy, or a buffer"
+        ) from error
+    element = FORMATS.get(buffer.format.lstrip("@=<"))
+    if element is None:
+        raise HpmoeError(f"`{name}` has elements of the format {buffer.format!r}: pass one of {', '.join(FORMATS)}")
+    if not buffer.c_contiguous:
+        raise HpmoeError(f"`{name}` has gaps between its elements: pass a copy without")
+    if buffer.nbytes == 0:
+        return View(0, buffer.shape, element, not buffer.readonly)
+    if buffer.readonly:
+        raise HpmoeError(f"`{name}` is read-only, and Python does not tell where such buffers lie: pass a writable one")
+    address = ctypes.addressof(ctypes.c_char.from_buffer(buffer.cast("B")))
+    return View(address, buffer.shape, element, True)
+
+
+def _of_torch(value: Any, name: str) -> View:
+    element = torch_elements().get(value.dtype)
+    if element is None:
+        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass bfloat16, float32, int32 or int8")
+    if value.device.type != "cpu":
+        raise HpmoeError(f"`{name}` is on {value.device}: kernels run on the CPU here, so move it there with .cpu()")
+    if not value.is_contiguous():
+        raise HpmoeError(f"`{name}` has gaps between its elements (strides {tuple(value.stride())}): pass .contiguous()")
+    return View(value.data_ptr(), tuple(value.shape), element, True)
+
+
+def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
+    kind = interface["typestr"]
+    element = NUMPY.get(kind[1:]) if kind[0] in "<|" else None
+    if element is None:
+        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass float32, int32, int8, or uint16 for bf16")
+    if interface.get("strides") is not None:
+        raise HpmoeError(f"`{name}` has gaps between its elements: pass numpy.ascontiguousarray of it")
+    address, read_only = interface["data"]
+    return View(address, tuple(interface["shape"]), element, not read_only)
+
+
+def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
+    """New memory of the library that `value` is of: a tensor of torch, or an array of numpy."""
+    if hasattr(value, "data_ptr"):
+        import torch
+
+        kinds = {name: kind for kind, name in torch_elements().items()}
+        return torch.empty(shape, dtype=kinds[element])
+    if hasattr(value, "__array_interface__"):
+        import numpy
+
+        kinds = {"bf16": numpy.uint16, "f32": numpy.float32, "i32": numpy.int32, "i8": numpy.int8}
+        return numpy.empty(shape, dtype=kinds[element])
+    raise HpmoeError("what the taskflow writes can't be allocated for buffers: pass it, too")
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """Number of elements."""
+    return math.prod(shape)

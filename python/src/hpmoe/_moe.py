@@ -1,0 +1,143 @@
+"""The layers that this package brings along."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ._build import built
+from ._errors import HpmoeError
+from ._group import Group
+from ._library import Library, load
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+#: The kernel of each kind of expert.
+GATES = {"swiglu": "swiglu"}
+
+
+def moe(
+    *,
+    hidden: int,
+    inter: int,
+    experts: int,
+    top_k: int,
+    max_tokens: int = 64,
+    gate: str = "swiglu",
+    progress: bool | None = None,
+    **constants: int,
+) -> "MoE":
+    """A Mixture-of-Experts layer without its router, for PyTorch, with gradients.
+
+    Its kernels are built the first time that these sizes are asked for, and kept (see :func:`hpmoe.build`).
+
+    Args:
+        hidden: Columns of a token.
+        inter: Columns between the projections.
+        experts: Experts of the whole group.
+        top_k: Experts of each token.
+        max_tokens: Most tokens of one rank.
+        gate: ``"swiglu"``: an expert is ``down(silu(gate x) * up x)``.
+        progress: Whether to show the progress of a build.
+        **constants: Other constants of the kernel, such as ``TILE_M``.
+
+    Raises:
+        BuildError: If the kernels have to be built and can't be.
+    """
+    if gate not in GATES:
+        raise HpmoeError(f"there is no gate {gate!r}: use one of {', '.join(map(repr, GATES))}")
+    sizes = {"hidden": hidden, "inter": inter, "experts": experts, "top_k": top_k, "max_tokens": max_tokens}
+    for name, value in sizes.items():
+        if not isinstance(value, int) or value < 1:
+            raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
+    if top_k > experts:
+        raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
+    wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
+    bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
+    if not constants and bundled.exists():
+        return MoE(load(bundled), GATES[gate])
+    cores = {} if os.environ.get("HPMOE_DEVICE") == "cann" else {"HPMOE_STOCK_CORES": "4"}
+    return MoE(load(built(crate(), {**_tiles(hidden, inter), **wanted}, cores, progress)), GATES[gate])
+
+
+def _file(gate: str, sizes: dict[str, int]) -> str:
+    return "-".join([gate, *map(str, sizes.values())]) + ".so"
+
+
+def _tiles(hidden: int, inter: int) -> dict[str, int]:
+    """Sizes of tiles: those of the source for small layers, those of real ones for others."""
+    if min(hidden, inter) < 512:
+        return {}
+    return {"TILE_M": 128, "TILE_N": 256, "GRAD_M": 128, "GRAD_N": 256, "PUT": 32, "COLUMNS": 256}
+
+
+def crate() -> Path:
+    """The crate of the layers: part of the package, or next to it in a checkout."""
+    for place in [Path(__file__).parent / "crates" / "stock", Path(__file__).parents[3] / "stock"]:
+        if (place / "Cargo.toml").exists():
+            return place
+    raise HpmoeError("this package was installed without the sources of its layers: install the wheel, or from a checkout")
+
+
+class MoE:
+    """A Mixture-of-Experts layer without its router: call it with what the router chose.
+
+    Attributes:
+        library: The library of its kernels.
+        group: The group that it runs on where none is passed: one rank.
+    """
+
+    def __init__(self, library: Library, kernel: str) -> None:
+        """The layer of a library with the taskflows ``kernel::forward`` and ``kernel::backward``."""
+        from . import _torch
+
+        self.library = library
+        self.taskflow = library[f"{kernel}::forward"]
+        self.group = Group()
+        self._key = _torch.key(self.taskflow)
+        self._top_k = self.taskflow.top_k
+
+    def __repr__(self) -> str:
+        """The sizes."""
+        constants = self.taskflow.constants
+        sizes = ", ".join(f"{name.lower()}={constants[name]}" for name in ["HIDDEN", "INTER", "EXPERTS", "TOP_K"])
+        return f"MoE({sizes})"
+
+    def __call__(self, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor", group: Group | None = None) -> "Tensor":
+        """As :meth:`forward`, on the layer's own group."""
+        return self.forward(self.group if group is None else group, x, ids, weights, *matrices)
+
+    def forward(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
+        """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all but `ids`.
+
+        The kernel multiplies bf16 and sums in f32. Other types of `x` and of the matrices are converted, and the result has that of
+        `x`; the router's weights are used as f32. Tensors of these types without gaps are used where they lie.
+
+        Args:
+            group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order.
+            x: Tokens, [.., hidden].
+            ids: The router's expert ids, [.., top_k].
+            weights: The router's weights, [.., top_k].
+            *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
+                in one, [experts, 2 * inter, hidden], of which the halves are copied, and down.
+
+        Returns:
+            The sums, [.., hidden].
+        """
+        import torch
+
+        if len(matrices) == 2:
+            gate_up, down = matrices
+            gate, up = gate_up.chunk(2, dim=1)
+        elif len(matrices) == 3:
+            gate, up, down = matrices
+        else:
+            raise HpmoeError(f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate, up and down")
+        tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
+        routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
+        of_bf16 = [matrix.to(torch.bfloat16).contiguous() for matrix in (gate, up, down)]
+        of_ids = ids.reshape(-1, self._top_k).contiguous()
+        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *of_bf16], self._key, group.name)
+        return y.to(x.dtype).reshape(x.shape)

@@ -1,0 +1,134 @@
+"""Taskflows as operators of PyTorch: with fake implementations, and with gradients where there is a taskflow for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._errors import HpmoeError
+from ._group import Group
+from ._library import Argument, Taskflow, load
+from ._memory import torch_elements
+
+
+def key(flow: Taskflow) -> str:
+    """The text by which the operator finds a taskflow, also in another process."""
+    return f"{flow.library.path}#{flow.name}"
+
+
+def _flow(key: str) -> Taskflow:
+    path, _, name = key.rpartition("#")
+    return load(path)[name]
+
+
+def _read(flow: Taskflow) -> list[Argument]:
+    return [argument for argument in flow.arguments if not argument.writable]
+
+
+def _written(flow: Taskflow) -> list[Argument]:
+    return [argument for argument in flow.arguments if argument.writable]
+
+
+@torch.library.custom_op("hpmoe::run", mutates_args=())
+def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
+    """Runs a taskflow on all ranks of a group.
+
+    Args:
+        ids: The router's expert ids, [tokens, top_k].
+        inputs: What the taskflow reads, in the order of its arguments.
+        key: The taskflow.
+        group: The name of the group.
+
+    Returns:
+        What it writes, in the order of its arguments.
+    """
+    flow = _flow(key)
+    names = [argument.name for argument in _read(flow)]
+    return list(flow(Group._of_name(group), ids, **dict(zip(names, inputs, strict=True))))
+
+
+@run.register_fake
+def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
+    flow, of_name = _flow(key), Group._of_name(group)
+    kinds = {name: kind for kind, name in torch_elements().items()}
+    read = _read(flow)
+    torch._check(len(inputs) == len(read), lambda: f"{flow.name} reads {len(read)} tensors, but got {len(inputs)}")
+    torch._check(
+        ids.dim() == 2 and ids.shape[1] == flow.top_k,
+        lambda: f"`ids` has the shape {list(ids.shape)}, but {flow.name} takes [tokens, {flow.top_k}]",
+    )
+    shapes = flow.shapes(of_name, ids.shape[0])
+    for argument, tensor in zip(read, inputs):
+        shape = shapes[argument.name]
+        torch._check(
+            tensor.dtype == kinds[argument.element],
+            lambda a=argument, t=tensor: f"`{a.name}` has elements of {t.dtype}, but {flow.name} takes {a.element}",
+        )
+        if argument.rows not in ("token", "slot", "rank"):
+            torch._check(
+                tensor.dim() == len(shape) and all(have == want for have, want in zip(tensor.shape, shape)),
+                lambda a=argument, t=tensor, s=shape: f"`{a.name}` has the shape {list(t.shape)}, but {flow.name} takes {list(s)}",
+            )
+    return [ids.new_empty(shapes[argument.name], dtype=kinds[argument.element]) for argument in _written(flow)]
+
+
+def backward_of(flow: Taskflow) -> Taskflow:
+    """The taskflow of the gradients: `module::backward` of `module::forward`.
+
+    It reads what the first one reads and writes, by the same names, and the gradient `d<name>` of what that writes; it writes the
+    gradient `d<name>` of what that reads.
+    """
+    module, _, name = flow.name.partition("::")
+    wanted = f"{module}::{name.replace('forward', 'backward', 1)}"
+    found = {other.name: other for other in flow.library}
+    if wanted == flow.name or wanted not in found:
+        raise HpmoeError(
+            f"{flow.name} has no gradients: they come from a taskflow {module}::backward of the same library"
+            if wanted == flow.name
+            else f"{flow.name} has no gradients: its library has no taskflow {wanted}"
+        )
+    return found[wanted]
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    ids, tensors, ctx.key, ctx.group = inputs
+    flow = _flow(ctx.key)
+    saved = dict(zip([argument.name for argument in _read(flow)], tensors))
+    # Of what was written, only what the gradients need.
+    needed = {argument.name for other in flow.library if other is not flow for argument in other.arguments}
+    for argument, tensor in zip(_written(flow), output):
+        if argument.name in needed and argument.rows in ("received", "once"):
+            saved[argument.name] = tensor
+    ctx.names = list(saved)
+    ctx.save_for_backward(ids, *saved.values())
+
+
+def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
+    flow = _flow(ctx.key)
+    backward = backward_of(flow)
+    ids, *saved = ctx.saved_tensors
+    known = dict(zip(ctx.names, saved))
+    for argument, gradient in zip(_written(flow), gradients):
+        known[f"d{argument.name}"] = gradient
+    shapes = flow.shapes(Group._of_name(ctx.group), ids.shape[0])
+    kinds = {name: kind for kind, name in torch_elements().items()}
+    inputs = []
+    for argument in _read(backward):
+        if argument.name not in known:
+            raise HpmoeError(f"{backward.name} reads `{argument.name}`, which {flow.name} neither reads nor writes")
+        value = known[argument.name]
+        if value is None:
+            value = torch.zeros(shapes[argument.name[1:]], dtype=kinds[argument.element])
+        inputs.append(value.to(kinds[argument.element]).contiguous())
+    outputs = torch.ops.hpmoe.run(ids, inputs, key(backward), ctx.group)
+    found = {argument.name: output for argument, output in zip(_written(backward), outputs)}
+    of_inputs: list[Tensor | None] = []
+    for argument in _read(flow):
+        gradient, value = found.get(f"d{argument.name}"), known[argument.name]
+        of_inputs.append(None if gradient is None else gradient.reshape(value.shape).to(value.dtype))
+    return None, of_inputs, None, None
+
+
+run.register_autograd(_backward, setup_context=_setup)

@@ -1,0 +1,120 @@
+"""Crates are built once for each set of sources and constants."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import hpmoe
+from hpmoe import _build
+from hpmoe.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+ECHO = ROOT / "ui-tests" / "kernels" / "echo.rs"
+
+
+@pytest.fixture
+def crate(tmp_path: Path) -> Path:
+    """A user's crate: one kernel, which sends tokens to their experts and back."""
+    folder = tmp_path / "my-kernels"
+    (folder / "src").mkdir(parents=True)
+    path = lambda name: f'{{ path = "{ROOT / name}" }}'  # noqa: E731
+    (folder / "Cargo.toml").write_text(
+        f"""[package]
+name = "my-kernels"
+version = "1.0.0"
+edition = "2024"
+[lib]
+crate-type = ["cdylib"]
+[dependencies]
+hpmoe-runtime = {path("hpmoe-runtime")}
+hpmoe-c = {path("hpmoe-c")}
+[build-dependencies]
+hpmoe-build = {path("hpmoe-build")}
+[workspace]
+"""
+    )
+    shutil.copy(ROOT / "Cargo.lock", folder)
+    (folder / "build.rs").write_text('fn main() { hpmoe_build::kernels(["src/echo.rs"]).matrix_cores(2).build(); }\n')
+    (folder / "src" / "lib.rs").write_text("pub mod echo;\nhpmoe_c::export!();\n")
+    shutil.copy(ECHO, folder / "src")
+    return folder
+
+
+def test_a_crate_of_a_user(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd) -> None:
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    library = hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+    echo = library["echo::forward"]
+    assert (echo.constants["HIDDEN"], echo.constants["TOKENS"], echo.constants["EXPERTS"]) == (16, 8, 4)
+    x = numpy.full((3, 16), 0x3F80, numpy.uint16)
+    weights = numpy.array([[1, 2], [3, 4], [5, 6]], numpy.float32)
+    (y,) = echo(hpmoe.Group(), numpy.array([[0, 1], [2, 3], [3, 0]]), x=x, weights=weights)
+    assert (y == numpy.repeat(weights.sum(1, keepdims=True), 16, axis=1)).all()
+
+    # The same again is the same file, without cargo's build; something else is not.
+    monkeypatch.setattr(_build, "_cargo_build", lambda *_: pytest.fail("it is built again"))
+    assert hpmoe.build(crate, TOKENS=8, HIDDEN=16) is library
+    with pytest.raises(pytest.fail.Exception):
+        hpmoe.build(crate, HIDDEN=16, TOKENS=9)
+    source = crate / "src" / "echo.rs"
+    source.write_text(source.read_text() + "\n// changed\n")
+    with pytest.raises(pytest.fail.Exception):
+        hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+    monkeypatch.undo()
+
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(hpmoe.BuildError, match="(?s)does not compile:.*no kernel declares `HIDEN`|HIDEN"):
+        hpmoe.build(crate, HIDEN=16)
+    source.write_text(source.read_text().replace("slots.put(rows);", "slots.put(row);"))
+    with pytest.raises(hpmoe.BuildError, match="(?s)does not compile:.*row"):
+        hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+    manifest = crate / "Cargo.toml"
+    manifest.write_text(manifest.read_text().replace('"cdylib"', '"rlib"'))
+    source.write_text(ECHO.read_text())
+    with pytest.raises(hpmoe.BuildError, match="is no library: write `crate-type"):
+        hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+
+
+def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(hpmoe.BuildError, match="is no crate: there is no Cargo.toml in it"):
+        hpmoe.build(tmp_path / "nothing")
+    with pytest.raises(hpmoe.HpmoeError, match="HIDDEN is '64': constants of kernels are whole numbers or floats"):
+        hpmoe.build(crate, HIDDEN="64")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(hpmoe.BuildError, match="there is no program cargo: kernels are built with Rust"):
+        hpmoe.build(crate, HIDDEN=64)
+
+
+def test_constants_of_the_call_win() -> None:
+    assert _build.settings({"HIDDEN": 64, "LIMIT": 7.5}, "INTER=3, HIDDEN=1,") == "HIDDEN=64,INTER=3,LIMIT=7.5"
+    assert _build.settings({}) == ""
+
+
+def test_sizes_of_layers() -> None:
+    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}
+    for change, said in [
+        ({"top_k": 9}, "top_k is 9, but there are 8 experts"),
+        ({"hidden": 0}, "hidden is 0, but has to be a whole number of at least 1"),
+        ({"gate": "relu"}, "there is no gate 'relu': use one of 'swiglu'"),
+    ]:
+        with pytest.raises(hpmoe.HpmoeError, match=said):
+            hpmoe.moe(**{**sizes, **change})
+
+
+def test_the_command(library: hpmoe.Library, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", library.path]) == 0
+    out = capsys.readouterr().out
+    assert "swiglu::forward" in out and "reads  gate: bf16 32 x 64 per expert" in out
+    assert main(["describe", "nothing.so"]) == 1
+    assert "error: there is no library" in capsys.readouterr().err
+    assert main(["build", ".", "HIDDEN"]) == 1
+    assert "error: 'HIDDEN' has no `=`: write NAME=VALUE" in capsys.readouterr().err
+    # It needs neither PyTorch nor numpy.
+    code = "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from hpmoe.__main__ import main; main(['--help'])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python" / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert "describe" in done.stdout and "build" in done.stdout

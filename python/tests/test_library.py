@@ -1,0 +1,238 @@
+"""Libraries, groups and launches, without PyTorch."""
+
+import _ctypes
+import ctypes
+import json
+import re
+import threading
+
+import numpy
+import pytest
+
+import hpmoe
+
+T, H, I, E, K = 24, 64, 32, 8, 2
+
+
+def bf16(values: numpy.ndarray) -> numpy.ndarray:
+    """The bits of numbers in bf16, rounded to nearest, ties to even."""
+    bits = values.astype(numpy.float32).view(numpy.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
+
+
+def f32(bits: numpy.ndarray) -> numpy.ndarray:
+    """Numbers in bf16, widened."""
+    return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def aligned(values: numpy.ndarray, shift: int = 0) -> numpy.ndarray:
+    """A copy that starts `shift` bytes after a multiple of 64."""
+    memory = numpy.zeros(values.nbytes + 128, numpy.uint8)
+    start = -memory.ctypes.data % 64 + shift
+    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
+
+
+def layer(tokens: int = T, seed: int = 0) -> tuple[numpy.ndarray, dict[str, numpy.ndarray]]:
+    """Ids, and what the forward pass reads."""
+    random = numpy.random.default_rng(seed)
+    ids = numpy.array([random.permutation(E)[:K] for _ in range(tokens)], numpy.int64).reshape(tokens, K)
+    normal = lambda scale, *shape: aligned(bf16(scale * random.standard_normal(shape)))  # noqa: E731
+    tensors = {
+        "x": normal(1, tokens, H),
+        "weights": aligned(random.random((tokens, K)).astype(numpy.float32)),
+        "gate": normal(0.1, E, I, H),
+        "up": normal(0.1, E, I, H),
+        "down": normal(0.1, E, H, I),
+    }
+    return ids, tensors
+
+
+def expected(ids: numpy.ndarray, tensors: dict[str, numpy.ndarray]) -> numpy.ndarray:
+    """The layer in f64."""
+    x, gate, up, down = (f32(tensors[name]).astype(numpy.float64) for name in ["x", "gate", "up", "down"])
+    y = numpy.zeros_like(x)
+    for k in range(K):
+        e = ids[:, k]
+        g, u = (numpy.einsum("th,tih->ti", x, matrices[e]) for matrices in (gate, up))
+        h = g / (1 + numpy.exp(-g)) * u
+        y += tensors["weights"][:, k : k + 1] * numpy.einsum("ti,thi->th", h, down[e])
+    return y
+
+
+def test_a_launch_is_the_layer_and_has_the_same_bits_on_any_number_of_ranks(library: hpmoe.Library) -> None:
+    ids, tensors = layer()
+    forward = library["swiglu::forward"]
+    want, first = expected(ids, tensors), None
+    for ranks in (1, 2, 4, 8):
+        with hpmoe.Group(ranks=ranks, seed=ranks) as group:
+            (y,) = forward(group, ids, **tensors)
+            (again,) = forward(group, ids.astype(numpy.int32), **tensors)
+        assert numpy.abs(f32(y) - want).max() < 0.01 * numpy.abs(want).max()
+        assert (y == again).all()
+        first = y if first is None else first
+        assert (y == first).all()
+        assert hpmoe.last_report()["ranks"] == ranks
+
+
+def test_tokens_need_not_be_shared_equally(library: hpmoe.Library) -> None:
+    for tokens in (0, 1, 7):
+        ids, tensors = layer(tokens)
+        with hpmoe.Group(ranks=4) as group:
+            (y,) = library["swiglu::forward"](group, ids, **tensors)
+        assert y.shape == (tokens, H)
+        assert numpy.allclose(f32(y), expected(ids, tensors), atol=0.02)
+
+
+def test_memory_is_used_where_it_lies(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    ids, tensors = layer()
+    out = aligned(numpy.full((T, H), 0x7FC0, numpy.uint16))
+    (y,) = library["swiglu::forward"](group, ids, **tensors, y=out)
+    assert y is out and not (out == 0x7FC0).any()
+    assert hpmoe.last_report()["copied"] == []
+    tensors["x"] = aligned(tensors["x"], shift=2)
+    (same,) = library["swiglu::forward"](group, ids, **tensors)
+    copied = hpmoe.last_report()["copied"]
+    assert (copied[0]["tensor"], copied[0]["bytes"]) == ("x", T * H * 2) and (same == y).all()
+    assert "`x` of rank 0 was copied (3072 bytes): it starts at 0x" in hpmoe.last_report()["text"]
+
+
+def test_buffers_are_tensors_too(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    ids, tensors = layer()
+    (y,) = library["swiglu::forward"](group, ids, **tensors)
+    x = (ctypes.c_uint16 * (T * H)).from_buffer(bytearray(tensors["x"].tobytes()))
+    out = memoryview(bytearray(T * H * 2)).cast("H").cast("B").cast("H", (T, H))
+    tensors["x"] = memoryview(x).cast("B").cast("H", (T, H))
+    library["swiglu::forward"](group, ids, **tensors, y=out)
+    assert bytes(out) == y.tobytes()
+
+
+def test_a_library_describes_itself(library: hpmoe.Library) -> None:
+    forward = library["swiglu::forward"]
+    assert forward.constants["HIDDEN"] == H and forward.constants["TOKENS"] == 64
+    assert [flow.name for flow in library] == ["swiglu::backward", "swiglu::forward"]
+    assert (forward.ranks, forward.top_k, forward.experts) == ((1, 2, 4, 8), K, E)
+    gate = hpmoe.Argument("gate", "bf16", H, "expert", I, writable=False, peers_write=False)
+    assert forward.arguments[2] == gate
+    assert forward.shapes(hpmoe.Group(ranks=2), 10)["gate"] == (E, I, H)
+    assert re.fullmatch("[0-9a-f]{16}", forward.fingerprint)
+    memory = forward.memory(hpmoe.Group(ranks=2))
+    assert (memory.received_rows, memory.once_rows) == (2 * 64 * K, 2 * 64) and memory.heap_bytes > 0
+    assert hpmoe.load(library.path) is library
+    json.dumps(library.describe())
+
+
+def test_files_that_are_no_libraries(tmp_path) -> None:
+    with pytest.raises(hpmoe.HpmoeError, match=r"there is no library .*none.so: build one with hpmoe.build"):
+        hpmoe.load(tmp_path / "none.so")
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    with pytest.raises(hpmoe.HpmoeError, match="can't be opened as a library"):
+        hpmoe.load(text)
+    with pytest.raises(hpmoe.HpmoeError, match="has no function hpmoe_c_abi: a library of kernels has"):
+        hpmoe.load(_ctypes.__file__)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x": None}, "swiglu::forward reads `x`, which is missing: pass x=.."),
+        ({"z": 1}, "swiglu::forward has no argument `z`: it has x, weights, gate, up, down, y"),
+        ({"x": 7}, "`x` is a int: pass a tensor of torch, an array of numpy, or a buffer"),
+        ({"x": numpy.zeros((T, H), numpy.float32)}, "`x` has elements of f32, but swiglu::forward takes bf16"),
+        ({"x": numpy.zeros((T, H))}, "`x` has elements of float64: pass float32"),
+        ({"x": numpy.zeros((T, H), ">u2")}, "`x` has elements of >u2: pass float32"),
+        ({"x": numpy.zeros((T, H - 1), numpy.uint16)}, "`x` has the shape [24, 63], but swiglu::forward takes [24, 64]"),
+        ({"x": numpy.zeros((T + 1, H), numpy.uint16)}, "`x` has the shape [25, 64], but"),
+        ({"x": numpy.zeros((T, 2 * H), numpy.uint16)[:, ::2]}, "`x` has gaps between its elements: pass numpy.ascont"),
+        ({"gate": numpy.zeros((E, H, I), numpy.uint16)}, "`gate` has the shape [8, 64, 32], but swiglu::forward takes [8, 32, 64]"),
+        ({"weights": numpy.zeros((T, K + 1), numpy.float32)}, "`weights` has the shape [24, 3], but"),
+        ({"y": numpy.zeros((T, H), numpy.float32)}, "`y` has elements of f32, but swiglu::forward takes bf16"),
+        ({"y": numpy.frombuffer(bytes(T * H * 2), numpy.uint16).reshape(T, H)}, "swiglu::forward writes `y`, which is read-only"),
+        ({"ids": numpy.zeros((T, K + 1), numpy.int64)}, "`ids` has the shape [24, 3], but swiglu::forward takes [tokens, 2]"),
+        ({"ids": numpy.zeros(T, numpy.int64)}, "`ids` has the shape [24], but"),
+        ({"ids": numpy.zeros((T, K), numpy.float32)}, "`ids` has elements of f32: pass int32 or int64"),
+        ({"ids": numpy.full((T, K), [0, E])}, "topk_ids of rank 0, row 0, column 1 is 8, but experts are numbered from 0 to 7"),
+        ({"ids": numpy.full((T, K), [0, -1])}, "topk_ids of rank 0, row 0, column 1 is -1, but"),
+        ({"ids": numpy.full((T, K), [3, 3])}, "topk_ids of rank 0, row 0 has expert 3 in column 0 and again in column 1"),
+    ],
+)
+def test_what_does_not_fit_is_said(library: hpmoe.Library, group: hpmoe.Group, change: dict, said: str) -> None:
+    ids, tensors = layer()
+    tensors.update(change)
+    ids = tensors.pop("ids", ids)
+    with pytest.raises(hpmoe.HpmoeError) as error:
+        library["swiglu::forward"](group, ids, **tensors)
+    assert said in str(error.value)
+    assert not isinstance(error.value, hpmoe.LaunchError) and hpmoe.last_report() is None
+    # Nothing has happened to the group.
+    library["swiglu::forward"](group, *layer()[:1], **layer()[1])
+
+
+def test_more_is_refused(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    forward, (ids, tensors) = library["swiglu::forward"], layer(65)
+    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+        forward(group, ids, **tensors)
+    ids, tensors = layer()
+    with pytest.raises(hpmoe.HpmoeError, match="`y` of rank 0 is written and shares memory with `x` of rank 0"):
+        forward(group, ids, **tensors, y=tensors["x"])
+    with pytest.raises(hpmoe.HpmoeError, match="has no taskflow 'swiglu::other': it has swiglu::backward, swiglu::forward"):
+        library["swiglu::other"]
+    with pytest.raises(hpmoe.HpmoeError, match="swiglu::forward has no schedule for 3 ranks: use one of 1, 2, 4, 8"):
+        forward(hpmoe.Group(ranks=3), ids, **tensors)
+    with pytest.raises(hpmoe.HpmoeError, match=r"rank 0 would receive \d+ rows, but there is room for 5: raise it"):
+        forward(hpmoe.Group(ranks=2, capacity_rows=5), ids, **tensors)
+
+
+def test_groups(library: hpmoe.Library) -> None:
+    for arguments, said in [
+        ({"ranks": 0}, "ranks is 0, but has to be a whole number of at least 1"),
+        ({"ranks": 1.5}, "ranks is 1.5, but"),
+        ({"device": "gpu"}, "there is no device 'gpu': use one of 'cpu', 'npu'"),
+        ({"time_limit": 0}, "time_limit is 0, but has to be a number of seconds above 0"),
+    ]:
+        with pytest.raises(hpmoe.HpmoeError, match=re.escape(said)):
+            hpmoe.Group(**arguments)
+    group = hpmoe.Group(ranks=2, seed=3)
+    assert repr(group) == "Group(ranks=2, seed=3, time_limit=60.0, capacity_rows=None, threads=None, device='cpu')"
+    ids, tensors = layer()
+    library["swiglu::forward"](group, ids, **tensors)
+    group.close()
+    with pytest.raises(hpmoe.HpmoeError, match="this group has been closed: make a new hpmoe.Group"):
+        library["swiglu::forward"](group, ids, **tensors)
+
+
+def test_a_group_whose_launch_went_wrong(library: hpmoe.Library) -> None:
+    ids, tensors = layer(64)
+    group = hpmoe.Group(time_limit=0.001, threads=1)
+    try:
+        library["swiglu::forward"](group, ids, **tensors)
+    except hpmoe.LaunchError as error:
+        assert "rank 0" in str(error)
+        with pytest.raises(hpmoe.LaunchError, match="make a new Group"):
+            library["swiglu::forward"](group, ids, **tensors)
+
+
+def test_a_launch_lets_other_threads_run(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    ids, tensors = layer(64)
+    forward = library["swiglu::forward"]
+    forward(group, ids, **tensors)
+    done, results = threading.Event(), []
+
+    def launches() -> None:
+        for _ in range(5):
+            results.append(forward(group, ids, **tensors)[0])
+        done.set()
+
+    threads = [threading.Thread(target=launches) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    turns = 0
+    while not done.wait(0.0002):
+        turns += 1
+    for thread in threads:
+        thread.join()
+    # Five launches take some 50 ms; with Python's lock held there would be five turns at most.
+    assert turns > 20 and len(results) == 15
+    assert all((result == results[0]).all() for result in results)

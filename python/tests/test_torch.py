@@ -1,0 +1,202 @@
+"""The operators of PyTorch."""
+
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import hpmoe  # noqa: E402
+from hpmoe._moe import MoE  # noqa: E402
+
+T, H, I, E, K = 24, 64, 32, 8, 2
+
+
+@pytest.fixture(scope="module")
+def layer(library: hpmoe.Library) -> MoE:
+    """The stock layer."""
+    return MoE(library, "swiglu")
+
+
+def inputs(tokens: int = T, seed: int = 0, experts: int = E) -> tuple:
+    """Ids, and tokens, weights and matrices; experts from `experts` on get no tokens."""
+    random = torch.Generator().manual_seed(seed)
+    ids = torch.stack([torch.randperm(experts, generator=random)[:K] for _ in range(tokens)])
+    normal = lambda *shape: torch.randn(*shape, generator=random)  # noqa: E731
+    matrices = [0.1 * normal(E, I, H), 0.1 * normal(E, I, H), 0.1 * normal(E, H, I)]
+    weights = torch.rand(tokens, K, generator=random)
+    return ids, [normal(tokens, H).bfloat16(), weights, *(matrix.bfloat16() for matrix in matrices)]
+
+
+def reference(ids, x, weights, gate, up, down):
+    """The layer in the type of its arguments, by ordinary operators."""
+    y = torch.zeros_like(x)
+    for k in range(K):
+        e = ids[:, k]
+        h = torch.nn.functional.silu(torch.einsum("th,tih->ti", x, gate[e])) * torch.einsum("th,tih->ti", x, up[e])
+        y = y + weights[:, k : k + 1].to(x.dtype) * torch.einsum("ti,thi->th", h, down[e])
+    return y
+
+
+def call(layer: MoE, ids, tensors, **options):
+    """The layer, of ids and the list of the other tensors."""
+    return layer(tensors[0], ids, *tensors[1:], **options)
+
+
+def with_gradients(tensors):
+    """Leaves with the same values."""
+    return [tensor.detach().clone().requires_grad_() for tensor in tensors]
+
+
+def test_opcheck(layer: MoE) -> None:
+    ids, tensors = inputs()
+    run = torch.ops.hpmoe.run.default
+    torch.library.opcheck(run, (ids, tensors, layer._key, layer.group.name))
+    torch.library.opcheck(run, (ids, with_gradients(tensors), layer._key, layer.group.name))
+
+
+def test_gradients_are_those_of_the_layer(layer: MoE) -> None:
+    ids, tensors = inputs(experts=6)
+    mine, wide = with_gradients(tensors), with_gradients([tensor.double() for tensor in tensors])
+    y, want = call(layer, ids, mine), reference(ids, *wide)
+    assert (y.double() - want).abs().max() < 0.01 * want.abs().max()
+    dy = torch.randn(T, H, generator=torch.Generator().manual_seed(9)).bfloat16()
+    y.backward(dy)
+    want.backward(dy.double())
+    for tensor, other in zip(mine, wide):
+        assert tensor.grad.dtype == tensor.dtype
+        # Along random directions, and as a whole.
+        error = (tensor.grad.double() - other.grad).norm() / other.grad.norm()
+        assert error < 0.01, error
+    for matrix in mine[2:]:
+        assert (matrix.grad[6:] == 0).all() and (matrix.grad[:6] != 0).any()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_any_number_of_ranks_has_the_same_bits(layer: MoE, ranks: int) -> None:
+    ids, tensors = inputs(23)
+    results = []
+    for group in (hpmoe.Group(), hpmoe.Group(ranks=ranks, seed=5)):
+        mine = with_gradients(tensors)
+        y = call(layer, ids, mine, group=group)
+        y.sum().backward()
+        results.append([y, *(tensor.grad for tensor in mine[:2])])
+    assert all(torch.equal(a, b) for a, b in zip(*results))
+
+
+def test_one_graph_for_any_number_of_tokens(layer: MoE) -> None:
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(lambda ids, *tensors: call(layer, ids, tensors) * 2, fullgraph=True, dynamic=True, backend=counter)
+    for tokens in (17, 24, 40):
+        ids, tensors = inputs(tokens, seed=tokens)
+        results = []
+        for function in (compiled, lambda ids, *tensors: call(layer, ids, tensors) * 2):
+            mine = with_gradients(tensors)
+            y = function(ids, *mine)
+            y.float().pow(2).sum().backward()
+            results.append([y.detach(), *(tensor.grad for tensor in mine)])
+        assert all(torch.equal(a, b) for a, b in zip(*results))
+    assert counter.frame_count == 1
+
+
+def test_export_checkpoint_and_inference(layer: MoE) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, ids, tensors):
+            return call(layer, ids, tensors)
+
+    ids, tensors = inputs()
+    want = call(layer, ids, tensors)
+    tokens = torch.export.Dim("tokens", min=2, max=64)
+    shapes = ({0: tokens}, [{0: tokens}, {0: tokens}, None, None, None])
+    program = torch.export.export(Module(), (ids, tensors), dynamic_shapes=shapes)
+    assert torch.equal(program.module()(ids, tensors), want)
+    others = inputs(9, seed=1)
+    assert torch.equal(program.module()(*others), call(layer, *others))
+    with torch.inference_mode():
+        assert torch.equal(call(layer, ids, tensors), want)
+    plain, kept = with_gradients(tensors), with_gradients(tensors)
+    call(layer, ids, plain).sum().backward()
+    torch.utils.checkpoint.checkpoint(lambda *tensors: call(layer, ids, tensors), *kept, use_reentrant=False).sum().backward()
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(plain, kept))
+
+
+def test_the_routers_weights_are_not_rounded(layer: MoE) -> None:
+    ids, tensors = inputs()
+    # Weights that bf16 can't tell apart.
+    tensors[1] = torch.full((T, K), 1 + 2**-12)
+    want = call(layer, ids, tensors)
+    wide = [tensor.float() for tensor in tensors]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = call(layer, ids, wide)
+    assert y.dtype == torch.float32 and torch.equal(y, want.float())
+    report = hpmoe.last_report()
+    assert report["copied"] == []
+    mine = with_gradients(wide)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        call(layer, ids, mine).sum().backward()
+    assert mine[1].grad.dtype == torch.float32 and (mine[1].grad.bfloat16().float() != mine[1].grad).any()
+
+
+def test_the_kernel_gets_the_addresses_of_torch(layer: MoE, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, tensors = inputs()
+    given = []
+    interface = type(layer.library._interface)
+    launch = interface.launch
+
+    def looking(self, group, taskflow, ids, parts, arguments):
+        given.extend(part.data for part in parts)
+        return launch(self, group, taskflow, ids, parts, arguments)
+
+    monkeypatch.setattr(interface, "launch", looking)
+    y = call(layer, ids, tensors)
+    assert given == [*(tensor.data_ptr() for tensor in tensors), y.data_ptr()]
+    # A slice begins anywhere, and has the same bits.
+    shifted = torch.empty(tensors[2].numel() + 1, dtype=torch.bfloat16)[1:].view_as(tensors[2]).copy_(tensors[2])
+    assert torch.equal(call(layer, ids, [*tensors[:2], shifted, *tensors[3:]]), y)
+    assert [copy["tensor"] for copy in hpmoe.last_report()["copied"]] == ["gate"]
+
+
+def test_shapes_around_the_layer(layer: MoE) -> None:
+    ids, tensors = inputs()
+    want = call(layer, ids, tensors)
+    x, weights, gate, up, down = tensors
+    batch = layer(x.view(4, 6, H), ids.view(4, 6, K), weights.view(4, 6, K), gate, up, down)
+    assert batch.shape == (4, 6, H) and torch.equal(batch.view(T, H), want)
+    assert torch.equal(layer(x, ids.int(), weights, torch.cat([gate, up], dim=1), down), want)
+    assert torch.equal(layer.forward(hpmoe.Group(ranks=2), x, ids, weights, gate, up, down), want)
+    empty = layer(x[:0], ids[:0], weights[:0], gate, up, down)
+    assert empty.shape == (0, H)
+    with pytest.raises(hpmoe.HpmoeError, match="a layer has 2 or 3 matrices, but got 1: pass gate, up and down"):
+        layer(x, ids, weights, gate)
+
+
+def test_errors_reach_the_caller(layer: MoE) -> None:
+    ids, tensors = inputs(65)
+    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+        call(layer, ids, tensors)
+    ids, tensors = inputs()
+    with pytest.raises(hpmoe.HpmoeError, match="`gate` has the shape"):
+        call(layer, ids, [*tensors[:2], tensors[2][:4], *tensors[3:]])
+    ids[3, 0] = ids[3, 1]
+    with pytest.raises(hpmoe.HpmoeError, match="topk_ids of rank 0, row 3 has expert"):
+        call(layer, ids, tensors)
+    meta = [tensor.to("meta") for tensor in tensors]
+    with pytest.raises(RuntimeError, match="`gate` has the shape"):
+        call(layer, ids.to("meta"), [*meta[:2], meta[2][:4], *meta[3:]])
+    assert call(layer, ids.to("meta"), meta).shape == (T, H)
+    with pytest.raises(hpmoe.HpmoeError, match="swiglu::backward has no gradients"):
+        mine = with_gradients(tensors)
+        y = call(layer, inputs()[0], mine)
+        (first,) = torch.autograd.grad(y.sum(), mine[:1], create_graph=True)
+        first.sum().backward()
+
+
+def test_threads_share_a_layer(layer: MoE) -> None:
+    ids, tensors = inputs()
+    want, results = call(layer, ids, tensors), []
+    threads = [threading.Thread(target=lambda: results.append(call(layer, ids, tensors))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4 and all(torch.equal(result, want) for result in results)

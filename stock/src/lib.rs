@@ -1,0 +1,7 @@
+//! The layers that the Python package brings along: `hpmoe.moe(..)` builds this crate with the sizes that it is asked for.
+
+#![forbid(unsafe_code)]
+
+pub mod swiglu;
+
+hpmoe_c::export!();
