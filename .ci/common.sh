@@ -14,6 +14,10 @@ unpublished=(--exclude hpmoe-examples --exclude hpmoe-ui-tests --exclude hpmoe-s
 have() { command -v "$1" >/dev/null 2>&1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
+# Python packages go into an environment of this workspace.
+venv=target/venv
+make_venv() { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; }
+
 # Runs a command between a line that names it and a line with its time. The first one that fails ends the script.
 step() {
     local command="$*"

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 os.environ.setdefault("HPMOE_CACHE", str(ROOT / "target" / "hpmoe-python"))
 # What the workspace has built need not be built again.
 os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+os.environ.setdefault("HPMOE_OBJECTS", str(ROOT / "target" / "hpmoe-objects"))
 
 import hpmoe  # noqa: E402
 

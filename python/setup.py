@@ -1,0 +1,90 @@
+"""Puts the sources of the layers' crate into the wheel, with its libraries for some sizes, which run without Rust."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: The packages that a build of the layers needs.
+PACKAGES = [
+    "kernels",
+    "hpmoe-language",
+    "hpmoe-codegen",
+    "hpmoe-cxx",
+    "hpmoe-macros",
+    "hpmoe-build",
+    "hpmoe-runtime",
+    "hpmoe-c",
+    "stock",
+]
+#: What builds don't need of them.
+LEFT_OUT = ["target", "tests", "benches", "snapshots", "__pycache__"]
+
+#: Sizes of the layers whose libraries are part of the wheel: hidden, inter, experts, top_k, tokens of a rank.
+BUNDLED = [("swiglu", 64, 32, 8, 2, 64)]
+
+
+class BuildWithCrates(build_py):
+    """Copies the crates, and builds the libraries of the layers."""
+
+    def run(self) -> None:
+        """Builds the package."""
+        super().run()
+        package = Path(self.build_lib) / "hpmoe"
+        copy_crates(package / "crates")
+        for layer in BUNDLED:
+            build_layer(package / "kernels", *layer)
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel for any Python 3 on this platform: its libraries are opened, and not linked with Python."""
+
+    def finalize_options(self) -> None:
+        """Says that the wheel is not for every platform."""
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """The tag of the wheel."""
+        return "py3", "none", re.sub("[-.]", "_", sysconfig.get_platform())
+
+
+def copy_crates(to: Path) -> None:
+    """Copies the workspace as far as a build of the layers needs it."""
+    shutil.rmtree(to, ignore_errors=True)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, to / package, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    for file in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
+        shutil.copy(ROOT / file, to)
+    manifest = (ROOT / "Cargo.toml").read_text()
+    manifest = re.sub(r"members = \[.*?\]", f"members = {PACKAGES!r}".replace("'", '"'), manifest, flags=re.DOTALL)
+    # Sections for packages that are not there.
+    manifest = re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest)
+    (to / "Cargo.toml").write_text(manifest)
+
+
+def build_layer(to: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:
+    """Builds the library of a layer."""
+    sizes = f"HIDDEN={hidden},INTER={inter},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}"
+    environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "4"}
+    command = ["cargo", "build", "--release", "--locked", "--package", "hpmoe-stock"]
+    print("+", *command, f"({sizes})", file=sys.stderr)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    to.mkdir(parents=True, exist_ok=True)
+    library = to / f"{gate}-{hidden}-{inter}-{experts}-{top_k}-{tokens}.so"
+    shutil.copy(target / "release" / "libhpmoe_stock.so", library)
+    if strip := shutil.which("strip"):
+        subprocess.run([strip, "--strip-debug", library], check=True)
+
+
+setup(cmdclass={"build_py": BuildWithCrates, "bdist_wheel": PlatformWheel})
