@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
@@ -45,13 +45,16 @@ class BuildWithCrates(build_py):
             build_layer(package / "kernels", *layer)
 
 
+class WithLibraries(Distribution):
+    """A package with files for one platform, though setuptools builds no extension."""
+
+    def has_ext_modules(self) -> bool:
+        """Says so."""
+        return True
+
+
 class PlatformWheel(bdist_wheel):
     """A wheel for any Python 3 on this platform: its libraries are opened, and not linked with Python."""
-
-    def finalize_options(self) -> None:
-        """Says that the wheel is not for every platform."""
-        super().finalize_options()
-        self.root_is_pure = False
 
     def get_tag(self) -> tuple[str, str, str]:
         """The tag of the wheel."""
@@ -87,4 +90,4 @@ def build_layer(to: Path, gate: str, hidden: int, inter: int, experts: int, top_
         subprocess.run([strip, "--strip-debug", library], check=True)
 
 
-setup(cmdclass={"build_py": BuildWithCrates, "bdist_wheel": PlatformWheel})
+setup(distclass=WithLibraries, cmdclass={"build_py": BuildWithCrates, "bdist_wheel": PlatformWheel})
