@@ -26,8 +26,8 @@ PACKAGES = [
     "hpmoe-c",
     "stock",
 ]
-#: What builds don't need of them.
-LEFT_OUT = ["target", "tests", "benches", "snapshots", "__pycache__"]
+#: What builds don't need of them, below their own folders.
+LEFT_OUT = ["target", "tests"]
 
 #: Sizes of the layers whose libraries are part of the wheel: hidden, inter, experts, top_k, tokens of a rank.
 BUNDLED = [("swiglu", 64, 32, 8, 2, 64)]
@@ -64,8 +64,12 @@ class PlatformWheel(bdist_wheel):
 def copy_crates(to: Path) -> None:
     """Copies the workspace as far as a build of the layers needs it."""
     shutil.rmtree(to, ignore_errors=True)
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if name in LEFT_OUT and Path(folder).parent == ROOT]
+
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, to / package, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        shutil.copytree(ROOT / package, to / package, ignore=ignored)
     for file in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(ROOT / file, to)
     manifest = (ROOT / "Cargo.toml").read_text()

@@ -1,7 +1,7 @@
 //! Schedules and compiles the stock layers, with the constants of `HPMOE_SET`.
 
 fn main() {
-    let layers = hpmoe_build::kernels(["src/swiglu.rs"]);
+    let layers = hpmoe_build::kernels(["src/joined.rs", "src/separate.rs"]);
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_CORES");
     // For the model of the device on a CPU: fewer cores than a die has make small layers fast.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {

@@ -111,7 +111,12 @@ def test_buffers_are_tensors_too(library: hpmoe.Library, group: hpmoe.Group) -> 
 def test_a_library_describes_itself(library: hpmoe.Library) -> None:
     forward = library["swiglu::forward"]
     assert forward.constants["HIDDEN"] == H and forward.constants["TOKENS"] == 64
-    assert [flow.name for flow in library] == ["swiglu::backward", "swiglu::forward"]
+    assert [flow.name for flow in library] == [
+        "swiglu::backward",
+        "swiglu::forward",
+        "swiglu_joined::backward",
+        "swiglu_joined::forward",
+    ]
     assert (forward.ranks, forward.top_k, forward.experts) == ((1, 2, 4, 8), K, E)
     gate = hpmoe.Argument("gate", "bf16", H, "expert", I, writable=False, peers_write=False)
     assert forward.arguments[2] == gate
@@ -177,7 +182,7 @@ def test_more_is_refused(library: hpmoe.Library, group: hpmoe.Group) -> None:
     ids, tensors = layer()
     with pytest.raises(hpmoe.HpmoeError, match="`y` of rank 0 is written and shares memory with `x` of rank 0"):
         forward(group, ids, **tensors, y=tensors["x"])
-    with pytest.raises(hpmoe.HpmoeError, match="has no taskflow 'swiglu::other': it has swiglu::backward, swiglu::forward"):
+    with pytest.raises(hpmoe.HpmoeError, match="has no taskflow 'swiglu::other': it has swiglu::backward, swiglu::forward, swiglu_joined"):
         library["swiglu::other"]
     with pytest.raises(hpmoe.HpmoeError, match="swiglu::forward has no schedule for 3 ranks: use one of 1, 2, 4, 8"):
         forward(hpmoe.Group(ranks=3), ids, **tensors)

@@ -51,8 +51,8 @@ def with_gradients(tensors):
 def test_opcheck(layer: MoE) -> None:
     ids, tensors = inputs()
     run = torch.ops.hpmoe.run.default
-    torch.library.opcheck(run, (ids, tensors, layer._key, layer.group.name))
-    torch.library.opcheck(run, (ids, with_gradients(tensors), layer._key, layer.group.name))
+    torch.library.opcheck(run, (ids, tensors, layer._keys[3], layer.group.name))
+    torch.library.opcheck(run, (ids, with_gradients(tensors), layer._keys[3], layer.group.name))
 
 
 def test_gradients_are_those_of_the_layer(layer: MoE) -> None:
@@ -162,11 +162,11 @@ def test_shapes_around_the_layer(layer: MoE) -> None:
     x, weights, gate, up, down = tensors
     batch = layer(x.view(4, 6, H), ids.view(4, 6, K), weights.view(4, 6, K), gate, up, down)
     assert batch.shape == (4, 6, H) and torch.equal(batch.view(T, H), want)
-    assert torch.equal(layer(x, ids.int(), weights, torch.cat([gate, up], dim=1), down), want)
+    assert torch.equal(layer(x, ids.int(), weights, gate, up, down), want)
     assert torch.equal(layer.forward(hpmoe.Group(ranks=2), x, ids, weights, gate, up, down), want)
     empty = layer(x[:0], ids[:0], weights[:0], gate, up, down)
     assert empty.shape == (0, H)
-    with pytest.raises(hpmoe.HpmoeError, match="a layer has 2 or 3 matrices, but got 1: pass gate, up and down"):
+    with pytest.raises(hpmoe.HpmoeError, match="a layer has 2 or 3 matrices, but got 1: pass gate_up and down, or gate, up and down"):
         layer(x, ids, weights, gate)
 
 
@@ -200,3 +200,20 @@ def test_threads_share_a_layer(layer: MoE) -> None:
     for thread in threads:
         thread.join()
     assert len(results) == 4 and all(torch.equal(result, want) for result in results)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_gate_and_up_in_one_tensor(layer: MoE, ranks: int) -> None:
+    ids, (x, weights, gate, up, down) = inputs()
+    apart, joined = with_gradients([x, weights, gate, up, down]), with_gradients([x, weights, torch.cat([gate, up], 1), down])
+    group = hpmoe.Group(ranks=ranks)
+    results = [call(layer, ids, tensors, group=group) for tensors in (apart, joined)]
+    copied = hpmoe.last_report()["copied"]
+    assert all(copy["tensor"] == "weights" for copy in copied) and torch.equal(*results)
+    for y in results:
+        y.float().pow(2).sum().backward()
+    x, weights, gate, up, down = (tensor.grad for tensor in apart)
+    assert all(torch.equal(a.grad, b) for a, b in zip(joined, [x, weights, torch.cat([gate, up], 1), down]))
+    torch.library.opcheck(
+        torch.ops.hpmoe.run.default, (ids, [tensor.detach() for tensor in joined], layer._keys[2], group.name)
+    )

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod swiglu;
+pub mod joined;
+pub mod separate;
 
 hpmoe_c::export!();

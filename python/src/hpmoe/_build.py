@@ -136,8 +136,9 @@ def _sources(folder: Path) -> list[Path]:
         return [folder]
     found = []
     for place, below, files in os.walk(folder):
-        apart = place != str(folder) and "Cargo.toml" in files
-        below[:] = [] if apart else sorted(name for name in below if name != "target" and not name.startswith("."))
+        top = place == str(folder)
+        apart = not top and "Cargo.toml" in files
+        below[:] = [] if apart else sorted(name for name in below if not name.startswith(".") and not (top and name == "target"))
         found += [] if apart else [Path(place) / name for name in files]
     return sorted(path for path in found if path.is_file())
 

@@ -90,13 +90,14 @@ class MoE:
     """
 
     def __init__(self, library: Library, kernel: str) -> None:
-        """The layer of a library with the taskflows ``kernel::forward`` and ``kernel::backward``."""
+        """The layer of a library with a kernel, and ``kernel_joined`` for gate and up matrices in one tensor."""
         from . import _torch
 
         self.library = library
         self.taskflow = library[f"{kernel}::forward"]
         self.group = Group()
-        self._key = _torch.key(self.taskflow)
+        # By the number of matrices.
+        self._keys = {3: _torch.key(self.taskflow), 2: _torch.key(library[f"{kernel}_joined::forward"])}
         self._top_k = self.taskflow.top_k
 
     def __repr__(self) -> str:
@@ -121,23 +122,18 @@ class MoE:
             ids: The router's expert ids, [.., top_k].
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
-                in one, [experts, 2 * inter, hidden], of which the halves are copied, and down.
+                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down.
 
         Returns:
             The sums, [.., hidden].
         """
         import torch
 
-        if len(matrices) == 2:
-            gate_up, down = matrices
-            gate, up = gate_up.chunk(2, dim=1)
-        elif len(matrices) == 3:
-            gate, up, down = matrices
-        else:
-            raise HpmoeError(f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate, up and down")
+        if len(matrices) not in self._keys:
+            raise HpmoeError(f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down")
         tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
         routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
-        of_bf16 = [matrix.to(torch.bfloat16).contiguous() for matrix in (gate, up, down)]
+        of_bf16 = [matrix.to(torch.bfloat16).contiguous() for matrix in matrices]
         of_ids = ids.reshape(-1, self._top_k).contiguous()
-        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *of_bf16], self._key, group.name)
+        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *of_bf16], self._keys[len(matrices)], group.name)
         return y.to(x.dtype).reshape(x.shape)

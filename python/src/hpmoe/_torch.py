@@ -78,7 +78,7 @@ def backward_of(flow: Taskflow) -> Taskflow:
     """The taskflow of the gradients: `module::backward` of `module::forward`.
 
     It reads what the first one reads and writes, by the same names, and the gradient `d<name>` of what that writes; it writes the
-    gradient `d<name>` of what that reads.
+    gradient `d<name>` of what that reads, or parts `d<name>_0`, `d<name>_1`, .. that follow one another in the rows of each expert.
     """
     module, _, name = flow.name.partition("::")
     wanted = f"{module}::{name.replace('forward', 'backward', 1)}"
@@ -124,11 +124,15 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
         inputs.append(value.to(kinds[argument.element]).contiguous())
     outputs = torch.ops.hpmoe.run(ids, inputs, key(backward), ctx.group)
     found = {argument.name: output for argument, output in zip(_written(backward), outputs)}
-    of_inputs: list[Tensor | None] = []
-    for argument in _read(flow):
-        gradient, value = found.get(f"d{argument.name}"), known[argument.name]
-        of_inputs.append(None if gradient is None else gradient.reshape(value.shape).to(value.dtype))
-    return None, of_inputs, None, None
+    return None, [_gradient(found, f"d{argument.name}", known[argument.name]) for argument in _read(flow)], None, None
+
+
+def _gradient(found: dict[str, Tensor], name: str, value: Tensor) -> Tensor | None:
+    """The gradient of that name with the type and the shape of `value`: one tensor, or its parts one after another."""
+    if name in found:
+        return found[name].reshape(value.shape).to(value.dtype)
+    parts = [found[f"{name}_{number}"].to(value.dtype) for number in range(len(found)) if f"{name}_{number}" in found]
+    return torch.cat(parts, dim=1).reshape(value.shape) if parts else None
 
 
 run.register_autograd(_backward, setup_context=_setup)

@@ -1,4 +1,4 @@
-//! The layer with SwiGLU experts: gate and up projections, `silu(gate) · up`, down projection.
+//! The layer with SwiGLU experts, whose gate and up matrices are tensors of their own.
 
 use hpmoe_runtime::prelude::*;
 
