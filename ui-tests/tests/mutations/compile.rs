@@ -25,21 +25,32 @@ pub fn write(sources: &[Source], site: Option<&Site>, folder: &Path) {
     std::fs::create_dir_all(folder.join("hpmoe")).expect("a folder for headers");
     for (number, source) in sources.iter().enumerate() {
         let edits = site.into_iter().flat_map(|site| &site.edits).filter(|(of, ..)| *of == number);
-        let edits: Vec<_> = edits.map(|(_, range, with)| (range.clone(), *with)).collect();
+        let edits: Vec<_> = edits.map(|(_, range, with)| (range.clone(), with.clone())).collect();
         let generated = source.name.ends_with(".cpp");
         if generated || !edits.is_empty() {
             let path = if generated { folder.join(&source.name) } else { folder.join("hpmoe").join(&source.name) };
-            std::fs::write(path, source.without(edits.into_iter())).expect("a file of the mutant");
+            std::fs::write(path, source.changed(edits.into_iter())).expect("a file of the mutant");
         }
     }
 }
 
+/// A kernel's library.
+pub struct Built {
+    pub library: PathBuf,
+    /// What is in it: the same for the same code, whatever the folder.
+    pub bytes: Vec<u8>,
+}
+
 /// Compiles one kernel. Calls of AscendC stay open: the process that loads the library has them.
-pub fn compile(folder: &Path, kernel: &str) -> Result<PathBuf, String> {
+pub fn compile(folder: &Path, kernel: &str) -> Result<Built, String> {
     let library = folder.join(format!("{kernel}.so"));
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     // Changed headers come first. `-Bsymbolic`: the process has unchanged routines of the same names.
     let output = Command::new(&compiler)
+        .args(
+            [folder, Path::new(hpmoe_kernels::INCLUDE_DIR)]
+                .map(|from| format!("-ffile-prefix-map={}=.", from.display())),
+        )
         .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-I"])
         .arg(folder)
         .args(["-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR])
@@ -48,8 +59,9 @@ pub fn compile(folder: &Path, kernel: &str) -> Result<PathBuf, String> {
         .arg(&library)
         .output()
         .map_err(|error| format!("can't start `{compiler}`: {error}"))?;
-    match output.status.success() {
-        true => Ok(library),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
+    let bytes = std::fs::read(&library).map_err(|error| format!("can't read `{}`: {error}", library.display()))?;
+    Ok(Built { library, bytes })
 }

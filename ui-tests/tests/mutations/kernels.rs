@@ -127,7 +127,10 @@ pub static ALL: [Kernel; 10] = [
         twice = |case: &Case, _| case.zeros(),
         total = |case: &Case, _| case.zeros(),
         folded = |case: &Case, _| case.zeros(),
-        z = |case: &Case, _| case.zeros()
+        z = |case: &Case, _| case.zeros(),
+        best = |case: &Case, _| case.zeros(),
+        shares = |case: &Case, _| case.zeros(),
+        same = |case: &Case, _| case.zeros()
     ),
     kernel!(
         octets,

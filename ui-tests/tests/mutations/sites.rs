@@ -1,10 +1,10 @@
-//! What is removed, one at a time.
+//! What is removed: the statements that keep order.
 
 use crate::source::{Source, squeezed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// One place in the source where a mutation removes a statement.
+/// One mutation: a place in the source, and what is changed there.
 pub struct Site {
     /// Number of the source that it is told at.
     pub source: usize,
@@ -12,7 +12,7 @@ pub struct Site {
     /// Tells it from all others: source, function, what is removed.
     pub key: String,
     /// Source, stretch of its text, and what stands there instead.
-    pub edits: Vec<(usize, Range<usize>, &'static str)>,
+    pub edits: Vec<(usize, Range<usize>, String)>,
 }
 
 /// Statements that are removed alone.
@@ -68,7 +68,7 @@ fn single(number: usize, source: &Source, at: usize) -> Site {
         };
     }
     let key = format!("{}, {}: {what}", source.name, source.function(at));
-    Site { source: number, line: source.line(at), key, edits: vec![(number, range, "")] }
+    Site { source: number, line: source.line(at), key, edits: vec![(number, range, String::new())] }
 }
 
 /// A `SetFlag` or a `WaitFlag`.
@@ -143,7 +143,7 @@ fn together(sources: &[Source], number: usize, pair: &[Flag]) -> Site {
     let text = |flag: &Flag| squeezed(&source.code[flag.range.clone()]);
     let what: Vec<String> = pair.iter().map(text).collect();
     let key = format!("{}, {}: {}", source.name, pair[0].function, what.join(" "));
-    let edits = pair.iter().map(|flag| (number, flag.range.clone(), "")).collect();
+    let edits = pair.iter().map(|flag| (number, flag.range.clone(), String::new())).collect();
     Site { source: number, line: source.line(pair[0].range.start), key, edits }
 }
 
@@ -155,7 +155,10 @@ fn families(sources: &[Source], flags: &[Vec<Flag>], number: usize) -> Vec<Site>
     let site = |(event, first): (&str, &Flag)| {
         let reached = (0..sources.len()).filter(|&other| other == number || !framed(other));
         let edits = reached.flat_map(|other| {
-            flags[other].iter().filter(|flag| flag.event == event).map(move |flag| (other, flag.range.clone(), ""))
+            flags[other]
+                .iter()
+                .filter(|flag| flag.event == event)
+                .map(move |flag| (other, flag.range.clone(), String::new()))
         });
         let source = &sources[number];
         let key = format!("{}, everywhere: all of {event}", source.name);
@@ -172,14 +175,15 @@ fn unit_flags(sources: &[Source]) -> Option<Site> {
         .into_iter()
         .map(|(text, with)| {
             let at = source.code.find(text).expect("the unit flags of Mmad and Fixpipe stand elsewhere: say where");
-            (number, at..at + text.len(), with)
+            (number, at..at + text.len(), with.to_owned())
         })
         .collect();
     let line = source.line(edits[0].1.start);
     Some(Site { source: number, line, key: format!("{}, everywhere: unit flags", source.name), edits })
 }
 
-fn name_apart(sites: &mut [Site]) {
+/// Numbers the mutations of one name.
+pub fn name_apart(sites: &mut [Site]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for site in sites {
         let count = seen.entry(site.key.clone()).or_default();

@@ -1,4 +1,4 @@
-//! C++ text as far as it takes to remove statements from it.
+//! C++ text as far as it takes to change statements and expressions of it.
 
 use std::ops::Range;
 
@@ -65,13 +65,13 @@ impl Source {
         squeezed(&self.code[begin..end])
     }
 
-    /// The text without some stretches of it.
-    pub fn without(&self, edits: impl Iterator<Item = (Range<usize>, &'static str)>) -> String {
+    /// The text with other words in the place of some stretches.
+    pub fn changed(&self, edits: impl Iterator<Item = (Range<usize>, String)>) -> String {
         let mut edits: Vec<_> = edits.collect();
         edits.sort_by_key(|(range, _)| range.start);
         let mut text = self.text.clone();
         for (range, with) in edits.into_iter().rev() {
-            text.replace_range(range, with);
+            text.replace_range(range, &with);
         }
         text
     }

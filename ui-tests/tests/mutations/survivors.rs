@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-const LIST: &str = include_str!("survivors.txt");
+/// Statements that no run misses.
+pub const STATEMENTS: &str = include_str!("survivors.txt");
+/// Changed expressions that no run can notice.
+pub const EXPRESSIONS: &str = include_str!("expressions.txt");
 /// Begins a line for a mutation that some runs find and others don't.
 const SOMETIMES: &str = "sometimes: ";
 
@@ -15,10 +18,10 @@ pub struct Survivor {
 }
 
 /// Reasons by mutation: a line for the mutation, indented lines for its reason.
-pub fn survivors() -> BTreeMap<&'static str, Survivor> {
+pub fn survivors(list: &'static str) -> BTreeMap<&'static str, Survivor> {
     let mut all: BTreeMap<&str, Survivor> = BTreeMap::new();
     let mut last = None;
-    for line in LIST.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+    for line in list.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
         if line.starts_with(' ') {
             let survivor = last.and_then(|key| all.get_mut(key)).expect("a reason stands below its mutation");
             survivor.reason.push_str(line.trim());

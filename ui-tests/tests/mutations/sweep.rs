@@ -1,11 +1,11 @@
 //! All mutations, several at a time.
 
-use crate::compile::{compile, sources, write};
+use crate::compile::{Built, compile, sources, write};
 use crate::kernels::ALL;
 use crate::mutant::{ARGUMENT, FOUND, SURVIVED};
 use crate::sites::{Site, sites};
 use crate::source::Source;
-use crate::survivors::survivors;
+use crate::survivors::{STATEMENTS, survivors};
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -17,10 +17,14 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// What became of a mutant.
-enum Verdict {
+pub enum Verdict {
     Found(String),
     Survived,
-    /// It did not compile, or it waited for ever: a fault of this tool, or of the runtime.
+    /// No kernel has other code than without it.
+    Unreached,
+    /// It does not compile.
+    Refused(String),
+    /// It waited for ever, or this tool failed: a fault of the runtime, or of the tool.
     Fault(String),
 }
 
@@ -29,64 +33,94 @@ pub fn sweep(words: &[&String]) -> ExitCode {
     let start = Instant::now();
     let sources = sources();
     let workplace = tempfile::tempdir().expect("a temporary folder");
-    let whole: Vec<usize> = (0..ALL.len()).collect();
-    match judge(&sources, None, &whole, workplace.path()) {
-        Verdict::Survived => println!("kernels as they are: {} runs each, all as the reference", ALL[0].rows().len()),
-        Verdict::Found(text) | Verdict::Fault(text) => {
+    let judge = match Judge::new(&sources, workplace.path()) {
+        Ok(judge) => judge,
+        Err(text) => {
             println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
             return ExitCode::FAILURE;
         }
-    }
+    };
     let asked = |site: &Site| words.iter().all(|word| site.key.contains(*word));
     let sites: Vec<Site> = sites(&sources).into_iter().filter(asked).collect();
-    let verdicts = judge_all(&sources, &sites, workplace.path());
+    let verdicts = judge.all(&sites, |_, _| ());
     let code = conclude(&sites, &verdicts, words.is_empty());
     println!("{:.0} s", start.elapsed().as_secs_f32());
     code
 }
 
-fn judge_all(sources: &[Source], sites: &[Site], workplace: &Path) -> Vec<Verdict> {
-    let next = AtomicUsize::new(0);
-    let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
-    // Mutants that make no progress sleep most of their time.
-    let workers = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(site) = sites.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let number = sites.iter().position(|other| std::ptr::eq(other, site)).expect("one of them");
-                    let folder = workplace.join(number.to_string());
-                    let verdict = judge(sources, Some(site), &reached(sources, site), &folder);
-                    let _ = std::fs::remove_dir_all(&folder);
-                    tell(site, &verdict);
-                    verdicts.lock().expect("no worker panics").push((number, verdict));
-                }
-            });
-        }
-    });
-    let mut verdicts = verdicts.into_inner().expect("no worker panics");
-    verdicts.sort_by_key(|(number, _)| *number);
-    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+/// What mutants are compared with.
+pub struct Judge<'a> {
+    sources: &'a [Source],
+    workplace: &'a Path,
+    /// The libraries of the kernels as they are.
+    whole: Vec<Built>,
 }
 
-/// The kernels that a mutation changes.
-fn reached(sources: &[Source], site: &Site) -> Vec<usize> {
-    let name = &sources[site.source].name;
-    let own = ALL.iter().position(|kernel| *name == format!("{}.cpp", kernel.name));
-    own.map_or_else(|| (0..ALL.len()).collect(), |kernel| vec![kernel])
-}
-
-fn judge(sources: &[Source], site: Option<&Site>, kernels: &[usize], folder: &Path) -> Verdict {
-    write(sources, site, folder);
-    for &kernel in kernels {
-        let name = ALL[kernel].name;
-        match compile(folder, name).map(|library| run(name, &library)) {
-            Ok(Verdict::Survived) => {}
-            Ok(other) => return other,
-            Err(problem) => return Verdict::Fault(format!("does not compile: {problem}")),
+impl<'a> Judge<'a> {
+    /// Compiles and runs the kernels as they are.
+    pub fn new(sources: &'a [Source], workplace: &'a Path) -> Result<Self, String> {
+        write(sources, None, workplace);
+        let whole = ALL.iter().map(|kernel| compile(workplace, kernel.name)).collect::<Result<Vec<Built>, _>>()?;
+        for (kernel, built) in ALL.iter().zip(&whole) {
+            match run(kernel.name, &built.library) {
+                Verdict::Found(text) | Verdict::Fault(text) => return Err(text),
+                _ => {}
+            }
         }
+        println!("kernels as they are: {} runs each, all as the reference", ALL[0].rows().len());
+        Ok(Self { sources, workplace, whole })
     }
-    Verdict::Survived
+
+    /// The verdict of each mutation, which is also passed on as soon as it is known.
+    pub fn all(&self, sites: &[Site], tell_also: impl Fn(&Site, &Verdict) + Sync) -> Vec<Verdict> {
+        let next = AtomicUsize::new(0);
+        let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
+        // Mutants that make no progress sleep most of their time.
+        let workers = std::thread::available_parallelism().map_or(1, usize::from) + 1;
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(site) = sites.get(number) else { break };
+                        let folder = self.workplace.join(number.to_string());
+                        let verdict = self.one(site, &folder);
+                        let _ = std::fs::remove_dir_all(&folder);
+                        tell(site, &verdict);
+                        tell_also(site, &verdict);
+                        verdicts.lock().expect("no worker panics").push((number, verdict));
+                    }
+                });
+            }
+        });
+        let mut verdicts = verdicts.into_inner().expect("no worker panics");
+        verdicts.sort_by_key(|(number, _)| *number);
+        verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+    }
+
+    fn one(&self, site: &Site, folder: &Path) -> Verdict {
+        write(self.sources, Some(site), folder);
+        let mut reached = false;
+        for kernel in self.changed(site) {
+            let name = ALL[kernel].name;
+            match compile(folder, name) {
+                Ok(built) if built.bytes == self.whole[kernel].bytes => {}
+                Ok(built) => match run(name, &built.library) {
+                    Verdict::Survived => reached = true,
+                    other => return other,
+                },
+                Err(problem) => return Verdict::Refused(problem),
+            }
+        }
+        if reached { Verdict::Survived } else { Verdict::Unreached }
+    }
+
+    /// The kernels that a mutation may change.
+    fn changed(&self, site: &Site) -> Vec<usize> {
+        let name = &self.sources[site.source].name;
+        let own = ALL.iter().position(|kernel| *name == format!("{}.cpp", kernel.name));
+        own.map_or_else(|| (0..ALL.len()).collect(), |kernel| vec![kernel])
+    }
 }
 
 /// Runs one kernel of a mutant in a process of its own.
@@ -125,6 +159,8 @@ fn tell(site: &Site, verdict: &Verdict) {
     let text = match verdict {
         Verdict::Found(text) => text,
         Verdict::Survived => "SURVIVED",
+        Verdict::Unreached => "SURVIVED: no kernel has other code",
+        Verdict::Refused(_) => "does not compile",
         Verdict::Fault(text) => &format!("FAULT: {text}"),
     };
     println!("{} (line {})\n    {text}", site.key, site.line);
@@ -132,7 +168,7 @@ fn tell(site: &Site, verdict: &Verdict) {
 
 /// The summary, and whether all is as the list of survivors says.
 fn conclude(sites: &[Site], verdicts: &[Verdict], all: bool) -> ExitCode {
-    let mut listed = survivors();
+    let mut listed = survivors(STATEMENTS);
     let (mut faults, mut found) = (0, std::collections::BTreeMap::<&str, usize>::new());
     for (site, verdict) in sites.iter().zip(verdicts) {
         let survivor = listed.remove(site.key.as_str());
@@ -145,15 +181,15 @@ fn conclude(sites: &[Site], verdicts: &[Verdict], all: bool) -> ExitCode {
                     println!("listed as a survivor, but found: {}", site.key);
                 }
             }
-            (Verdict::Survived, Some(survivor)) => {
+            (Verdict::Survived | Verdict::Unreached, Some(survivor)) => {
                 *found.entry("listed as needless or invisible here").or_default() += 1;
                 println!("survives as listed: {}\n    {}", site.key, survivor.reason);
             }
-            (Verdict::Survived, None) => {
+            (Verdict::Survived | Verdict::Unreached, None) => {
                 faults += 1;
                 println!("survives, and survivors.txt gives no reason: {}", site.key);
             }
-            (Verdict::Fault(text), _) => {
+            (Verdict::Refused(text) | Verdict::Fault(text), _) => {
                 faults += 1;
                 println!("neither found nor survived: {}: {text}", site.key);
             }

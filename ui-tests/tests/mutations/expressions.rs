@@ -1,0 +1,153 @@
+//! What is changed: numbers by one, operators, conditions, counters and spaces, and calls that are left out.
+
+use crate::sites::{Site, name_apart};
+use crate::source::{Source, squeezed};
+use std::ops::Range;
+
+/// What takes the place of an operator between two expressions.
+const OPERATORS: &[(&str, &[&str])] = &[
+    ("<", &["<=", ">="]),
+    ("<=", &["<", ">"]),
+    (">", &[">=", "<="]),
+    (">=", &[">", "<"]),
+    ("==", &["!="]),
+    ("!=", &["=="]),
+    ("&&", &["||"]),
+    ("||", &["&&"]),
+    ("+", &["-"]),
+    ("-", &["+"]),
+    ("*", &["+"]),
+    ("/", &["*"]),
+    ("%", &["/"]),
+    ("&", &["|"]),
+    ("|", &["&"]),
+    ("<<", &[">>"]),
+    (">>", &["<<"]),
+    ("+=", &["-=", "="]),
+    ("-=", &["+=", "="]),
+    ("|=", &["=", "&="]),
+];
+
+/// Heads of statements whose condition becomes true or false.
+const CONDITIONS: &[&str] = &["if (", "while ("];
+
+/// Scopes of names that a neighbour in the same file can take the place of.
+const SCOPES: &[&str] = &["counter::", "space::"];
+
+/// All of them, in the order of the sources.
+pub fn expressions(sources: &[Source]) -> Vec<Site> {
+    let mut all: Vec<Site> = sources.iter().enumerate().flat_map(|(number, source)| of(number, source)).collect();
+    all.sort_by_key(|site| (site.source, site.edits[0].1.start));
+    name_apart(&mut all);
+    all
+}
+
+/// Those of one source. What stands outside of functions are declarations, which every run reaches, or none.
+fn of(number: usize, source: &Source) -> Vec<Site> {
+    let changes =
+        numbers(source).chain(operators(source)).chain(conditions(source)).chain(names(source)).chain(calls(source));
+    changes.map(|(range, with)| site(number, source, range, with)).collect()
+}
+
+fn site(number: usize, source: &Source, range: Range<usize>, with: String) -> Site {
+    let begin = source.code[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = source.code[range.end..].find('\n').map_or(source.code.len(), |at| range.end + at);
+    let changed = format!("{}{with}{}", &source.code[begin..range.start], &source.code[range.end..end]);
+    let (before, after) = (squeezed(&source.code[begin..end]), squeezed(&changed));
+    let key = format!("{}, {}: {before} -> {after}", source.name, source.function(range.start));
+    Site { source: number, line: source.line(range.start), key, edits: vec![(number, range, with)] }
+}
+
+/// Whole numbers, each one more and one less.
+fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let words = stretches(&source.code, is_part).filter_map(|range| {
+        let word = &source.code[range.clone()];
+        let digits = word.trim_end_matches(['u', 'l', 'U', 'L']);
+        let value = digits.parse::<u64>().ok()?;
+        Some((range.clone(), value, word[digits.len()..].to_owned()))
+    });
+    words.flat_map(|(range, value, suffix)| {
+        let others = [Some(value + 1), value.checked_sub(1)].into_iter().flatten();
+        others.map(move |other| (range.clone(), format!("{other}{suffix}")))
+    })
+}
+
+/// Operators, which have a blank on either side.
+fn operators(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
+    OPERATORS.iter().flat_map(|(operator, others)| {
+        let spaced = format!(" {operator} ");
+        let places: Vec<usize> = source.code.match_indices(&spaced).map(|(at, _)| at + 1).collect();
+        places
+            .into_iter()
+            .flat_map(move |at| others.iter().map(move |other| (at..at + operator.len(), (*other).to_owned())))
+    })
+}
+
+fn conditions(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
+    let heads = CONDITIONS.iter().flat_map(|head| source.statements(head).map(|at| at + head.len()));
+    heads.flat_map(|begin| {
+        let range = begin..begin + closing(&source.code[begin..]);
+        // Both sides are still evaluated: what they wait for is another mutation.
+        let text = source.code[range.clone()].to_owned();
+        ["|| true", "&& false"].map(|constant| (range.clone(), format!("({text}) {constant}")))
+    })
+}
+
+/// Where the parenthesis ends that has been opened before `text`.
+fn closing(text: &str) -> usize {
+    let mut depth = 1;
+    let ends = |c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    };
+    text.find(ends).expect("a condition ends")
+}
+
+/// A counter or a space, and the next one of the file.
+fn names(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
+    SCOPES.iter().flat_map(|scope| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = |at: usize| {
+            let rest = &source.code[at + scope.len()..];
+            &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
+        };
+        let places: Vec<usize> = source.code.match_indices(scope).map(|(at, _)| at).collect();
+        let mut all: Vec<&str> = places.iter().map(|at| name(*at)).collect();
+        all.sort_unstable();
+        all.dedup();
+        let next = |wanted: &str| {
+            let at = all.iter().position(|known| *known == wanted).expect("it is one of them");
+            all[(at + 1) % all.len()].to_owned()
+        };
+        let change = |at: &usize| (at + scope.len()..at + scope.len() + name(*at).len(), next(name(*at)));
+        places.iter().map(change).filter(|_| all.len() > 1).collect::<Vec<_>>()
+    })
+}
+
+/// Calls and assignments that stand alone.
+fn calls(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
+    let starts = source.code.match_indices('\n').map(|(at, _)| at + 1);
+    let begins = starts.filter_map(|at| {
+        let line = source.code[at..].split('\n').next()?;
+        let head = line.trim_start();
+        let place = at + line.len() - head.len();
+        let callee = head.find(|c: char| !(c.is_ascii_alphanumeric() || "_.:[]<>".contains(c)))?;
+        let rest = head[callee..].trim_start_matches(['+', '-', '|']);
+        let stands_alone = head.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && (head[callee..].starts_with('(') || rest.trim_start().starts_with("= "));
+        (stands_alone && source.statements(&head[..callee]).any(|known| known == place)).then_some(place)
+    });
+    begins.map(|at| (source.statement(at), ";".to_owned()))
+}
+
+/// Stretches of such characters, as long as can be.
+fn stretches(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let begin = at + text[at..].find(&is_part)?;
+        let end = text[begin..].find(|c| !is_part(c)).map_or(text.len(), |length| begin + length);
+        at = end;
+        Some(begin..end)
+    })
+}
