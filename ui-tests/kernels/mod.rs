@@ -4,12 +4,16 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code, unused_imports, reason = "a program takes the kernels that it tests, and of these what it needs")]
 
+#[path = "bodies.rs"]
+mod bodies_file;
 #[path = "bytes.rs"]
 mod bytes_file;
 #[path = "chunks.rs"]
 mod chunks_file;
 #[path = "coarse.rs"]
 mod coarse_file;
+#[path = "columns.rs"]
+mod columns_file;
 #[path = "deep.rs"]
 mod deep_file;
 #[path = "echo.rs"]
@@ -33,9 +37,11 @@ mod rows_file;
 #[path = "sums.rs"]
 mod sums_file;
 
+pub use bodies_file::bodies;
 pub use bytes_file::bytes;
 pub use chunks_file::chunks;
 pub use coarse_file::coarse;
+pub use columns_file::columns;
 pub use deep_file::deep;
 pub use echo_file::echo;
 pub use elementwise_file::elementwise;

@@ -557,6 +557,18 @@ pub mod with_products {
         y.store(x.matmul_t(w));
     }
 
+    /// A product with weights in f32, each the sum of three numbers of bf16.
+    #[aic_task]
+    pub fn full_product(
+        x: &Tile<bf16, BLOCK, HIDDEN>,
+        high: &Tile<bf16, NARROW, HIDDEN>,
+        middle: &Tile<bf16, NARROW, HIDDEN>,
+        low: &Tile<bf16, NARROW, HIDDEN>,
+        y: &mut Tile<f32, BLOCK, NARROW>,
+    ) {
+        y.store(x.matmul_t(low).add_matmul_t(x, middle).add_matmul_t(x, high));
+    }
+
     /// The input of the gate has a norm and a scale of its own (Gemma-4).
     #[aiv_task]
     pub fn norm(x: &Tile<bf16, BLOCK, HIDDEN>, scale: &Tile<f32, 1, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {
@@ -616,7 +628,9 @@ pub mod with_products {
         x: &PerRank<Tensor<bf16, HIDDEN>>,
         scale: &PerRank<Matrix<f32, 1, HIDDEN>>,
         gate: &PerRank<Matrix<bf16, EXPERTS, HIDDEN>>,
-        down: &PerRank<Matrix<bf16, NARROW, HIDDEN>>,
+        high: &PerRank<Matrix<bf16, NARROW, HIDDEN>>,
+        middle: &PerRank<Matrix<bf16, NARROW, HIDDEN>>,
+        low: &PerRank<Matrix<bf16, NARROW, HIDDEN>>,
         before: &PerRank<Tensor<f32, NARROW>>,
         decay: &PerRank<Matrix<f32, 1, NARROW>>,
         first: &PerRank<Matrix<bf16, NARROW, NARROW>>,
@@ -643,7 +657,13 @@ pub mod with_products {
                 norm(&x[r].rows(t), &scale[r].tile(0), &mut normed[r].rows(t));
                 product::<EXPERTS, HIDDEN>(&normed[r].rows(t), &gate[r].tile(0), &mut z[r].rows(t));
                 choose(&z[r].rows(t), &mut ids[r].rows(t), &mut weights[r].rows(t));
-                product::<NARROW, HIDDEN>(&x[r].rows(t), &down[r].tile(0), &mut narrow[r].rows(t));
+                full_product(
+                    &x[r].rows(t),
+                    &high[r].tile(0),
+                    &middle[r].tile(0),
+                    &low[r].tile(0),
+                    &mut narrow[r].rows(t),
+                );
                 state(
                     &narrow[r].rows(t),
                     &before[r].rows(t),

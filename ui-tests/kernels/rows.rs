@@ -96,7 +96,7 @@ pub mod rows {
         for k in 0..TOP_K {
             let best = others.arg_max();
             others = others.column_ids().equal(&best).select(-1.0, &others);
-            chosen = chosen + best * ((1 + k * HIDDEN) as f32);
+            chosen += best * ((1 + k * HIDDEN) as f32);
         }
         ids.store(&chosen);
         shares.store(scores.softmax() / (scores.row_max() - others.row_min()) + scores.row_mean());

@@ -114,11 +114,14 @@ fn loops_have_named_variables_and_known_ranges() {
 fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
     check_body("let mut s = gate; up = s; h.store(s);", "up", &["a tile stays what it is"]);
     check_body("let mut s = gate; s = s.row_sum(); h.store(s);", "s", &["`s` is a value of", "keeps its size"]);
+    check_body("let mut s = 1.0; s += gate; h.store(s * gate);", "s", &["a number a number"]);
+    check_body("let mut s = gate.row_sum(); s += gate; h.store(s);", "+=", &["write the larger one on the left"]);
+    check_body("up += gate; h.store(gate);", "+=", &["`+` takes"]);
     check_body("let mut s = 1.0; s = gate; h.store(s * gate);", "s", &["a number a number"]);
     check_body(
-        "let mut s = gate; s += 1.0; h.store(s);",
+        "let mut s = gate; h.store(s += 1.0);",
         "+=",
-        &["a task assigns values to names of `let mut`, by `=`"],
+        &["a task assigns values to names of `let mut`, by `=` or `+=`"],
     );
     check_body("if true { h.store(gate); }", "if true { h.store(gate); }", &["a task has no conditions"]);
     check_body("h.store(half(gate));", "half(gate)", &["a task calls no functions"]);

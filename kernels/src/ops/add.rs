@@ -46,6 +46,12 @@ operator! {
     /// let a = Value::<1, 2>::new(1, 2, vec![2.0, 3.0]);
     /// let sum = 1.0 + &a + &a;
     /// assert_eq!((sum + 0.5).as_slice(), [5.5, 7.5]);
+    ///
+    /// let mut total = a.clone();
+    /// for _ in 0..2 {
+    ///     total += &a;
+    /// }
+    /// assert_eq!(total.as_slice(), [6.0, 9.0]);
     /// ```
-    Add, add, "+", |a: f32, b: f32| a + b
+    Add, add, AddAssign, add_assign, "+", |a: f32, b: f32| a + b
 }

@@ -54,5 +54,5 @@ operator! {
     /// let b = 1.0 / &a;
     /// assert_eq!((b / a / 2.0).as_slice(), [0.125, 0.03125]);
     /// ```
-    Div, div, "/", |a: f32, b: f32| a / b
+    Div, div, DivAssign, div_assign, "/", |a: f32, b: f32| a / b
 }

@@ -52,9 +52,9 @@ pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, M
 }
 
 /// The operator of Rust for two values, of which the right one may be a row or a column, and for a value and a number on either side,
-/// taken as they are or by reference.
+/// taken as they are or by reference. So is what it is assigned to: `sum += next` is `sum = &sum + next`.
 macro_rules! operator {
-    ($(#[$about:meta])* $trait:ident, $method:ident, $sign:literal, $apply:expr) => {
+    ($(#[$about:meta])* $trait:ident, $method:ident, $assign:ident, $assigned:ident, $sign:literal, $apply:expr) => {
         $(#[$about])*
         impl<const R: usize, const C: usize, const R2: usize, const C2: usize> std::ops::$trait<&crate::Value<R2, C2>> for &crate::Value<R, C> {
             type Output = crate::Value<R, C>;
@@ -117,6 +117,15 @@ macro_rules! operator {
 
             fn $method(self, right: &crate::Value<R, C>) -> crate::Value<R, C> {
                 right.map(|x| $apply(self, x))
+            }
+        }
+
+        impl<Right, const R: usize, const C: usize> std::ops::$assign<Right> for crate::Value<R, C>
+        where
+            for<'a> &'a Self: std::ops::$trait<Right, Output = Self>,
+        {
+            fn $assigned(&mut self, right: Right) {
+                *self = std::ops::$trait::$method(&*self, right);
             }
         }
     };

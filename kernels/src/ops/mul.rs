@@ -47,5 +47,5 @@ operator! {
     /// let square = &a * &a;
     /// assert_eq!((0.5 * square * a).as_slice(), [4.0, 13.5]);
     /// ```
-    Mul, mul, "*", |a: f32, b: f32| a * b
+    Mul, mul, MulAssign, mul_assign, "*", |a: f32, b: f32| a * b
 }

@@ -51,5 +51,5 @@ operator! {
     /// let b = &a - 0.5;
     /// assert_eq!((1.0 - (a - b)).as_slice(), [0.5, 0.5]);
     /// ```
-    Sub, sub, "-", |a: f32, b: f32| a - b
+    Sub, sub, SubAssign, sub_assign, "-", |a: f32, b: f32| a - b
 }

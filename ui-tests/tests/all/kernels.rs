@@ -1,7 +1,8 @@
 //! Small kernels on random routings: the megakernel gives the bits of the same function run sequentially.
 
 use crate::random::{Case, bytes, cases, config, experts, ids, numbers, slots, weights};
-use crate::small_kernels::{self, coarse, deep, echo, elementwise, ffn, mixed, odd, once, products, rows};
+use crate::routers::{bits, whole};
+use crate::small_kernels::{self, coarse, columns, deep, echo, elementwise, ffn, mixed, odd, once, products, rows};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
@@ -141,6 +142,48 @@ proptest! {
     }
 
     #[test]
+    fn columns_and_ids(case in cases(columns::EXPERTS, columns::TOKENS)) {
+        use columns::{C, EXPERTS, TOP_K, WIDE, forward};
+        let ep = case.ep();
+        let route = Route::new(ep, EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
+        let (x, w, v) = (with_ties::<C>(&case), weights::<TOP_K>(&case), with_ties::<WIDE>(&case));
+        let s = slots::<bf16, C>(&case, &route);
+        // Some name no column.
+        let named = PerRank::from_fn(ep, |rank| {
+            let count = case.tokens[rank.id()] * TOP_K;
+            Tensor::<i32, TOP_K>::from_vec((0..count).map(|n| (n * 7919 + case.seed as usize % 100) as i32 % 60 - 8).collect())
+        });
+        let two: Vec<f32> = (0..2 * C).map(|column| (column * 37 % 17) as f32 / 4.0 - 2.0).collect();
+        let two = PerRank::from_fn(ep, |_| Matrix::from_slice(&two));
+        let run = |launched: bool| {
+            let (mut y, mut z, mut k, mut sy, mut m) = (case.zeros(), case.zeros(), case.zeros(), case.zeros(), case.zeros());
+            let (mut wv, mut back, mut oy, mut wy, mut wz) = (case.zeros(), case.zeros(), case.zeros(), case.zeros(), case.zeros());
+            let (mut best, mut chosen, mut oi) = (PerRank::slots(ep, &route), case.zeros(), case.zeros());
+            let report = match launched {
+                true => Some(forward::launch(
+                    &case.group(), &route, &x, &s, &w, &v, &named, &two, &mut y, &mut z, &mut k, &mut sy, &mut m, &mut best, &mut chosen,
+                    &mut wv, &mut back, &mut oy, &mut oi, &mut wy, &mut wz,
+                )),
+                false => {
+                    forward(
+                        ep, &route, &x, &s, &w, &v, &named, &two, &mut y, &mut z, &mut k, &mut sy, &mut m, &mut best, &mut chosen, &mut wv,
+                        &mut back, &mut oy, &mut oi, &mut wy, &mut wz,
+                    );
+                    None
+                }
+            };
+            let floats = [bits(&y), bits(&z), bits(&k), bits(&sy), bits(&wv), bits(&back), bits(&oy), bits(&wy), bits(&wz)];
+            let narrow: Vec<u16> = m.iter().flat_map(Tensor::<bf16, C>::to_vec).map(bf16::to_bits).collect();
+            let best: Vec<i32> = best.iter().flat_map(Slots::<i32, 2>::to_vec).collect();
+            (floats, narrow, best, whole(&chosen), whole(&oi), report)
+        };
+        let (expected, found) = (run(false), run(true));
+        let equal = (expected.0, expected.1) == (found.0, found.1);
+        let chosen = (expected.2, expected.3, expected.4) == (found.2, found.3, found.4);
+        check(&case, found.5.expect("it was launched"), equal && chosen)?;
+    }
+
+    #[test]
     fn bytes_are_widened(case in cases(small_kernels::bytes::EXPERTS, small_kernels::bytes::TOKENS)) {
         use small_kernels::bytes::{EXPERTS, TOP_K, forward};
         let ep = case.ep();
@@ -185,6 +228,17 @@ proptest! {
         let report = coarse::forward::launch(&case.group(), &route, &x, &w, &k, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
     }
+}
+
+/// Numbers of which many are equal, or some are none.
+fn with_ties<const C: usize>(case: &Case) -> PerRank<Tensor<f32, C>> {
+    let number = |(place, x): (usize, f32)| match (case.seed % 2, place % 97) {
+        (0, _) => (x * 4.0).round(),
+        (_, 3) => f32::NAN,
+        (_, 5) => f32::NEG_INFINITY,
+        _ => x,
+    };
+    weights::<C>(case).map(|part| Tensor::from_vec(part.to_vec().into_iter().enumerate().map(number).collect()))
 }
 
 /// Rows received, projected and given back, then weight gradients: written, narrow, and added to ones.

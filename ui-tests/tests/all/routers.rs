@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
 /// Logits for each token, by the seed of the case: different ones, few different ones, or such as leave f32 no room.
-fn logits<const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<f32, C>> {
+pub fn logits<const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<f32, C>> {
     const EXTREME: [f32; 12] = [0.0, -0.0, 3.0, 3.0, -20.0, 20.0, -90.0, 90.0, -1e4, 1e4, 1e30, -1e30];
     let mut state = case.seed ^ (which << 20);
     PerRank::from_fn(case.ep(), |rank| {
@@ -38,19 +38,20 @@ fn route<const K: usize>(case: &Case, experts: usize) -> Route {
 }
 
 /// The rows of a tensor of floats, or of ids.
-fn rows<T: Number, const C: usize>(tensor: &Tensor<T, C>) -> Vec<Vec<f64>> {
+pub fn rows<T: Number, const C: usize>(tensor: &Tensor<T, C>) -> Vec<Vec<f64>> {
     tensor.to_vec().chunks(C).map(|row| row.iter().map(|x| f64::from(x.to_f32())).collect()).collect()
 }
 
-fn bits<const C: usize>(tensors: &PerRank<Tensor<f32, C>>) -> Vec<u32> {
-    tensors.iter().flat_map(Tensor::to_vec).map(f32::to_bits).collect()
+/// Bits of all numbers; of NaN any will do.
+pub fn bits<const C: usize>(tensors: &PerRank<Tensor<f32, C>>) -> Vec<u32> {
+    tensors.iter().flat_map(Tensor::to_vec).map(|x| if x.is_nan() { f32::NAN } else { x }.to_bits()).collect()
 }
 
-fn whole<const C: usize>(tensors: &PerRank<Tensor<i32, C>>) -> Vec<i32> {
+pub fn whole<const C: usize>(tensors: &PerRank<Tensor<i32, C>>) -> Vec<i32> {
     tensors.iter().flat_map(Tensor::to_vec).collect()
 }
 
-fn ended(case: &Case, report: Result<Report, LaunchError>) -> Result<(), TestCaseError> {
+pub fn ended(case: &Case, report: Result<Report, LaunchError>) -> Result<(), TestCaseError> {
     report.map(|_| ()).map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))
 }
 
@@ -69,7 +70,7 @@ fn settled(values: &[f64]) -> bool {
     sorted.windows(2).all(|pair| pair[0] == pair[1] || pair[1] - pair[0] > 1e-5 * pair[1].abs().max(1.0))
 }
 
-fn close(got: f64, expected: f64) -> bool {
+pub fn close(got: f64, expected: f64) -> bool {
     got == expected || got.is_nan() && expected.is_nan() || (got - expected).abs() <= 2e-5 * expected.abs().max(1.0)
 }
 
@@ -100,7 +101,7 @@ fn check(
     Ok(())
 }
 
-fn sigmoid(x: f64) -> f64 {
+pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
@@ -115,7 +116,7 @@ fn softmax(row: &[f64]) -> Vec<f64> {
     powers.iter().map(|x| x / sum).collect()
 }
 
-fn each(row: &[f64], f: impl Fn(f64) -> f64) -> Vec<f64> {
+pub fn each(row: &[f64], f: impl Fn(f64) -> f64) -> Vec<f64> {
     row.iter().map(|x| f(*x)).collect()
 }
 
@@ -361,7 +362,10 @@ proptest! {
         let scale = PerRank::from_fn(ep, |_| Matrix::<f32, 1, HIDDEN>::from_slice(&row(HIDDEN)));
         let decay = PerRank::from_fn(ep, |_| Matrix::<f32, 1, NARROW>::from_slice(&row(NARROW)));
         let gate = PerRank::from_fn(ep, |_| Matrix::<bf16, EXPERTS, HIDDEN>::from_slice(&matrix(1, EXPERTS * HIDDEN)));
-        let down = PerRank::from_fn(ep, |_| Matrix::<bf16, NARROW, HIDDEN>::from_slice(&matrix(2, NARROW * HIDDEN)));
+        let whole_down: Vec<f32> = (0..NARROW * HIDDEN).map(|i| ((i * 37 % 29) as f32 / 14.0 - 1.0) / 3.0).collect();
+        let parts = in_three(&whole_down);
+        let [high, middle, low] =
+            parts.map(|part| PerRank::from_fn(ep, |_| Matrix::<bf16, NARROW, HIDDEN>::from_slice(&part)));
         let first = PerRank::from_fn(ep, |_| Matrix::<bf16, NARROW, NARROW>::from_slice(&matrix(3, NARROW * NARROW)));
         let second = PerRank::from_fn(ep, |_| Matrix::<bf16, NARROW, NARROW>::from_slice(&matrix(4, NARROW * NARROW)));
         let last = PerRank::from_fn(ep, |_| Matrix::<bf16, CLASSES, NARROW>::from_slice(&matrix(5, CLASSES * NARROW)));
@@ -369,13 +373,13 @@ proptest! {
         let (mut z, mut ids, mut w, mut after) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
         let (mut classes, mut skip_ids, mut skip_w) = (case.zeros(), case.zeros(), case.zeros());
         route_tokens(
-            ep, &route, &x, &scale, &gate, &down, &before, &decay, &first, &second, &last, &bias, &mut z, &mut ids, &mut w, &mut after,
+            ep, &route, &x, &scale, &gate, &high, &middle, &low, &before, &decay, &first, &second, &last, &bias, &mut z, &mut ids, &mut w, &mut after,
             &mut classes, &mut skip_ids, &mut skip_w,
         );
         let (mut z2, mut ids2, mut w2, mut after2) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
         let (mut classes2, mut skip_ids2, mut skip_w2) = (case.zeros(), case.zeros(), case.zeros());
         ended(&case, route_tokens::launch(
-            &case.group(), &route, &x, &scale, &gate, &down, &before, &decay, &first, &second, &last, &bias, &mut z2, &mut ids2,
+            &case.group(), &route, &x, &scale, &gate, &high, &middle, &low, &before, &decay, &first, &second, &last, &bias, &mut z2, &mut ids2,
             &mut w2, &mut after2, &mut classes2, &mut skip_ids2, &mut skip_w2,
         ))?;
         prop_assert!(bits(&z) == bits(&z2) && bits(&w) == bits(&w2) && bits(&after) == bits(&after2));
@@ -384,7 +388,8 @@ proptest! {
 
         let bias: Vec<f64> = bias[Rank::new(0)].to_vec().into_iter().map(f64::from).collect();
         let (gate, scale) = (rows_of(gate[Rank::new(0)].to_vec(), HIDDEN), row(HIDDEN));
-        let (down, decay) = (rows_of(down[Rank::new(0)].to_vec(), HIDDEN), row(NARROW));
+        let decay = row(NARROW);
+        let down: Vec<Vec<f64>> = whole_down.chunks(HIDDEN).map(|row| row.iter().map(|x| f64::from(*x)).collect()).collect();
         let layers = [&first, &second].map(|layer| rows_of(layer[Rank::new(0)].to_vec(), NARROW));
         let last = rows_of(last[Rank::new(0)].to_vec(), NARROW);
         for rank in ep {
@@ -452,6 +457,18 @@ fn sparse_mixer(z: &[f64]) -> Option<Vec<(usize, f64)>> {
     Some(chosen)
 }
 
+/// Three numbers of bf16 for each of f32, whose sum it is.
+fn in_three(numbers: &[f32]) -> [Vec<bf16>; 3] {
+    let mut left = numbers.to_vec();
+    let parts = std::array::from_fn(|_| {
+        let part: Vec<bf16> = left.iter().map(|x| bf16::from_f32(*x)).collect();
+        left.iter_mut().zip(&part).for_each(|(x, part)| *x -= part.to_f32());
+        part
+    });
+    assert!(left.iter().all(|x| *x == 0.0), "24 bits are three times 8");
+    parts
+}
+
 fn rows_of(numbers: Vec<bf16>, columns: usize) -> Vec<Vec<f64>> {
     numbers.chunks(columns).map(|row| row.iter().map(|x| f64::from(x.to_f32())).collect()).collect()
 }
@@ -465,7 +482,7 @@ fn rounded(x: f64) -> f64 {
 }
 
 /// The error function, by its series, or 1 where nothing is left to add.
-fn erf(x: f64) -> f64 {
+pub fn erf(x: f64) -> f64 {
     if x.abs() > 5.0 {
         return x.signum();
     }

@@ -93,7 +93,7 @@ impl SyntaxFault {
                 ("a task body has only `let`, tile operations and loops over constants", "move this out of the task")
             }
             Self::TaskAssignment => (
-                "a task assigns values to names of `let mut`, by `=` and in a statement of its own",
+                "a task assigns values to names of `let mut`, by `=` or `+=` and its kin, in a statement of its own",
                 "write `let mut sum = first;` and later `sum = sum + next;`",
             ),
             Self::TaskIf => (

@@ -47,15 +47,16 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             })
         }
         Stmt::Expr(Expr::Assign(assign), _) => {
-            let name = match &*assign.left {
-                Expr::Path(path) => path.path.get_ident(),
-                _ => None,
-            };
-            let Some(name) = name else {
-                return refuse(assign.left.span(), SyntaxFault::TaskAssignment, errors);
-            };
-            let value = expression(&assign.right, errors)?;
-            Some(BodyStmt::Assign { name: name.to_string(), value, span: name.span() })
+            let (name, span) = assigned(&assign.left, errors)?;
+            Some(BodyStmt::Assign { name, value: expression(&assign.right, errors)?, span })
+        }
+        Stmt::Expr(Expr::Binary(binary), _) if assigned_sign(&binary.op).is_some() => {
+            let (name, span) = assigned(&binary.left, errors)?;
+            let sign = assigned_sign(&binary.op)?.to_owned();
+            let operands = vec![BodyExpr::Name { name: name.clone(), span }, expression(&binary.right, errors)?];
+            let at = binary.op.span();
+            let value = BodyExpr::Operation { name: sign, operands, element: None, sizes: Vec::new(), span: at };
+            Some(BodyStmt::Assign { name, value, span })
         }
         Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
         Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), SyntaxFault::TaskItem, errors),
@@ -87,7 +88,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 BinOp::Sub(_) => "-",
                 BinOp::Mul(_) => "*",
                 BinOp::Div(_) => "/",
-                BinOp::AddAssign(_) | BinOp::SubAssign(_) | BinOp::MulAssign(_) | BinOp::DivAssign(_) => {
+                op if assigned_sign(&op).is_some() => {
                     return refuse(binary.op.span(), SyntaxFault::TaskAssignment, errors);
                 }
                 other => {
@@ -134,6 +135,29 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::If(_) | Expr::Match(_) => refuse(expr.span(), SyntaxFault::TaskIf, errors),
         Expr::Call(_) | Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskCall, errors),
         _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
+    }
+}
+
+/// The name on the left of an assignment.
+fn assigned(left: &Expr, errors: &mut Errors) -> Option<(String, Span)> {
+    let name = match left {
+        Expr::Path(path) => path.path.get_ident(),
+        _ => None,
+    };
+    match name {
+        Some(name) => Some((name.to_string(), name.span())),
+        None => refuse(left.span(), SyntaxFault::TaskAssignment, errors),
+    }
+}
+
+/// The operator of `+=` and its kin.
+fn assigned_sign(op: &BinOp) -> Option<&'static str> {
+    match op {
+        BinOp::AddAssign(_) => Some("+"),
+        BinOp::SubAssign(_) => Some("-"),
+        BinOp::MulAssign(_) => Some("*"),
+        BinOp::DivAssign(_) => Some("/"),
+        _ => None,
     }
 }
 

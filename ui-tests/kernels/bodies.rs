@@ -1,0 +1,262 @@
+//! Units of current models' experts, forward and backward, and what is done with the results: each a task.
+
+use hpmoe_runtime::prelude::*;
+
+/// Units on rows of gates and ups, side by side or in turn.
+#[megakernel]
+pub mod bodies {
+    use hpmoe_runtime::prelude::*;
+
+    pub const EXPERTS: usize = 4;
+    pub const TOP_K: usize = 1;
+    pub const TOKENS: usize = 40;
+    pub const BLOCK: usize = 9;
+    /// Columns of a unit's result. No multiple of a block.
+    pub const INTER: usize = 36;
+    /// Gates and ups.
+    pub const BOTH: usize = 2 * INTER;
+    /// Units, each with its columns of the result.
+    pub const WAYS: usize = 12;
+    pub const ALL: usize = WAYS * INTER;
+    /// Gradients, each with its columns of gates and ups.
+    pub const GRADS: usize = 4;
+    pub const ALL_GRADS: usize = GRADS * BOTH;
+    /// Results, each with its columns.
+    pub const RESULTS: usize = 6;
+    pub const ALL_RESULTS: usize = RESULTS * INTER;
+
+    pub const LIMIT: f32 = 1.5;
+    pub const ALPHA: f32 = 1.702;
+    /// Heights of caps.
+    pub const CAP: f32 = 4.0;
+    pub const CAP_UP: f32 = 25.0;
+
+    #[aiv_task]
+    pub fn swiglu(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        h.store(x.columns::<INTER>(0).silu() * x.columns::<INTER>(INTER));
+    }
+
+    /// Limits before the unit (DeepSeek-V4).
+    #[aiv_task]
+    pub fn clipped(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        let gate = x.columns::<INTER>(0).at_most(LIMIT);
+        h.store(gate.silu() * x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT));
+    }
+
+    /// Limits after it (Step).
+    #[aiv_task]
+    pub fn clipped_after(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        let gate = x.columns::<INTER>(0).silu().at_most(LIMIT);
+        h.store(gate * x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT));
+    }
+
+    /// Gates and ups in turn, with a bias (gpt-oss).
+    #[aiv_task]
+    pub fn in_turn(x: &Tile<f32, BLOCK, BOTH>, bias: &Tile<f32, 1, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load() + bias.load();
+        let gate = x.even_columns::<INTER>().at_most(LIMIT);
+        let up = x.odd_columns::<INTER>().clamp(-LIMIT, LIMIT);
+        h.store((up + 1.0) * (&gate * (&gate * ALPHA).sigmoid()));
+    }
+
+    /// The same unit, side by side (MiniMax-M3).
+    #[aiv_task]
+    pub fn side_by_side(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        let gate = x.columns::<INTER>(0).at_most(LIMIT);
+        let up = x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT);
+        h.store((up + 1.0) * (&gate * (&gate * ALPHA).sigmoid()));
+    }
+
+    /// Both capped by a tanh (Kimi-K3).
+    #[aiv_task]
+    pub fn two_caps(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        let gate = x.columns::<INTER>(0);
+        let up = x.columns::<INTER>(INTER);
+        h.store((&gate / CAP).tanh() * CAP * gate.sigmoid() * ((up / CAP_UP).tanh() * CAP_UP));
+    }
+
+    /// A cap of one height (Inkling-2).
+    #[aiv_task]
+    pub fn one_cap(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        let capped = (&x / CAP).tanh() * CAP;
+        let gate = x.columns::<INTER>(0).sigmoid();
+        h.store(gate * capped.columns::<INTER>(0) * capped.columns::<INTER>(INTER));
+    }
+
+    /// The exact form (Grok).
+    #[aiv_task]
+    pub fn gelu_gated(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        h.store(x.columns::<INTER>(0).gelu() * x.columns::<INTER>(INTER));
+    }
+
+    /// The form with tanh (Gemma-4).
+    #[aiv_task]
+    pub fn gelu_tanh_gated(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
+        let x = x.load();
+        h.store(x.columns::<INTER>(0).gelu_tanh() * x.columns::<INTER>(INTER));
+    }
+
+    /// Without a gate: a squared ReLU (Nemotron), a ReLU and a GELU (Switch, NLLB, JetMoE).
+    #[aiv_task]
+    pub fn ungated(
+        x: &Tile<f32, BLOCK, BOTH>,
+        squared: &mut Tile<f32, BLOCK, INTER>,
+        relu: &mut Tile<f32, BLOCK, INTER>,
+        gelu: &mut Tile<f32, BLOCK, INTER>,
+    ) {
+        let x = x.load().columns::<INTER>(0);
+        squared.store(x.relu().square());
+        relu.store(x.relu());
+        gelu.store(x.gelu());
+    }
+
+    /// The gradient of `clipped`, side by side: at a limit it passes.
+    #[aiv_task]
+    pub fn clipped_grad(x: &Tile<f32, BLOCK, BOTH>, dh: &Tile<f32, BLOCK, INTER>, dx: &mut Tile<f32, BLOCK, BOTH>) {
+        let x = x.load();
+        let dh = dh.load();
+        let g = x.columns::<INTER>(0);
+        let u = x.columns::<INTER>(INTER);
+        let gate = g.at_most(LIMIT);
+        let s = gate.sigmoid();
+        let dg = &dh * u.clamp(-LIMIT, LIMIT) * (&s * (1.0 + &gate * (1.0 - &s)));
+        let du = dh * (gate * s);
+        let dg = g.less_equal(LIMIT).select(dg, 0.0);
+        let du = u.abs().less_equal(LIMIT).select(du, 0.0);
+        dx.store(dg.concat(du));
+    }
+
+    /// The gradient of `in_turn`.
+    #[aiv_task]
+    pub fn in_turn_grad(
+        x: &Tile<f32, BLOCK, BOTH>,
+        bias: &Tile<f32, 1, BOTH>,
+        dh: &Tile<f32, BLOCK, INTER>,
+        dx: &mut Tile<f32, BLOCK, BOTH>,
+    ) {
+        let x = x.load() + bias.load();
+        let dh = dh.load();
+        let g = x.even_columns::<INTER>();
+        let u = x.odd_columns::<INTER>();
+        let gate = g.at_most(LIMIT);
+        let s = (&gate * ALPHA).sigmoid();
+        let dg = &dh * (u.clamp(-LIMIT, LIMIT) + 1.0) * (&s * (1.0 + ALPHA * &gate * (1.0 - &s)));
+        let du = dh * (gate * s);
+        let dg = g.less_equal(LIMIT).select(dg, 0.0);
+        dx.store(dg.interleave(u.abs().less_equal(LIMIT).select(du, 0.0)));
+    }
+
+    /// The gradient of `two_caps`.
+    #[aiv_task]
+    pub fn two_caps_grad(x: &Tile<f32, BLOCK, BOTH>, dh: &Tile<f32, BLOCK, INTER>, dx: &mut Tile<f32, BLOCK, BOTH>) {
+        let x = x.load();
+        let dh = dh.load();
+        let g = x.columns::<INTER>(0);
+        let a = (&g / CAP).tanh();
+        let b = (x.columns::<INTER>(INTER) / CAP_UP).tanh();
+        let s = g.sigmoid();
+        let dg = &dh * &b * CAP_UP * (&s * (1.0 - a.square()) + &a * CAP * &s * (1.0 - &s));
+        dx.store(dg.concat(dh * a * CAP * s * (1.0 - b.square())));
+    }
+
+    /// The gradient of the squared ReLU, in the columns of gates; ups have none.
+    #[aiv_task]
+    pub fn squared_grad(x: &Tile<f32, BLOCK, BOTH>, dh: &Tile<f32, BLOCK, INTER>, dx: &mut Tile<f32, BLOCK, BOTH>) {
+        let dg = x.load().columns::<INTER>(0).relu() * 2.0 * dh.load();
+        dx.store(dg.concat(&dg * 0.0));
+    }
+
+    /// What becomes of results: a norm for each expert, one without the mean, a shared expert with a gate, the mean of both, a scale after
+    /// the sum is rounded, and the token itself for experts that change nothing.
+    #[aiv_task]
+    pub fn finish(
+        routed: &Tile<f32, BLOCK, INTER>,
+        shared: &Tile<f32, BLOCK, INTER>,
+        gate: &Tile<f32, 1, INTER>,
+        own: &Tile<f32, BLOCK, 1>,
+        normed: &mut Tile<f32, BLOCK, INTER>,
+        centred: &mut Tile<f32, BLOCK, INTER>,
+        gated: &mut Tile<f32, BLOCK, INTER>,
+        mean: &mut Tile<f32, BLOCK, INTER>,
+        scaled: &mut Tile<f32, BLOCK, INTER>,
+        with_own: &mut Tile<f32, BLOCK, INTER>,
+    ) {
+        let routed = routed.load();
+        let shared = shared.load();
+        normed.store(routed.rms_norm(1e-6));
+        centred.store((&routed - routed.row_mean()).rms_norm(1e-6));
+        gated.store(&routed + &shared * (&shared * gate.load()).row_sum().sigmoid());
+        mean.store((&routed + &shared) / 2.0);
+        scaled.store(routed.cast::<bf16>() * 2.0 + &shared);
+        with_own.store(routed + shared * own.load());
+    }
+
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<f32, BOTH>>,
+        own: &PerRank<Tensor<f32, 1>>,
+        bias: &PerRank<Matrix<f32, 1, BOTH>>,
+        h: &mut PerRank<Tensor<f32, ALL>>,
+        results: &mut PerRank<Tensor<f32, ALL_RESULTS>>,
+    ) {
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                swiglu(&x[r].rows(t), &mut h[r].rows(t).cols(0));
+                clipped(&x[r].rows(t), &mut h[r].rows(t).cols(1));
+                clipped_after(&x[r].rows(t), &mut h[r].rows(t).cols(2));
+                in_turn(&x[r].rows(t), &bias[r].tile(0), &mut h[r].rows(t).cols(3));
+                side_by_side(&x[r].rows(t), &mut h[r].rows(t).cols(4));
+                two_caps(&x[r].rows(t), &mut h[r].rows(t).cols(5));
+                one_cap(&x[r].rows(t), &mut h[r].rows(t).cols(6));
+                gelu_gated(&x[r].rows(t), &mut h[r].rows(t).cols(7));
+                gelu_tanh_gated(&x[r].rows(t), &mut h[r].rows(t).cols(8));
+                ungated(
+                    &x[r].rows(t),
+                    &mut h[r].rows(t).cols(9),
+                    &mut h[r].rows(t).cols(10),
+                    &mut h[r].rows(t).cols(11),
+                );
+                finish(
+                    &x[r].rows(t).cols(0),
+                    &x[r].rows(t).cols(1),
+                    &bias[r].tile(0).cols(0),
+                    &own[r].rows(t),
+                    &mut results[r].rows(t).cols(0),
+                    &mut results[r].rows(t).cols(1),
+                    &mut results[r].rows(t).cols(2),
+                    &mut results[r].rows(t).cols(3),
+                    &mut results[r].rows(t).cols(4),
+                    &mut results[r].rows(t).cols(5),
+                );
+            }
+        }
+    }
+
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<f32, BOTH>>,
+        dh: &PerRank<Tensor<f32, INTER>>,
+        bias: &PerRank<Matrix<f32, 1, BOTH>>,
+        dx: &mut PerRank<Tensor<f32, ALL_GRADS>>,
+    ) {
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                clipped_grad(&x[r].rows(t), &dh[r].rows(t), &mut dx[r].rows(t).cols(0));
+                in_turn_grad(&x[r].rows(t), &bias[r].tile(0), &dh[r].rows(t), &mut dx[r].rows(t).cols(1));
+                two_caps_grad(&x[r].rows(t), &dh[r].rows(t), &mut dx[r].rows(t).cols(2));
+                squared_grad(&x[r].rows(t), &dh[r].rows(t), &mut dx[r].rows(t).cols(3));
+            }
+        }
+    }
+}
