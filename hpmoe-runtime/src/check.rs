@@ -63,6 +63,10 @@ fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(),
         if tokens > tables.tokens {
             return Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit: tables.tokens });
         }
+        let gaps = tokens * tables.top_k - route.order(rank).len();
+        if gaps > 0 {
+            return Err(LaunchError::Gaps { kernel, rank: rank.id(), gaps });
+        }
     }
     Ok(())
 }

@@ -65,6 +65,8 @@ struct Core {
     Clock known[kPipes];       ///< what is complete for calls that a pipe starts from now on
     Flag flags[kPipes][kPipes][8];
     uint32_t scalarBarrier; ///< scalar accesses up to this one precede a PIPE_ALL
+    uint32_t gatherMask;    ///< number of the last GatherMask
+    int64_t gathered;       ///< elements that it kept
     bool unfinished;        ///< something was issued since the last PIPE_ALL
     Where lastIssue;
     Registers registers;

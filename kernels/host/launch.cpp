@@ -172,6 +172,7 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     std::memset(marks, 0, sizeof marks);
     drained = filled = Clock{};
     counters = Counters{};
+    gatherMask = 0, gathered = 0;
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
     slice = static_cast<int32_t>(random.below(64));
     cache.clear();

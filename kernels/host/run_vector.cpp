@@ -148,6 +148,7 @@ bool chosen(uint32_t pattern, uint32_t i) {
 
 void runGatherMask(const Run &r) {
     const VectorCall &v = r.v;
+    r.core.gathered = static_cast<int64_t>(kept(v));
     uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type), perBlk = 32 / size;
     uint8_t *dst = r.write(v.dst.address, static_cast<uint32_t>(kept(v)) * size);
     for (uint32_t repeat = 0; repeat < v.repeat; ++repeat)
@@ -156,6 +157,19 @@ void runGatherMask(const Run &r) {
             for (uint32_t i = first; i < n && i < first + perBlk; ++i)
                 if (chosen(v.mode, i)) std::memcpy(dst, src + i % perBlk * size, size), dst += size;
         }
+}
+
+void runGatherBits(const Run &r) {
+    const VectorCall &v = r.v;
+    uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type), packed = 0;
+    const uint8_t *src = r.read(v.a.address, n * size), *bits = r.read(v.c.address, (n + 7) / 8);
+    auto set = [bits](uint32_t i) { return (bits[i / 8] >> (i % 8) & 1) != 0; };
+    for (uint32_t i = 0; i < n; ++i) packed += set(i);
+    r.core.gathered = packed;
+    if (!packed) return;
+    uint8_t *dst = r.write(v.dst.address, packed * size);
+    for (uint32_t i = 0; i < n; ++i)
+        if (set(i)) std::memcpy(dst, src + i * size, size), dst += size;
 }
 
 void runBrcb(const Run &r) {
@@ -234,6 +248,7 @@ void runVector(Core &core, Call &call) {
     case VOp::SelectScalar: return runSelect(run);
     case VOp::Gather: return runGather(run);
     case VOp::GatherMask: return runGatherMask(run);
+    case VOp::GatherBits: return runGatherBits(run);
     case VOp::Brcb: return runBrcb(run);
     case VOp::WholeReduceSum:
     case VOp::WholeReduceMax:

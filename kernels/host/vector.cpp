@@ -171,6 +171,16 @@ void checkGatherMask(const Checker &c) {
     c.apart("the source", v.a, read, written, false);
 }
 
+void checkGatherBits(const Checker &c) {
+    const VectorCall &v = c.call;
+    uint32_t size = sizeOf(v.dst.type);
+    if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
+    if (v.repeat > 1) fail(c.core, c.where, v.name, "the model knows one repeat of a pattern in a tensor");
+    uint64_t count = static_cast<uint64_t>(v.count), bytes = count * size, bits = (count + 7) / 8;
+    c.local("the destination", v.dst, bytes), c.local("the source", v.a, bytes), c.local("the pattern", v.c, bits);
+    c.apart("the source", v.a, bytes, bytes, false), c.apart("the pattern", v.c, bits, bytes, false);
+}
+
 void checkBrcb(const Checker &c) {
     const VectorCall &v = c.call;
     uint32_t size = sizeOf(v.dst.type);
@@ -210,10 +220,18 @@ uint64_t kept(const VectorCall &v) {
     return one * v.repeat;
 }
 
+int64_t gathered(Where where) {
+    Core &core = enterCall();
+    if (core.gatherMask > core.known[PIPE_S].at[PIPE_V])
+        fail(core, where, "GetGatherMaskRemainCount",
+             "the last GatherMask may not have run yet: SetFlag and WaitFlag<HardEvent::V_S> after it");
+    return core.gathered;
+}
+
 void vector(const VectorCall &v, Where where) {
     Core &core = enterCall();
     needKind(core, where, v.name, false);
-    bool repeats = v.masked || v.op == VOp::Brcb || v.op == VOp::GatherMask;
+    bool repeats = v.masked || v.op == VOp::Brcb || v.op == VOp::GatherMask || v.op == VOp::GatherBits;
     if (!repeats || v.masked) checkRange(core, where, v.name, "count", static_cast<uint64_t>(v.count), 0, 192 * 1024);
     Checker checker{core, where, v};
     switch (v.op) {
@@ -224,18 +242,21 @@ void vector(const VectorCall &v, Where where) {
     case VOp::SelectScalar: checkMasks(checker); break;
     case VOp::Gather: checkGather(checker); break;
     case VOp::GatherMask: checkGatherMask(checker); break;
+    case VOp::GatherBits: checkGatherBits(checker); break;
     case VOp::Brcb: checkBrcb(checker); break;
     case VOp::WholeReduceSum:
     case VOp::WholeReduceMax:
     case VOp::WholeReduceMin: checkReduce(checker); break;
     default: checkElementwise(checker);
     }
-    if (v.op == VOp::GatherMask && !v.count) return;
+    if ((v.op == VOp::GatherMask || v.op == VOp::GatherBits) && !v.count) return;
     if (repeats ? v.repeat == 0 || (v.masked && !(v.mask[0] | v.mask[1])) : v.count == 0) return;
     needRegisters(core, where, v.name);
     // The count form and Brcb switch all lanes on again.
     core.registers.masked = repeats && v.op != VOp::Brcb, core.registers.maskedAt = where;
-    issue(core, PIPE_V, Op::Vector, v.name, where).vec = v;
+    Call &call = issue(core, PIPE_V, Op::Vector, v.name, where);
+    call.vec = v;
+    if (v.op == VOp::GatherMask || v.op == VOp::GatherBits) core.gatherMask = call.seq;
 }
 
 } // namespace AscendC::host

@@ -3,6 +3,7 @@ pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
 pub const HPMOE_READY_WORD: u32 = 65535;
 pub const HPMOE_FREED_WORD: u32 = 65534;
+pub const HPMOE_COUNTS: u32 = 65533;
 pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;
 pub const HPMOE_SENDS: HpmoeSpaceKind = 1;
 pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
@@ -203,7 +204,9 @@ pub struct HpmoeLaunch {
     pub chunks: u32,
     pub chunk_tokens: u32,
     pub chunk_experts: u32,
-    pub reserved: [u32; 13usize],
+    pub reserved_word: u32,
+    pub routing: u64,
+    pub reserved: [u32; 10usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -303,8 +306,111 @@ const _: () = {
         "Offset of field: HpmoeLaunch::chunk_experts",
     ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 200usize];
     [
+        "Offset of field: HpmoeLaunch::reserved_word",
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved_word) - 204usize];
+    [
+        "Offset of field: HpmoeLaunch::routing",
+    ][::core::mem::offset_of!(HpmoeLaunch, routing) - 208usize];
+    [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 204usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 216usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeRouting {
+    pub ids: u64,
+    pub counts: u64,
+    pub first_pairs: u64,
+    pub start_pairs: u64,
+    pub fault: u64,
+    pub top_k: u32,
+    pub count_pitch: u32,
+    pub capacity: u32,
+    pub phases: u32,
+    pub spaces: u32,
+    pub by_load: u32,
+    pub once: u32,
+    pub made: u32,
+    pub reserved: [u32; 14usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeRouting"][::core::mem::size_of::<HpmoeRouting>() - 128usize];
+    ["Alignment of HpmoeRouting"][::core::mem::align_of::<HpmoeRouting>() - 8usize];
+    [
+        "Offset of field: HpmoeRouting::ids",
+    ][::core::mem::offset_of!(HpmoeRouting, ids) - 0usize];
+    [
+        "Offset of field: HpmoeRouting::counts",
+    ][::core::mem::offset_of!(HpmoeRouting, counts) - 8usize];
+    [
+        "Offset of field: HpmoeRouting::first_pairs",
+    ][::core::mem::offset_of!(HpmoeRouting, first_pairs) - 16usize];
+    [
+        "Offset of field: HpmoeRouting::start_pairs",
+    ][::core::mem::offset_of!(HpmoeRouting, start_pairs) - 24usize];
+    [
+        "Offset of field: HpmoeRouting::fault",
+    ][::core::mem::offset_of!(HpmoeRouting, fault) - 32usize];
+    [
+        "Offset of field: HpmoeRouting::top_k",
+    ][::core::mem::offset_of!(HpmoeRouting, top_k) - 40usize];
+    [
+        "Offset of field: HpmoeRouting::count_pitch",
+    ][::core::mem::offset_of!(HpmoeRouting, count_pitch) - 44usize];
+    [
+        "Offset of field: HpmoeRouting::capacity",
+    ][::core::mem::offset_of!(HpmoeRouting, capacity) - 48usize];
+    [
+        "Offset of field: HpmoeRouting::phases",
+    ][::core::mem::offset_of!(HpmoeRouting, phases) - 52usize];
+    [
+        "Offset of field: HpmoeRouting::spaces",
+    ][::core::mem::offset_of!(HpmoeRouting, spaces) - 56usize];
+    [
+        "Offset of field: HpmoeRouting::by_load",
+    ][::core::mem::offset_of!(HpmoeRouting, by_load) - 60usize];
+    [
+        "Offset of field: HpmoeRouting::once",
+    ][::core::mem::offset_of!(HpmoeRouting, once) - 64usize];
+    [
+        "Offset of field: HpmoeRouting::made",
+    ][::core::mem::offset_of!(HpmoeRouting, made) - 68usize];
+    [
+        "Offset of field: HpmoeRouting::reserved",
+    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 72usize];
+};
+pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
+pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;
+pub const HPMOE_ROUTE_TWICE: HpmoeRouteFaultKind = 2;
+pub const HPMOE_ROUTE_CAPACITY: HpmoeRouteFaultKind = 3;
+pub type HpmoeRouteFaultKind = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeRouteFault {
+    pub kind: u32,
+    pub rank: u32,
+    pub at: u32,
+    pub reserved: [u32; 13usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeRouteFault"][::core::mem::size_of::<HpmoeRouteFault>() - 64usize];
+    [
+        "Alignment of HpmoeRouteFault",
+    ][::core::mem::align_of::<HpmoeRouteFault>() - 4usize];
+    [
+        "Offset of field: HpmoeRouteFault::kind",
+    ][::core::mem::offset_of!(HpmoeRouteFault, kind) - 0usize];
+    [
+        "Offset of field: HpmoeRouteFault::rank",
+    ][::core::mem::offset_of!(HpmoeRouteFault, rank) - 4usize];
+    [
+        "Offset of field: HpmoeRouteFault::at",
+    ][::core::mem::offset_of!(HpmoeRouteFault, at) - 8usize];
+    [
+        "Offset of field: HpmoeRouteFault::reserved",
+    ][::core::mem::offset_of!(HpmoeRouteFault, reserved) - 12usize];
 };
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;
@@ -313,6 +419,7 @@ pub const HPMOE_DONE: HpmoeState = 3;
 pub const HPMOE_GAVE_UP: HpmoeState = 4;
 pub const HPMOE_STOPPED: HpmoeState = 5;
 pub const HPMOE_REFUSED: HpmoeState = 6;
+pub const HPMOE_UNROUTED: HpmoeState = 7;
 pub type HpmoeState = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

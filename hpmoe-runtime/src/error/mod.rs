@@ -71,6 +71,18 @@ pub enum LaunchError {
         /// Most tokens that the kernel takes, `TOKENS`.
         limit: usize,
     },
+    /// A slot goes to no expert.
+    #[error(
+        "rank {rank} has {gaps} slots that go to no expert, but {kernel} sums all slots of a token: give each slot an expert"
+    )]
+    Gaps {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// The rank that the slots belong to.
+        rank: usize,
+        /// How many they are.
+        gaps: usize,
+    },
     /// The number of tensors passed is not that of the taskflow.
     #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
     Arity {

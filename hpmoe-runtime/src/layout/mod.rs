@@ -5,6 +5,8 @@
 
 pub(crate) mod chunks;
 pub(crate) mod counters;
+#[cfg(test)]
+mod device;
 mod memory;
 pub(crate) mod once;
 pub(crate) mod plan;

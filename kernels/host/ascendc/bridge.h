@@ -30,7 +30,7 @@ enum class VOp : uint8_t {
     Adds, Muls, Maxs, Mins, Axpy,             // a source and a scalar
     Exp, Ln, Sqrt, Rsqrt, Reciprocal, Abs, Relu, Copy, // one source
     Duplicate,                                // none
-    Cast, Compare, CompareScalar, Select, SelectScalar, Gather, GatherMask, Brcb,
+    Cast, Compare, CompareScalar, Select, SelectScalar, Gather, GatherMask, GatherBits, Brcb,
     WholeReduceSum, WholeReduceMax, WholeReduceMin,
 };
 // clang-format on
@@ -80,8 +80,10 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &param
 // vector.h
 void resetMask(Where where);
 void vector(const VectorCall &call, Where where);
-/// Elements that a GatherMask packs.
+/// Elements that a GatherMask with a built-in pattern packs.
 uint64_t kept(const VectorCall &call);
+/// Elements that the last one packed.
+int64_t gathered(Where where);
 
 // sync.h
 void setFlag(HardEvent event, int32_t id, Where where);

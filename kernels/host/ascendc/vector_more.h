@@ -1,6 +1,8 @@
 // Vector calls that change type or shape: Cast, Compare and Select, Gather, GatherMask, Brcb, reductions.
 #pragma once
 
+#include <type_traits>
+
 #include "ascendc/vector.h"
 
 namespace AscendC {
@@ -74,6 +76,25 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
     kept = host::kept(call);
     host::vector(call, where);
 }
+
+/// Packs the elements whose bits are set in `pattern`, bit i for element i. How many these are nobody knows before the call has
+/// run: `kept` is what the register held until then, and `GetGatherMaskRemainCount` reads it later.
+template <typename T, typename U>
+inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<U> &pattern,
+                       const bool counted, const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
+                       host::Where where = host::Where::here()) {
+    static_assert(sizeof(T) == sizeof(U) && std::is_unsigned_v<U>,
+                  "GatherMask: the pattern is uint16_t or uint32_t, as wide as the elements");
+    host::VectorCall call = host::vectorCall("GatherMask", host::VOp::GatherBits, dst);
+    call.a = src.place(), call.c = pattern.place(), call.repeat = params.repeatTimes;
+    call.count = counted ? mask : 256 / static_cast<uint32_t>(sizeof(T));
+    call.aBlk = params.src0BlockStride, call.aRep = params.src0RepeatStride;
+    kept = ~uint64_t(0);
+    host::vector(call, where);
+}
+
+/// How many elements the last GatherMask kept.
+inline int64_t GetGatherMaskRemainCount(host::Where where = host::Where::here()) { return host::gathered(where); }
 
 /// Element j of eight fills the j-th 32 B of a repeat.
 template <typename T>

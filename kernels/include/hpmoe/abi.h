@@ -127,6 +127,43 @@ struct HpmoeLaunch {
     uint32_t chunks;        /* at least 1 */
     uint32_t chunk_tokens;  /* of each chunk of this rank; of the last ones fewer, or none */
     uint32_t chunk_experts; /* experts of this rank */
+    uint32_t reserved_word;
+    uint64_t routing; /* GM HpmoeRouting; zero where the host has made the routing tables */
+    uint32_t reserved[10];
+};
+
+/* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
+ * expert_order, starts, and those of all spaces but BLOCKS and CHUNKS. Each has room for as many rows as the rank has. */
+struct HpmoeRouting {
+    uint64_t ids;         /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for none */
+    uint64_t counts;      /* byte offset in the heap: two halves, of launch mod 2, of a row of count_pitch words for each */
+                          /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
+    uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
+    uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
+    uint64_t fault;       /* GM HpmoeRouteFault: why there is no route */
+    uint32_t top_k;
+    uint32_t count_pitch; /* words from row to row, a multiple of 128 */
+    uint32_t capacity;    /* rows of a chunk that each rank has room for */
+    uint32_t phases;
+    uint32_t spaces;
+    uint32_t by_load;     /* whether queues name experts by their place in the order of their load */
+    uint32_t once;        /* whether tokens are sent once to each rank, too */
+    uint32_t made;        /* counter array with one counter: vector cores that have made their tables */
+    uint32_t reserved[14];
+};
+
+/* Why ids make no route. All ranks find the same: the first rank's first fault. */
+enum HpmoeRouteFaultKind {
+    HPMOE_ROUTE_MADE = 0,
+    HPMOE_ROUTE_ID = 1,      /* `at` is the slot of an id that is not an expert's and not -1 */
+    HPMOE_ROUTE_TWICE = 2,   /* `at` is the slot of an id that an earlier slot of the token has, too */
+    HPMOE_ROUTE_CAPACITY = 3 /* the rank would receive `at` rows of a chunk */
+};
+
+struct HpmoeRouteFault {
+    uint32_t kind; /* HpmoeRouteFaultKind */
+    uint32_t rank;
+    uint32_t at;
     uint32_t reserved[13];
 };
 
@@ -138,11 +175,13 @@ enum HpmoeState {
     HPMOE_DONE = 3,    /* left with its queue finished */
     HPMOE_GAVE_UP = 4, /* its wait took longer than time_limit */
     HPMOE_STOPPED = 5, /* another core gave up */
-    HPMOE_REFUSED = 6  /* other cores than the schedule's: their number, or the ratio of vector to matrix cores */
+    HPMOE_REFUSED = 6, /* other cores than the schedule's: their number, or the ratio of vector to matrix cores */
+    HPMOE_UNROUTED = 7 /* there is no route: HpmoeRouting.fault says why */
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
 #define HPMOE_FREED_WORD 0xfffeu /* HpmoeRecord.counter: a freed word, index is the peer */
+#define HPMOE_COUNTS 0xfffdu     /* HpmoeRecord.counter: what a peer sends, index is the peer */
 
 struct HpmoeRecord {
     uint32_t state; /* HpmoeState */

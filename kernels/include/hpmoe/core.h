@@ -184,15 +184,9 @@ struct Core {
         record.index = index;
         record.need = need;
         for (uint32_t looks = 1; have < need; ++looks) {
-            if (looks % SHORT == 0) {
-                record.have = have;
-                if (record.state != HPMOE_WAITING) {
-                    record.state = HPMOE_WAITING;
-                    Publish();
-                }
-                if (!MayGoOn(begin)) {
-                    return false;
-                }
+            record.have = have;
+            if (looks % SHORT == 0 && !MayLook(begin)) {
+                return false;
             }
             have = Read(word);
         }
@@ -214,6 +208,15 @@ struct Core {
     HPMOE_ROUTINE void Publish() const {
         const GlobalTensor<uint64_t> line = Note(sizeof(HpmoeRecord) / 8);
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
+    }
+
+    // A wait that began then goes on. False: the launch is given up, leave at once.
+    HPMOE_INLINE bool MayLook(int64_t begin) {
+        if (record.state != HPMOE_WAITING) {
+            record.state = HPMOE_WAITING;
+            Publish();
+        }
+        return MayGoOn(begin);
     }
 
   private:

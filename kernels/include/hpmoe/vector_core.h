@@ -119,6 +119,14 @@ struct VectorCore : Core {
         return true;
     }
 
+    // There is no route, which all ranks find by themselves: this rank's other cores, which wait for one, are told to leave.
+    HPMOE_INLINE void LeaveUnrouted() {
+        record.state = HPMOE_UNROUTED;
+        if (number == 0) {
+            Store(Heap(launch.rank) + launch.abort, launch.launch);
+        }
+    }
+
     HPMOE_INLINE void Leave() {
         if (record.state == HPMOE_GAVE_UP) {
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {

@@ -91,6 +91,27 @@ impl Route {
     ///
     /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
+        Self::of_all(ep, experts, top_k, ids, false)
+    }
+
+    /// The same of ids that may be -1, which names no expert: such a slot is in no list and no count. Tables are made of such a
+    /// route; no launch takes it, because sums over k don't skip slots.
+    ///
+    /// # Errors
+    ///
+    /// As for [`from_ids`](Self::from_ids).
+    #[doc(hidden)]
+    pub fn with_gaps(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
+        Self::of_all(ep, experts, top_k, ids, true)
+    }
+
+    fn of_all(
+        ep: Ranks,
+        experts: usize,
+        top_k: usize,
+        ids: &PerRank<Vec<i32>>,
+        gaps: bool,
+    ) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
             return Err(RouteError::Experts { experts, ranks });
@@ -103,7 +124,7 @@ impl Route {
         }
         let sources = ep
             .into_iter()
-            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank]))
+            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank], gaps))
             .collect::<Result<Vec<_>, _>>()?;
         let local_experts = experts / ranks;
         let each = Placed::new(sources, local_experts);
@@ -182,7 +203,7 @@ impl Route {
     /// Number of tokens of a rank.
     #[must_use]
     pub fn tokens(&self, rank: Rank) -> usize {
-        self.order(rank).len() / self.top_k
+        self.each.slots(rank) / self.top_k
     }
 
     /// The number of the first token of a rank: 0, unless this is a later chunk's route.

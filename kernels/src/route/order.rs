@@ -4,17 +4,22 @@ use super::RouteError;
 use crate::Rank;
 use std::ops::Range;
 
+/// The id of a slot that goes to no expert.
+const NO_EXPERT: i32 = -1;
+
 /// The slots of one rank, sorted by expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
+    /// Slots of all (token, k), those without an expert among them.
+    all: usize,
     slots: Vec<i32>,
     /// The first place of each expert in `slots`, and the end of the last one.
     firsts: Vec<usize>,
 }
 
 impl SourceOrder {
-    /// A counting sort of the slots by expert, which keeps the order inside each.
-    pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32]) -> Result<Self, RouteError> {
+    /// A counting sort of the slots by expert, which keeps the order inside each. Where `gaps` are allowed, an id of -1 names no expert.
+    pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32], gaps: bool) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
         if top_k == 0 || !ids.len().is_multiple_of(top_k) {
             return Err(RouteError::Rest { rank, ids: ids.len(), top_k });
@@ -22,6 +27,9 @@ impl SourceOrder {
         let mut firsts = vec![0; experts + 1];
         for (token, row) in ids.chunks_exact(top_k).enumerate() {
             for (k, &id) in row.iter().enumerate() {
+                if gaps && id == NO_EXPERT {
+                    continue;
+                }
                 let expert = usize::try_from(id).ok().filter(|e| *e < experts);
                 let expert = expert.ok_or(RouteError::Id { rank, token, k, id, experts })?;
                 if let Some(first) = row[..k].iter().position(|other| *other == id) {
@@ -34,18 +42,18 @@ impl SourceOrder {
             firsts[e + 1] += firsts[e];
         }
         let mut next = firsts.clone();
-        let mut slots = vec![0; ids.len()];
-        for (slot, &id) in (0..slots_count).zip(ids) {
+        let mut slots = vec![0; firsts[experts]];
+        for (slot, &id) in (0..slots_count).zip(ids).filter(|(_, id)| **id != NO_EXPERT) {
             let place = &mut next[id as usize];
             slots[*place] = slot;
             *place += 1;
         }
-        Ok(Self { slots, firsts })
+        Ok(Self { all: ids.len(), slots, firsts })
     }
 
     /// The order of a range of slots.
     pub(super) fn only(&self, wanted: Range<usize>) -> Self {
-        let mut only = Self { slots: Vec::with_capacity(wanted.len()), firsts: vec![0] };
+        let mut only = Self { all: wanted.len(), slots: Vec::with_capacity(wanted.len()), firsts: vec![0] };
         for expert in self.firsts.windows(2) {
             // They ascend.
             let slots = &self.slots[expert[0]..expert[1]];
@@ -67,7 +75,12 @@ impl SourceOrder {
             slots.extend(self.slots[self.firsts[e]..self.firsts[e + 1]].iter().filter(first));
             firsts.push(slots.len());
         }
-        Self { slots, firsts }
+        Self { all: self.all, slots, firsts }
+    }
+
+    /// Slots of all (token, k), those without an expert among them.
+    pub(super) const fn all(&self) -> usize {
+        self.all
     }
 
     pub(super) fn slots(&self) -> &[i32] {
@@ -102,7 +115,7 @@ mod tests {
     use super::*;
 
     fn order(ids: &[i32]) -> Result<SourceOrder, RouteError> {
-        SourceOrder::new(Rank::new(1), 4, 2, ids)
+        SourceOrder::new(Rank::new(1), 4, 2, ids, false)
     }
 
     #[test]
@@ -111,6 +124,15 @@ mod tests {
         assert_eq!(order.slots(), [1, 2, 4, 0, 3, 5]);
         assert_eq!((0..4).map(|e| order.rows(e)).collect::<Vec<_>>(), [2, 1, 0, 3]);
         assert_eq!((0..4).map(|e| order.first(e)).collect::<Vec<_>>(), [0, 2, 3, 3]);
+    }
+
+    #[test]
+    fn gaps_are_counted_and_go_nowhere() {
+        let gapped = SourceOrder::new(Rank::new(1), 4, 2, &[3, -1, -1, -1, 1, 3], true).unwrap();
+        assert_eq!((gapped.slots(), gapped.all()), (&[4, 0, 5][..], 6));
+        assert_eq!((gapped.only(0..4).slots(), gapped.only(0..4).all()), (&[0][..], 4));
+        let below = SourceOrder::new(Rank::new(1), 4, 2, &[0, -2], true).unwrap_err();
+        assert_eq!(below, RouteError::Id { rank: Rank::new(1), token: 0, k: 1, id: -2, experts: 4 });
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl Placed {
         self.sources[rank.id()].slots()
     }
 
+    /// Slots of all (token, k) of a rank.
+    pub(super) fn slots(&self, rank: Rank) -> usize {
+        self.sources[rank.id()].all()
+    }
+
     /// Rows of an expert.
     pub(super) fn rows(&self, expert: Expert) -> usize {
         self.expert_rows[expert.id()]

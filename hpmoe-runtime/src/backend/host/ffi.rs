@@ -30,7 +30,7 @@ struct HostRegion {
 }
 
 #[repr(C)]
-struct HostOptions {
+pub(super) struct HostOptions {
     rank: u32,
     aic: u32,
     aiv: u32,
@@ -44,7 +44,7 @@ struct HostOptions {
 }
 
 #[repr(C)]
-struct HostResult {
+pub(super) struct HostResult {
     code: i32,
     core_kind: u32,
     core_index: u32,
@@ -57,9 +57,22 @@ unsafe extern "C" {
     fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
 }
 
+/// `hpmoe_host_run`, of this program or of a library that has an implementation of its own.
+pub(super) type HostRun = unsafe extern "C" fn(
+    entry: EntryPoint,
+    launch: *mut u8,
+    options: *const HostOptions,
+    result: *mut HostResult,
+) -> i32;
+
 /// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
 /// together: the first one that breaks a rule sets it, and all end.
 pub(super) fn run(run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
+    run_by(hpmoe_host_run, run, stop)
+}
+
+/// The same by the implementation that the kernel was linked with.
+pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
     let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
     let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
     let (fault, fault_at) = fault(run.fault);
@@ -89,7 +102,7 @@ pub(super) fn run(run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
     // structure at this address, as `CompiledKernel::new` demands.
     unsafe {
         let launch = with_exposed_provenance_mut(run.launch as usize);
-        hpmoe_host_run(run.entry, launch, &raw const options, &raw mut result);
+        host_run(run.entry, launch, &raw const options, &raw mut result);
     }
     match result.code {
         OK => Outcome::Left(result.statistics),

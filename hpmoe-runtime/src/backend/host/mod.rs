@@ -1,6 +1,8 @@
 //! The backend that runs kernels on this machine's CPU.
 
 mod ffi;
+#[cfg(test)]
+pub(crate) mod library;
 mod mapping;
 
 pub(crate) use mapping::{Mapping, NoMapping, SharedMapping};

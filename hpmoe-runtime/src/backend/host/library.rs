@@ -1,0 +1,78 @@
+//! Kernels of tests: a C++ file, compiled when it is asked for, in a library with an implementation of AscendC of its own.
+#![expect(unsafe_code, reason = "a C interface")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicI32;
+
+use libloading::Library;
+
+use super::ffi::{HostRun, run_by};
+use super::{Outcome, RankRun};
+use crate::EntryPoint;
+
+/// A kernel, and the implementation that it is linked with.
+pub(crate) struct KernelLibrary {
+    entry: EntryPoint,
+    host_run: HostRun,
+    /// Holds both.
+    _library: Library,
+}
+
+impl KernelLibrary {
+    /// Compiles a file of this package's tests. The kernel's entry point has the file's name.
+    pub(crate) fn compile(file: &str) -> Self {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = package.join("tests/device").join(file).with_extension("cpp");
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let target = scratch.path().join("kernel.so");
+        let output = compiler()
+            .to_command()
+            .args(["-shared", "-o"])
+            .args([&target, &source, &Path::new(env!("OUT_DIR")).join("libhpmoe_host.a")])
+            .output()
+            .expect("the C++ compiler");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // SAFETY: the library's initialisers are those of the host's AscendC, which this program runs as well.
+        let library = unsafe { Library::new(&target) }.expect("the library loads");
+        // SAFETY: the symbols have these types: one is declared in `launch.h`, the other one is the kernel's entry point.
+        let (entry, host_run) = unsafe {
+            let entry = *library.get::<EntryPoint>(file.as_bytes()).expect("the kernel");
+            (entry, *library.get::<HostRun>(b"hpmoe_host_run").expect("the host's AscendC"))
+        };
+        Self { entry, host_run, _library: library }
+    }
+
+    /// The kernel's entry point.
+    pub(crate) const fn entry(&self) -> EntryPoint {
+        self.entry
+    }
+
+    /// Runs the kernel and returns when all cores have finished.
+    pub(crate) fn run(&self, run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
+        run_by(self.host_run, run, stop)
+    }
+}
+
+fn compiler() -> cc::Tool {
+    // Tests have none of a build script's variables.
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(rustc).arg("-vV").output().expect("rustc -vV").stdout;
+    let version = String::from_utf8(version).expect("rustc speaks UTF-8");
+    let target = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .target(target)
+        .host(target)
+        .opt_level(2)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .flag("-ffp-contract=off")
+        .flag("-pthread")
+        .include(hpmoe_kernels::HOST_DIR)
+        .include(hpmoe_kernels::INCLUDE_DIR)
+        .cargo_metadata(false)
+        .get_compiler()
+}

@@ -1,0 +1,146 @@
+//! Random launches for the comparison of device and host.
+
+use hpmoe_kernels::{PerRank, RAGGED, Rank, Ranks, Route, RouteError};
+
+use crate::abi::{
+    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS,
+    HPMOE_SENDS_ONCE,
+};
+use crate::tables::SpaceTable;
+
+/// A generator of numbers, equal for equal seeds.
+pub(super) struct Draw(pub(super) u64);
+
+impl Draw {
+    /// A number below `end`.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % end
+    }
+
+    /// A number from `least` to `most`.
+    pub(super) fn within(&mut self, least: usize, most: usize) -> usize {
+        least + self.below(most - least + 1)
+    }
+
+    /// True once in `times`.
+    pub(super) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A number up to `most`, whose logarithm is about even.
+    fn spread(&mut self, most: usize) -> usize {
+        let bits = self.within(0, most.ilog2() as usize);
+        self.within(1, (2 << bits).min(most + 1) - 1)
+    }
+}
+
+/// What a launch routes, and what its kernel needs of it.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) ranks: usize,
+    pub(super) experts: usize,
+    pub(super) top_k: usize,
+    pub(super) chunks: usize,
+    /// Most tokens of a rank.
+    pub(super) tokens: usize,
+    pub(super) by_load: bool,
+    pub(super) once: bool,
+    /// Vector cores, two for each matrix core.
+    pub(super) cores: usize,
+    pub(super) ids: Vec<Vec<i32>>,
+    pub(super) spaces: Vec<SpaceTable>,
+    /// Number of the launch.
+    pub(super) launch: i32,
+}
+
+impl Case {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let ranks = if draw.once_in(16) { draw.within(65, 256) } else { draw.within(1, 64) };
+        let local = draw.spread(1024 / ranks);
+        let experts = ranks * local;
+        let chunks = if draw.once_in(3) { draw.within(2, 6).min(2048 / experts) } else { 1 };
+        let once = chunks == 1 && draw.once_in(3);
+        let top_k = draw.within(1, 16.min(experts));
+        let tokens = if draw.once_in(12) { draw.within(200, 1500) } else { draw.within(1, 48) };
+        let gaps = [0, 0, 4, 2][draw.below(4)];
+        let skew = draw.once_in(3);
+        let ids = (0..ranks)
+            .map(|_| {
+                let tokens = if draw.once_in(5) { 0 } else { draw.within(0, tokens) };
+                (0..tokens).flat_map(|_| token(&mut draw, experts, top_k, gaps, skew)).collect()
+            })
+            .collect();
+        let spaces = spaces(&mut draw, chunks > 1, once);
+        let cores = 2 * draw.within(1, 3);
+        let by_load = draw.once_in(2);
+        let launch = draw.within(1, 1000) as i32;
+        Self { ranks, experts, top_k, chunks, tokens, by_load, once, cores, ids, spaces, launch }
+    }
+
+    /// Counts of a part: one for each chunk and expert.
+    pub(super) const fn pairs(&self) -> usize {
+        self.experts * self.chunks
+    }
+
+    /// Words from one rank's counts to the next's.
+    pub(super) const fn count_pitch(&self) -> usize {
+        (self.pairs() * if self.once { 2 } else { 1 }).next_multiple_of(128)
+    }
+
+    pub(super) fn route(&self) -> Result<Route, RouteError> {
+        let ids: PerRank<Vec<i32>> = self.ids.iter().cloned().collect();
+        Route::with_gaps(Ranks::new(self.ranks), self.experts, self.top_k, &ids)
+    }
+
+    /// Makes one id of a rank faulty. Returns the rank.
+    pub(super) fn spoil(&mut self, draw: &mut Draw) -> Option<Rank> {
+        let full: Vec<usize> = (0..self.ranks).filter(|&rank| !self.ids[rank].is_empty()).collect();
+        let rank = *full.get(draw.below(full.len().max(1)))?;
+        let slot = draw.below(self.ids[rank].len());
+        let other = slot / self.top_k * self.top_k + draw.below(self.top_k);
+        let ids = &mut self.ids[rank];
+        ids[slot] = match draw.below(3) {
+            0 if other != slot && ids[other] >= 0 => ids[other],
+            1 => -2 - draw.below(1 << 20) as i32,
+            _ => (self.experts + draw.below(1 << 20)) as i32,
+        };
+        Some(Rank::new(rank))
+    }
+}
+
+/// The ids of a token: different ones, or none in about one of `gaps` slots.
+fn token(draw: &mut Draw, experts: usize, top_k: usize, gaps: usize, skew: bool) -> Vec<i32> {
+    let mut ids: Vec<i32> = Vec::with_capacity(top_k);
+    while ids.len() < top_k {
+        let most = if skew && !draw.once_in(4) { experts.div_ceil(8).max(top_k) } else { experts };
+        let id = if gaps > 0 && draw.once_in(gaps) { -1 } else { draw.below(most.min(experts)) as i32 };
+        if id < 0 || !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// Spaces of all kinds, some of which more than once.
+fn spaces(draw: &mut Draw, chunked: bool, once: bool) -> Vec<SpaceTable> {
+    let mut height = |least: usize| [1, 2, 3, 8, 16, 100, 128][draw.within(least, 6)] as u32;
+    let mut spaces = vec![
+        SpaceTable { kind: HPMOE_ROW_TILES, height: height(2) },
+        SpaceTable { kind: HPMOE_ROW_TILES, height: height(2) },
+        SpaceTable { kind: HPMOE_ROW_TILES, height: RAGGED as u32 },
+        SpaceTable { kind: HPMOE_SENDS, height: height(0) },
+        SpaceTable { kind: HPMOE_ARRIVALS, height: height(0) },
+        SpaceTable { kind: HPMOE_BLOCKS, height: height(0) },
+        SpaceTable { kind: HPMOE_EXPERTS, height: RAGGED as u32 },
+    ];
+    if chunked {
+        spaces.push(SpaceTable { kind: HPMOE_CHUNKS, height: 1 });
+    }
+    if once {
+        spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: height(0) });
+        spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: height(0) });
+    }
+    spaces
+}

@@ -1,0 +1,158 @@
+//! The tables that a kernel makes of a route, `include/hpmoe/routing.h`, are those that the host makes, number by number.
+
+mod case;
+mod launch;
+
+use hpmoe_kernels::{Rank, Route, RouteError};
+
+use crate::abi::{HPMOE_DONE, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED};
+use crate::backend::host::Outcome;
+use crate::layout::RouteChunks;
+use case::{Case, Draw};
+use launch::{CaseKernel, FAULT_COUNT, run};
+
+/// Number of cases, unless `HPMOE_ROUTES` says another.
+const CASES: u64 = 500;
+
+fn cases() -> std::ops::Range<u64> {
+    let count = std::env::var("HPMOE_ROUTES").map_or(CASES, |count| count.parse().expect("HPMOE_ROUTES is a number"));
+    0..count
+}
+
+/// What every rank but `rank` has counted; with a fault, the counts of the faulty one are that fault.
+fn counts_of(case: &Case, kernel: &CaseKernel, route: &Route) -> Vec<Vec<i32>> {
+    let chunks = RouteChunks::new(&kernel.tables, route, kernel.sizes.capacity);
+    route.ranks().into_iter().map(|rank| launch::counts(case, &chunks, rank)).collect()
+}
+
+/// The ranks of a case whose launches are compared: not all, because one case has up to 256.
+fn compared(case: &Case, draw: &mut Draw) -> Vec<Rank> {
+    let mut ranks = vec![Rank::new(draw.below(case.ranks))];
+    if case.experts < 64 {
+        ranks.push(Rank::new(draw.below(case.ranks)));
+    }
+    ranks.dedup();
+    ranks
+}
+
+fn left(outcome: &Outcome, seed: u64) {
+    assert!(matches!(outcome, Outcome::Left(_)), "case {seed}: {outcome:?}");
+}
+
+fn compare(case: &Case, seed: u64) {
+    let mut draw = Draw(seed);
+    let route = case.route().expect("the ids make a route");
+    let kernel = CaseKernel::new(case, None);
+    let counts = counts_of(case, &kernel, &route);
+    for rank in compared(case, &mut draw) {
+        let ended = run(case, &kernel, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}, {rank}: {:?}", ended.states);
+        for (peer, sent) in ended.sent.iter().enumerate() {
+            assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
+        }
+        for (name, expected, made) in &ended.tables {
+            if expected == made || ["launch structure", "spaces"].contains(name) {
+                continue;
+            }
+            let word = |bytes: &[u8], at: usize| bytemuck::pod_read_unaligned::<i32>(&bytes[4 * at..4 * at + 4]);
+            if std::env::var_os("HPMOE_SHOW").is_some() {
+                let words = |bytes: &[u8]| {
+                    (0..bytes.len() / 4).map(|at| word(bytes, at)).skip(280).take(164).collect::<Vec<_>>()
+                };
+                println!("{:?}\n{:?}\n{:?}", words(expected), words(made), case.ids[rank.id()]);
+            }
+            let at = expected.iter().zip(made).position(|(a, b)| a != b).expect("they differ") / 4;
+            panic!(
+                "case {seed}, {rank}: word {at} of `{name}` is {}, but the host makes {}\n{:?}",
+                word(made, at),
+                word(expected, at),
+                Case { ids: Vec::new(), ..Case::new(seed) }
+            );
+        }
+    }
+}
+
+#[test]
+fn device_tables_are_those_of_the_host() {
+    for seed in cases() {
+        compare(&Case::new(seed), seed);
+    }
+}
+
+#[test]
+fn all_ranks_find_the_same_faulty_id() {
+    for seed in 0..cases().end / 10 {
+        let mut draw = Draw(seed + 1);
+        let mut case = Case::new(seed);
+        let route = case.route().expect("the ids make a route");
+        let Some(faulty) = case.spoil(&mut draw) else { continue };
+        let (kind, slot) = match case.route() {
+            Ok(_) => continue,
+            Err(RouteError::Id { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
+            Err(RouteError::Twice { rank, token, second, .. }) if rank == faulty => {
+                (HPMOE_ROUTE_TWICE, token * case.top_k + second)
+            }
+            Err(error) => panic!("case {seed}: {error}"),
+        };
+        let kernel = CaseKernel::new(&case, None);
+        let mut counts = counts_of(&case, &kernel, &route);
+        let code = FAULT_COUNT + (2 * slot) as i32 + i32::from(kind == HPMOE_ROUTE_TWICE);
+        let word = draw.below(case.pairs());
+        counts[faulty.id()][word] = code;
+        // A later rank has a fault, too, and a later one of the same rank's cores.
+        if faulty.id() + 1 < case.ranks {
+            counts[faulty.id() + 1][0] = FAULT_COUNT;
+        }
+        if word > 0 {
+            counts[faulty.id()][0] = code + 1;
+        }
+        for rank in [faulty, Rank::new(draw.below(case.ranks))] {
+            let other = (rank != faulty).then_some(()).is_some();
+            if rank.id() == faulty.id() + 1 {
+                continue;
+            }
+            let ended = run(&case, &kernel, &route, rank, &counts, seed);
+            left(&ended.outcome, seed);
+            let found = (ended.fault.kind, ended.fault.rank as usize, ended.fault.at as usize);
+            assert_eq!(found, (kind, faulty.id(), slot), "case {seed}, {rank}, other {other}");
+            refused(&ended.states, seed);
+        }
+    }
+}
+
+#[test]
+fn all_ranks_find_the_same_lack_of_room() {
+    for seed in 0..cases().end / 10 {
+        let case = Case::new(seed);
+        let route = case.route().expect("the ids make a route");
+        let ample = CaseKernel::new(&case, None);
+        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
+        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
+        let counts = counts_of(&case, &ample, &route);
+        let rank = Rank::new(Draw(seed).below(case.ranks));
+        let enough = CaseKernel::new(&case, Some(most));
+        let ended = run(&case, &enough, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}: {:?}", ended.states);
+        if most == 0 {
+            continue;
+        }
+        let scarce = CaseKernel::new(&case, Some(most - 1));
+        let ended = run(&case, &scarce, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
+        let found = (ended.fault.kind, Some(ended.fault.rank as usize), ended.fault.at as usize);
+        assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
+        refused(&ended.states, seed);
+    }
+}
+
+/// The first vector core says that there is no route; the other cores know it, or are told while they wait.
+fn refused(states: &[u32], seed: u64) {
+    let (matrix, vector) = states.split_at(states.len() / 3);
+    assert!(matrix.iter().all(|state| *state == HPMOE_STOPPED), "case {seed}: {states:?}");
+    assert_eq!(vector[0], HPMOE_UNROUTED, "case {seed}: {states:?}");
+    let told = |state: &u32| [HPMOE_UNROUTED, HPMOE_STOPPED].contains(state);
+    assert!(vector.iter().all(told), "case {seed}: {states:?}");
+}

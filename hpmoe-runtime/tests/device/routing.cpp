@@ -1,0 +1,26 @@
+// A kernel that makes a route, and nothing else.
+#include "hpmoe/kernel.h"
+#include "hpmoe/routing.h"
+
+extern "C" __global__ __aicore__ void routing(GM_ADDR argument) {
+    using namespace hpmoe;
+    if ASCEND_IS_AIC {
+        CubeCore core;
+        if (!core.Start(argument)) {
+            return;
+        }
+        if (AwaitRoute(core)) {
+            core.record.state = HPMOE_DONE;
+        }
+        core.Leave();
+    } else {
+        VectorCore core;
+        if (!core.Start(argument)) {
+            return;
+        }
+        if (MakeRoute(core)) {
+            core.record.state = HPMOE_DONE;
+        }
+        core.Leave();
+    }
+}

@@ -1,0 +1,137 @@
+// The making of a route: what all of its steps know, and where their lists lie in UB.
+#pragma once
+
+#include "hpmoe/lists.h"
+#include "hpmoe/vector_core.h"
+
+namespace hpmoe {
+
+constexpr uint32_t MOST_PAIRS = 2048;          // ranks * local_experts: experts of the group, once for each chunk
+constexpr uint32_t MOST_ROUTE_CHUNKS = 64;     // of a route that a kernel makes
+constexpr uint32_t MOST_ROUTE_SPACES = 64;
+constexpr uint32_t MOST_ROUTE_TILES = 2048;    // row tiles of an expert whose order is that in which rows come
+constexpr int32_t FAULT_COUNT = 1 << 29;       // a count from here on is a fault: twice its slot, plus 1 if an id is repeated
+constexpr uint32_t NO_FAULT = ~0u;
+constexpr uint32_t ROUTE_LAYOUT = ~1u;         // of UB, while a route is made
+
+// What a core keeps until the places of its slots are known lies above all lists.
+constexpr uint32_t UB_KEPT = 152 * 1024;
+constexpr uint32_t UB_FRAGMENTS = UB_KEPT;                 // how many slots each kept list has
+constexpr uint32_t MOST_FRAGMENTS = 960;
+constexpr uint32_t UB_TOTALS = UB_FRAGMENTS + 4 * MOST_FRAGMENTS; // items of each space
+constexpr uint32_t UB_COUNTED = UB_TOTALS + 4 * MOST_ROUTE_SPACES; // what this core has counted, for each part and chunk
+constexpr uint32_t MOST_COUNTED = 2560;
+constexpr uint32_t UB_KEPT_SLOTS = UB_COUNTED + 4 * MOST_COUNTED;
+constexpr uint32_t KEPT_SLOTS = (UB_TASKS - UB_KEPT_SLOTS) / 4;
+
+// A route in the making, as one vector core sees it. `part` 0 are the rows of every (token, k), part 1 those that are sent once.
+struct RouteShare {
+    HpmoeRouting from;
+    uint32_t experts;   // of the group
+    uint32_t pairs;     // of a part: a count for each chunk and expert
+    uint32_t parts;     // 1 or 2
+    uint32_t counting;  // vector cores that count
+    uint32_t first;     // expert that this core counts first
+    uint32_t own;       // how many it counts; none if the group has too few
+    uint32_t kept;      // slots in UB_KEPT_SLOTS
+    uint32_t fragments; // of them
+    bool keeps;         // whether all of this core's slots are there
+    int32_t sign;       // of the counts of this launch in their half: the one before there had the other one
+
+    HPMOE_INLINE void Begin(const VectorCore &core) {
+        from = Load<HpmoeRouting>(core.launch.routing);
+        experts = core.launch.ranks * core.launch.chunk_experts;
+        pairs = core.launch.ranks * core.launch.local_experts;
+        parts = from.once != 0 ? 2 : 1;
+        const uint32_t share = CeilDiv(experts, core.launch.aiv);
+        counting = CeilDiv(experts, share);
+        first = core.number * share;
+        own = core.number < counting ? Min(share, experts - first) : 0;
+        kept = 0;
+        fragments = 0;
+        keeps = true;
+        sign = static_cast<uint32_t>(core.launch.launch) / 2 % 2 == 0 ? 1 : -1;
+    }
+
+    // The counts that a rank sent, in this rank's heap or in a peer's.
+    HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
+        const uint32_t half = static_cast<uint32_t>(core.launch.launch) % 2;
+        const uint64_t row = static_cast<uint64_t>(half) * core.launch.ranks + rank;
+        return core.Heap(heap) + from.counts + row * from.count_pitch * 4;
+    }
+    // Where this core's counts of a part begin in UB; each chunk begins a block.
+    HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {
+        return UB_COUNTED + part * core.launch.chunks * AlignUp(own, BLOCK_WORDS) * 4;
+    }
+};
+
+// Lists of a word for each pair, while tables are made. Pairs are in the order of tables: by rank, chunk and expert of the rank.
+enum RouteList : uint32_t {
+    WORDS,    // offset of each word, in bytes
+    SEGMENT,  // offset of the first expert with the same rank and chunk
+    OWN,      // rows that this rank sends: HpmoePair of `sends`, its words one list each
+    BEFORE,   // rows that ranks before this one send
+    BASE,     // the expert's first row
+    FIRST,    // the first place among this rank's slots
+    TOTAL,    // rows of the expert
+    ORDER,    // by place in a rank's queues: its local expert
+    PLACE,    // the place of each local expert
+    SCRATCH,  // and five more
+    ROUTE_LISTS = SCRATCH + 6
+};
+
+struct RouteLists : Lists {
+    uint32_t bytes; // from list to list
+
+    HPMOE_INLINE explicit RouteLists(uint32_t pairs) : Lists{pairs}, bytes(ListBytes(pairs + 1)) {}
+
+    HPMOE_INLINE uint32_t operator[](uint32_t list) const { return list * bytes + LIST_FRONT; }
+    // Behind all lists.
+    HPMOE_INLINE uint32_t End() const { return ROUTE_LISTS * bytes; }
+    // The same lists, of fewer numbers or of one more.
+    HPMOE_INLINE RouteLists Of(uint32_t numbers) const {
+        RouteLists lists = *this;
+        lists.count = numbers;
+        return lists;
+    }
+    // out[i] = i.
+    HPMOE_INLINE void Numbers(uint32_t out) const { Quotients(out, (*this)[WORDS], 4); }
+    // out[i] = i mod by, where quotients[i] = ⌊i / by⌋ are made, too.
+    HPMOE_INLINE void Remainders(uint32_t out, uint32_t quotients, uint32_t by) const {
+        Numbers(out);
+        Quotients(quotients, out, by);
+        Scaled(quotients, quotients, -static_cast<int32_t>(by));
+        Plus(out, out, quotients);
+        Numbers(quotients);
+        Quotients(quotients, quotients, by);
+    }
+};
+
+// `count` words from global memory to UB, for the vector unit.
+HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
+    SetFlag<HardEvent::V_MTE2>(2);
+    WaitFlag<HardEvent::V_MTE2>(2);
+    DataCopyPad(Ints(to), Global<int32_t>(from), DataCopyExtParams(1, count * 4, 0, 0, 0), DataCopyPadExtParams<int32_t>());
+    SetFlag<HardEvent::MTE2_V>(2);
+    WaitFlag<HardEvent::MTE2_V>(2);
+}
+
+// `count` words from UB, made by the vector unit, to global memory. The vector unit may overwrite them after the call.
+HPMOE_INLINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
+    SetFlag<HardEvent::V_MTE3>(2);
+    WaitFlag<HardEvent::V_MTE3>(2);
+    DataCopyPad(Global<int32_t>(to), Ints(from), DataCopyExtParams(1, count * 4, 0, 0, 0));
+    SetFlag<HardEvent::MTE3_V>(2);
+    WaitFlag<HardEvent::MTE3_V>(2);
+}
+
+// The same of words that the scalar unit made, and may overwrite after the call.
+HPMOE_INLINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
+    SetFlag<HardEvent::S_MTE3>(4);
+    WaitFlag<HardEvent::S_MTE3>(4);
+    DataCopyPad(Global<int32_t>(to), Ints(from), DataCopyExtParams(1, count * 4, 0, 0, 0));
+    SetFlag<HardEvent::MTE3_S>(4);
+    WaitFlag<HardEvent::MTE3_S>(4);
+}
+
+} // namespace hpmoe

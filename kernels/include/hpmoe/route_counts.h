@@ -1,0 +1,207 @@
+// The second step of a route: every core tells every rank what it has counted, and sums what all ranks have.
+//
+// A count carries its own proof that it has come: it is never zero, and its sign is the other one two launches later, when its word is
+// written again. So no fence, ready word or counter is needed. A rank writes the counts of a launch after it has read all of the
+// launch before, in the other half; nobody reads those of two launches before any more.
+#pragma once
+
+#include "hpmoe/route.h"
+
+namespace hpmoe {
+
+HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route) {
+    SetFlag<HardEvent::V_MTE3>(3);
+    WaitFlag<HardEvent::V_MTE3>(3);
+    for (uint32_t i = 0; i < core.launch.ranks; ++i) {
+        const uint32_t peer = (core.launch.rank + i) % core.launch.ranks;
+        const uint64_t row = route.Counts(core, peer, core.launch.rank);
+        for (uint32_t part = 0; part < route.parts; ++part) {
+            DataCopyPad(Global<int32_t>(row + (part * route.pairs + route.first) * 4), Ints(route.Counted(core, part)),
+                        DataCopyExtParams(static_cast<uint16_t>(core.launch.chunks), route.own * 4, 0,
+                                          (route.experts - route.own) * 4, 0));
+        }
+    }
+}
+
+// The counts of some ranks in UB, in rows of `pitch` words.
+struct CountRows {
+    uint32_t at;
+    uint32_t pitch;
+    uint32_t most; // ranks at a time
+
+    HPMOE_INLINE CountRows(uint32_t begin, uint32_t pairs)
+        : at(begin), pitch(AlignUp(pairs, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
+
+    // The same with room to fold half of them.
+    HPMOE_INLINE CountRows ToFold() const {
+        CountRows rows = *this;
+        rows.most = most * 2 / 3;
+        return rows;
+    }
+    HPMOE_INLINE uint32_t Row(uint32_t row) const { return at + row * pitch * 4; }
+    HPMOE_INLINE uint32_t Folded() const { return Row(most); }
+
+    // The counts of `rows` ranks from `rank` on, all of them positive where they have come.
+    HPMOE_INLINE void LoadRanks(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t rank,
+                                uint32_t rows) const {
+        const uint32_t rest = pitch - route.pairs;
+        const Lists all{rows * pitch};
+        SetFlag<HardEvent::V_MTE2>(2);
+        WaitFlag<HardEvent::V_MTE2>(2);
+        DataCopyPad(Ints(at), Global<int32_t>(route.Counts(core, core.launch.rank, rank) + part * route.pairs * 4),
+                    DataCopyExtParams(static_cast<uint16_t>(rows), route.pairs * 4,
+                                      (route.from.count_pitch - route.pairs) * 4, 0, 0),
+                    DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), route.sign));
+        SetFlag<HardEvent::MTE2_V>(2);
+        WaitFlag<HardEvent::MTE2_V>(2);
+        all.Scaled(at, at, route.sign);
+    }
+
+    // Sums rows `from` to `end` into the first of them.
+    HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const {
+        for (uint32_t left = end - from; left > 1;) {
+            const uint32_t half = left / 2;
+            Lists{half * pitch}.Plus(Row(from), Row(from), Row(from + left - half));
+            left -= half;
+        }
+    }
+
+    // The least or the greatest number of the first `rows` rows, about. Ends with the vector unit having come here.
+    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t rows) const {
+        const LocalTensor<int32_t> out = Ints(Folded());
+        uint32_t left = rows - rows / 2;
+        Adds(out, Ints(Row(0)), 0, static_cast<int32_t>(left * pitch));
+        PipeBarrier<PIPE_V>();
+        for (uint32_t from = Row(left), count = rows / 2; count > 0;) {
+            const LocalTensor<int32_t> more = Ints(from);
+            if constexpr (GREATEST) {
+                Max(out, out, more, static_cast<int32_t>(count * pitch));
+            } else {
+                Min(out, out, more, static_cast<int32_t>(count * pitch));
+            }
+            PipeBarrier<PIPE_V>();
+            count = left / 2;
+            left -= count;
+            from = Folded() + left * pitch * 4;
+        }
+        return ExtremeOf<GREATEST>(Folded(), pitch);
+    }
+
+    // The same of the first `count` words of a list, which are overwritten: 64 lanes at a time, then their results.
+    template <bool GREATEST> static HPMOE_INLINE float ExtremeOf(uint32_t list, uint32_t count) {
+        const LocalTensor<float> numbers = UbFrom<float>(list);
+        Cast(numbers, Ints(list), RoundMode::CAST_NONE, count);
+        PipeBarrier<PIPE_V>();
+        for (uint32_t left = count; left > 1;) {
+            const uint32_t whole = left / LANES, rest = left % LANES;
+            if (whole > 0) {
+                Reduce<GREATEST>(numbers, numbers, LANES, whole);
+            }
+            if (rest > 0) {
+                Reduce<GREATEST>(numbers[whole], numbers[whole * LANES], rest, 1);
+            }
+            PipeBarrier<PIPE_V>();
+            left = whole + (rest > 0 ? 1 : 0);
+        }
+        AfterVector();
+        return numbers.GetValue(0);
+    }
+
+  private:
+    template <bool GREATEST>
+    static HPMOE_INLINE void Reduce(const LocalTensor<float> &out, const LocalTensor<float> &in, uint32_t lanes,
+                                    uint32_t repeats) {
+        const int32_t mask = static_cast<int32_t>(lanes), times = static_cast<int32_t>(repeats);
+        if constexpr (GREATEST) {
+            WholeReduceMax(out, in, mask, times, 1, 1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
+        } else {
+            WholeReduceMin(out, in, mask, times, 1, 1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
+        }
+    }
+};
+
+// Waits until the counts of one rank have come. False: the launch is given up, leave at once.
+HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
+                               uint32_t rank) {
+    const int64_t begin = GetSystemCycle();
+    core.record.waits += 1;
+    core.record.counter = HPMOE_COUNTS;
+    core.record.index = rank;
+    core.record.need = 1;
+    core.record.have = 0;
+    rows.LoadRanks(core, route, part, rank, 1);
+    while (rows.Extreme<false>(1) < 1.0f) {
+        if (!core.MayLook(begin)) {
+            return false;
+        }
+        rows.LoadRanks(core, route, part, rank, 1);
+    }
+    core.record.state = HPMOE_RUNNING;
+    return true;
+}
+
+// Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk. `faulty` tells whether one of them is a fault.
+// False: leave at once.
+HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+                             bool &faulty) {
+    const CountRows rows = CountRows(lists.End(), route.pairs).ToFold();
+    const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
+    lists.Filled(lists[BEFORE], 0);
+    lists.Filled(lists[TOTAL], 0);
+    for (uint32_t from = 0; from < ranks; from += rows.most) {
+        const uint32_t count = Min(rows.most, ranks - from);
+        rows.LoadRanks(core, route, part, from, count);
+        if (rows.Extreme<false>(count) < 1.0f) {
+            for (uint32_t i = 0; i < count; ++i) {
+                if (!AwaitCounts(core, route, rows, part, from + i)) {
+                    return false;
+                }
+            }
+            rows.LoadRanks(core, route, part, from, count);
+        }
+        faulty = faulty || rows.Extreme<true>(count) >= static_cast<float>(FAULT_COUNT);
+        const uint32_t below = rank <= from ? 0 : Min(rank - from, count);
+        if (below > 0) {
+            rows.Sum(0, below);
+            lists.Plus(lists[BEFORE], lists[BEFORE], rows.Row(0));
+            lists.Plus(lists[TOTAL], lists[TOTAL], rows.Row(0));
+        }
+        if (rank >= from && rank < from + count) {
+            lists.Shifted(lists[OWN], rows.Row(below), -1);
+        }
+        if (below < count) {
+            rows.Sum(below, count);
+            lists.Plus(lists[TOTAL], lists[TOTAL], rows.Row(below));
+        }
+    }
+    lists.Shifted(lists[BEFORE], lists[BEFORE], -static_cast<int32_t>(rank));
+    lists.Shifted(lists[TOTAL], lists[TOTAL], -static_cast<int32_t>(ranks));
+    return true;
+}
+
+// The fault of the first rank that has one, by the scalar unit: its cores have each sent their first.
+HPMOE_ROUTINE HpmoeRouteFault FaultOfCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+    const CountRows rows(lists.End(), route.pairs);
+    HpmoeRouteFault fault = {};
+    for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
+        int32_t first = 0;
+        rows.LoadRanks(core, route, 0, rank, 1);
+        AfterVector();
+        for (uint32_t i = 0; i < route.pairs; ++i) {
+            const int32_t count = Ints(rows.at).GetValue(i) - 1;
+            if (count >= FAULT_COUNT && (first == 0 || count < first)) {
+                first = count;
+            }
+        }
+        if (first != 0) {
+            const uint32_t found = static_cast<uint32_t>(first - FAULT_COUNT);
+            fault.kind = found % 2 == 0 ? HPMOE_ROUTE_ID : HPMOE_ROUTE_TWICE;
+            fault.rank = rank;
+            fault.at = found / 2;
+            return fault;
+        }
+    }
+    return fault;
+}
+
+} // namespace hpmoe

@@ -1,0 +1,213 @@
+// The first step of a route: each core looks for faults among its share of the tokens, and counts the slots of its share of the
+// experts.
+#pragma once
+
+#include "hpmoe/route.h"
+
+namespace hpmoe {
+
+constexpr uint32_t IDS_BLOCK = 8192;    // most slots in UB
+constexpr uint32_t CHECKED_BLOCK = 4096; // the same while they are looked at for faults
+
+constexpr uint32_t UB_IDS = 0;
+constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;     // 0, 1, 2, …
+constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;    // of a comparison
+constexpr uint32_t UB_PICKED = UB_BITS + IDS_BLOCK / 8;   // slots of an expert
+constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;      // four lists, while there are no such slots
+constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
+constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
+constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
+static_assert(UB_WORK + 4 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT && UB_PICKED + 4 * IDS_BLOCK <= UB_KEPT, "below what is kept");
+
+// How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
+HPMOE_INLINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
+    uint64_t early = 0; // read before the vector unit has come so far
+    PipeBarrier<PIPE_V>();
+    GatherMask(Ints(out), Ints(from), UbFrom<uint32_t>(UB_BITS), true, count, GatherMaskParams(1, 1, LANE_BLOCKS, 1),
+               early);
+    AfterVector();
+    return static_cast<uint32_t>(GetGatherMaskRemainCount());
+}
+
+// How many numbers of two lists are equal.
+HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint32_t count) {
+    Compare(UbFrom<uint8_t>(UB_BITS), Ints(a), Ints(b), CMPMODE::EQ, AlignUp(count, LANES));
+    return PickSet(scratch, a, count);
+}
+
+// The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
+HPMOE_ROUTINE uint32_t FirstFault(uint32_t first, uint32_t count, uint32_t top_k, uint32_t experts) {
+    const LocalTensor<int32_t> ids = Ints(UB_IDS);
+    for (uint32_t i = 0; i < count; ++i) {
+        const int32_t id = ids.GetValue(i);
+        if (id < -1 || id >= static_cast<int32_t>(experts)) {
+            return 2 * (first + i);
+        }
+        for (uint32_t earlier = i - i % top_k; id >= 0 && earlier < i; ++earlier) {
+            if (ids.GetValue(earlier) == id) {
+                return 2 * (first + i) + 1;
+            }
+        }
+    }
+    return NO_FAULT;
+}
+
+// Offsets of the next slot of each slot's token; after the last one comes the first.
+HPMOE_INLINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, uint32_t following, uint32_t top_k) {
+    lists.Quotients(token, UB_SLOTS, top_k);
+    lists.Shifted(out, UB_SLOTS, 1);
+    lists.Quotients(following, out, top_k);
+    lists.Minus(following, following, token);
+    lists.Scaled(following, following, -static_cast<int32_t>(top_k));
+    lists.Plus(out, out, following);
+    lists.Scaled(out, out, 4);
+}
+
+// Looks for ids that no expert has, and for ids that a token has twice: rotated among the slots of its token, half of a turn, an
+// id must meet no equal one. -1 is no id, and not equal to itself.
+HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
+    const uint32_t top_k = route.from.top_k;
+    const uint32_t block = CHECKED_BLOCK / top_k * top_k;
+    const uint32_t share = CeilDiv(core.launch.tokens, route.counting) * top_k;
+    const uint32_t begin = core.number * share;
+    const uint32_t end = Min(begin + share, core.launch.tokens * top_k);
+    const uint32_t next = UB_WORK, turned = UB_WORK + WORK_BYTES, other = turned + WORK_BYTES, scratch = other + WORK_BYTES;
+    if (begin >= end) {
+        return NO_FAULT;
+    }
+    NextOfToken(Lists{Min(block, end - begin)}, next, turned, other, top_k);
+    for (uint32_t at = begin; at < end; at += block) {
+        const Lists lists{Min(block, end - at)};
+        LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
+        Maxs(Ints(turned), Ints(UB_IDS), -1, lists.All());
+        PipeBarrier<PIPE_V>();
+        Mins(Ints(turned), Ints(turned), static_cast<int32_t>(route.experts) - 1, lists.All());
+        PipeBarrier<PIPE_V>();
+        bool good = CountEqual(UB_IDS, turned, scratch, lists.count) == lists.count;
+        Mins(Ints(turned), Ints(UB_IDS), 0, lists.All());
+        PipeBarrier<PIPE_V>();
+        lists.Plus(turned, turned, UB_IDS); // -1 becomes -2
+        for (uint32_t turn = 1; good && turn <= top_k / 2; ++turn) {
+            const uint32_t from = turn % 2 == 1 ? turned : other;
+            const uint32_t to = turn % 2 == 1 ? other : turned;
+            lists.Picked(to, from, next, 0);
+            good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
+        }
+        if (!good) {
+            SetFlag<HardEvent::MTE2_S>(0);
+            WaitFlag<HardEvent::MTE2_S>(0);
+            const uint32_t fault = FirstFault(at, lists.count, top_k, route.experts);
+            if (fault != NO_FAULT) {
+                return fault;
+            }
+        }
+    }
+    return NO_FAULT;
+}
+
+// Of the ids in UB, those of slots that are sent once stay: no other slot of the token goes to a lower expert of the same rank.
+HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) {
+    const uint32_t next = UB_WORK, turned = next + ONCE_BYTES, other = turned + ONCE_BYTES, least = other + ONCE_BYTES;
+    const uint32_t sent = least + ONCE_BYTES, lower = sent + ONCE_BYTES, same = lower + ONCE_BYTES;
+    NextOfToken(lists, next, turned, other, top_k);
+    lists.Shifted(turned, UB_IDS, 0);
+    // The first expert of each id's rank.
+    Maxs(Ints(least), Ints(UB_IDS), 0, lists.All());
+    PipeBarrier<PIPE_V>();
+    lists.Quotients(least, least, local);
+    lists.Scaled(least, least, static_cast<int32_t>(local));
+    lists.Filled(sent, 0);
+    for (uint32_t turn = 1; turn < top_k; ++turn) {
+        const uint32_t from = turn % 2 == 1 ? turned : other;
+        const uint32_t to = turn % 2 == 1 ? other : turned;
+        lists.Picked(to, from, next, 0);
+        lists.Minus(lower, UB_IDS, to);
+        lists.Positive(lower, lower);
+        lists.Minus(same, to, least);
+        lists.Shifted(same, same, 1);
+        lists.Positive(same, same);
+        lists.Times(lower, lower, same);
+        lists.Plus(sent, sent, lower);
+    }
+    lists.Positive(sent, sent);
+    lists.Shifted(lower, UB_IDS, 1);
+    lists.Times(lower, lower, sent);
+    lists.Minus(UB_IDS, UB_IDS, lower);
+}
+
+// A block of the slots of a chunk: `begin` counts all slots of the rank, `at` those of the chunk.
+struct SlotBlock {
+    uint32_t begin;
+    uint32_t at;
+    uint32_t count;
+
+    HPMOE_INLINE SlotBlock(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t chunk, uint32_t first)
+        : begin(core.FirstToken(chunk) * route.from.top_k + first), at(first),
+          count(Min((part == 0 ? IDS_BLOCK : ONCE_BLOCK) / route.from.top_k * route.from.top_k,
+                    core.ChunkTokens(chunk) * route.from.top_k - first)) {}
+
+    HPMOE_INLINE void LoadIds(const VectorCore &core, const RouteShare &route, uint32_t part) const {
+        LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(begin) * 4, count);
+        if (part != 0) {
+            SentOnce(Lists{count}, route.from.top_k, core.launch.chunk_experts);
+        }
+    }
+    // The slots that go to an expert, counted from the first of the block, to UB_PICKED: how many they are.
+    HPMOE_INLINE uint32_t Pick(uint32_t expert) const {
+        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_IDS), static_cast<int32_t>(expert), CMPMODE::EQ,
+                      AlignUp(count, LANES));
+        return PickSet(UB_PICKED, UB_SLOTS, count);
+    }
+};
+
+// Keeps picked slots, as long as there is room for all of this core's.
+HPMOE_INLINE void KeepPicked(RouteShare &route, const SlotBlock &block, uint32_t count) {
+    const uint32_t room = AlignUp(count, BLOCK_WORDS);
+    route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS && route.fragments < MOST_FRAGMENTS;
+    if (!route.keeps) {
+        return;
+    }
+    Ints(UB_FRAGMENTS).SetValue(route.fragments, static_cast<int32_t>(count));
+    Lists{count}.Shifted(UB_KEPT_SLOTS + route.kept * 4, UB_PICKED, static_cast<int32_t>(block.at));
+    route.kept += room;
+    route.fragments += 1;
+}
+
+HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) {
+    const LocalTensor<int32_t> counted = Ints(route.Counted(core, part));
+    const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS);
+    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
+        for (uint32_t at = 0; at < slots;) {
+            const SlotBlock block(core, route, part, chunk, at);
+            block.LoadIds(core, route, part);
+            for (uint32_t i = 0; i < route.own; ++i) {
+                const uint32_t count = block.Pick(route.first + i);
+                const uint32_t word = chunk * pitch + i;
+                counted.SetValue(word, counted.GetValue(word) + static_cast<int32_t>(count));
+                KeepPicked(route, block, count);
+            }
+            at += block.count;
+        }
+    }
+}
+
+// Counts the slots of this core's experts, to UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
+HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
+    Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);
+    const Lists counted{route.parts * core.launch.chunks * AlignUp(route.own, BLOCK_WORDS)};
+    counted.Filled(UB_COUNTED, 0);
+    AfterVector();
+    const uint32_t fault = CheckIds(core, route);
+    if (fault != NO_FAULT) {
+        counted.Filled(UB_COUNTED, FAULT_COUNT + static_cast<int32_t>(fault));
+    }
+    for (uint32_t part = 0; fault == NO_FAULT && part < route.parts; ++part) {
+        CountPart(core, route, part);
+    }
+    BeforeVector();
+    counted.Shifted(UB_COUNTED, UB_COUNTED, 1);
+    counted.Scaled(UB_COUNTED, UB_COUNTED, route.sign);
+}
+
+} // namespace hpmoe

@@ -1,0 +1,138 @@
+// Extents of the iteration spaces of a route.
+#pragma once
+
+#include "hpmoe/route_tables.h"
+
+namespace hpmoe {
+
+constexpr uint32_t RAGGED_HEIGHT = 1u << 30; // of a space whose items are all rows of an expert
+
+HPMOE_INLINE bool MadeOnHost(uint32_t kind) { return kind == HPMOE_BLOCKS || kind == HPMOE_CHUNKS; }
+
+// Which rows a space runs over.
+HPMOE_INLINE uint32_t PartOf(uint32_t kind) { return kind == HPMOE_SENDS_ONCE || kind == HPMOE_ONCE_TILES ? 1 : 0; }
+
+HPMOE_INLINE HpmoeSpace SpaceOf(const VectorCore &core, uint32_t space) {
+    return Load<HpmoeSpace>(core.launch.spaces + space * sizeof(HpmoeSpace));
+}
+
+// Items of `height` rows that hold rows [at, at + rows) of each expert, cut where its row tiles are. `at` may be overwritten.
+HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uint32_t rows, uint32_t height,
+                         uint32_t scratch) {
+    lists.Positive(scratch, rows);
+    if (height >= RAGGED_HEIGHT) {
+        lists.Shifted(out, scratch, 0);
+        return;
+    }
+    lists.Plus(out, at, rows);
+    lists.Shifted(out, out, static_cast<int32_t>(height) - 1);
+    lists.Quotients(out, out, height);
+    lists.Quotients(at, at, height);
+    lists.Minus(out, out, at);
+    lists.Times(out, out, scratch);
+}
+
+// Items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local experts of all ranks.
+HPMOE_ROUTINE void ItemsOf(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t kind,
+                           uint32_t height) {
+    const uint32_t items = lists[SCRATCH], at = lists[SCRATCH + 1], rows = lists[SCRATCH + 4], scratch = lists[SCRATCH + 2];
+    if (kind == HPMOE_EXPERTS) {
+        lists.Filled(items, 1);
+        return;
+    }
+    if (kind == HPMOE_ARRIVALS) {
+        Arrivals(core, route, lists, rows, at);
+        Pieces(lists, items, at, rows, height, scratch);
+        return;
+    }
+    const bool sends = kind == HPMOE_SENDS || kind == HPMOE_SENDS_ONCE;
+    if (sends) {
+        lists.Shifted(at, lists[BEFORE], 0);
+    } else {
+        lists.Filled(at, 0);
+    }
+    Pieces(lists, items, at, lists[sends ? OWN : TOTAL], height, scratch);
+}
+
+// Items before each group when groups are taken in the order of queues, and for each place from peer to peer. `items` has those
+// of `peers` times the local experts; each peer's order is its own, or this rank's.
+HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint32_t items, uint32_t peers, bool own,
+                                 uint32_t out) {
+    const uint32_t local = core.launch.local_experts;
+    const uint32_t mine = core.launch.rank * local;
+    const RouteLists groups = lists.Of(peers * local);
+    const uint32_t place = lists[SCRATCH + 2], peer = lists[SCRATCH + 3], expert = lists[SCRATCH + 4];
+    // From word place * peers + peer to the group.
+    groups.Remainders(peer, place, peers);
+    groups.Scaled(peer, peer, static_cast<int32_t>(local));
+    if (own) {
+        groups.Shifted(expert, place, static_cast<int32_t>(mine));
+    } else {
+        groups.Plus(expert, place, peer);
+    }
+    groups.Scaled(expert, expert, 4);
+    groups.Picked(place, lists[ORDER], expert, 0);
+    groups.Plus(place, place, peer);
+    groups.Scaled(place, place, 4);
+    groups.Picked(expert, items, place, 0);
+    SumsBefore(peer, expert, lists[WORDS], place, groups.count);
+    // And back, from the group to that word.
+    groups.Remainders(place, expert, local);
+    if (own) {
+        groups.Shifted(place, place, static_cast<int32_t>(mine));
+        groups.Scaled(place, place, 4);
+        groups.Picked(out, lists[PLACE], place, 0);
+    } else {
+        groups.Shifted(out, lists[PLACE], 0);
+    }
+    groups.Scaled(out, out, static_cast<int32_t>(peers));
+    groups.Plus(out, out, expert);
+    groups.Scaled(out, out, 4);
+    groups.Picked(place, peer, out, 0);
+    groups.Shifted(out, place, 0);
+}
+
+// The tables of a space whose groups are the local experts of this rank; peers need to know those of each rank.
+HPMOE_INLINE void StoreTiles(VectorCore &core, const RouteLists &lists, const HpmoeSpace &space) {
+    const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
+    const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
+    const uint32_t local = core.launch.local_experts;
+    const uint32_t begin = core.launch.rank * local * 4;
+    if (space.kind != HPMOE_EXPERTS) {
+        Segments(lists, segments, local);
+        SumsInSegments(lists, sums, items, segments, scratch);
+        StoreWords(space.peer_items, sums, lists.count);
+    }
+    const RouteLists own = lists.Of(local);
+    own.Picked(mine, items, lists[WORDS], begin);
+    SumsBefore(segments, mine, lists[WORDS], scratch, local + 1);
+    StoreWords(space.first_items, segments, local + 1);
+    if (space.height >= RAGGED_HEIGHT && core.launch.chunks > 1 && space.kind == HPMOE_ROW_TILES) {
+        // The same core adds to the matrices of an expert in every chunk.
+        own.Remainders(sums, segments, core.launch.chunk_experts);
+    } else {
+        CountedBefore(core, lists, mine, 1, true, sums);
+    }
+    StoreWords(space.counted, sums, local);
+}
+
+HPMOE_INLINE void StorePieces(VectorCore &core, const RouteLists &lists, const HpmoeSpace &space) {
+    const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2];
+    SumsBefore(sums, items, lists[WORDS], scratch, lists.count + 1);
+    StoreWords(space.first_items, sums, lists.count + 1);
+    CountedBefore(core, lists, items, core.launch.ranks, space.kind == HPMOE_ARRIVALS, sums);
+    StoreWords(space.counted, sums, lists.count);
+}
+
+HPMOE_ROUTINE void StoreSpace(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                              const HpmoeSpace &space) {
+    ItemsOf(core, route, lists, space.kind, space.height);
+    const bool pieces = space.kind == HPMOE_SENDS || space.kind == HPMOE_SENDS_ONCE || space.kind == HPMOE_ARRIVALS;
+    if (pieces) {
+        StorePieces(core, lists, space);
+    } else {
+        StoreTiles(core, lists, space);
+    }
+}
+
+} // namespace hpmoe

@@ -1,0 +1,250 @@
+// Makes the tables of a route at the start of a launch, on the vector cores: the tables that the host makes of counts, number by number.
+//
+// Every core counts the slots of its share of the experts and tells all ranks; every core sums what all ranks have, and finds the
+// same faults; each table is made by one core. docs: HpmoeRouting in abi.h.
+#pragma once
+
+#include "hpmoe/route_coming.h"
+#include "hpmoe/route_ids.h"
+
+namespace hpmoe {
+
+// Which of the vector cores makes the next table.
+struct Turns {
+    uint32_t next;
+    uint32_t number;
+    uint32_t cores;
+
+    HPMOE_INLINE bool Mine() { return next++ % cores == number; }
+};
+
+// The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted.
+HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
+                             uint32_t sent) {
+    const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
+    lists.Shifted(lists[SCRATCH], lists[FIRST], static_cast<int32_t>(sent));
+    SetFlag<HardEvent::V_MTE3>(2);
+    WaitFlag<HardEvent::V_MTE3>(2);
+    AfterVector();
+    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
+        for (uint32_t at = 0; at < slots;) {
+            const SlotBlock block(core, route, part, chunk, at);
+            for (uint32_t i = 0; i < route.own; ++i) {
+                const uint32_t pair = chunk * route.experts + route.first + i;
+                const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments));
+                const int32_t place = next.GetValue(pair);
+                DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
+                            Ints(UB_KEPT_SLOTS + route.kept * 4), DataCopyExtParams(1, count * 4, 0, 0, 0));
+                next.SetValue(pair, place + static_cast<int32_t>(count));
+                route.kept += AlignUp(count, BLOCK_WORDS);
+                route.fragments += 1;
+            }
+            at += block.count;
+        }
+    }
+    SetFlag<HardEvent::MTE3_V>(2);
+    WaitFlag<HardEvent::MTE3_V>(2);
+    BeforeVector();
+}
+
+// Where the next slot of each of this core's experts goes, of a part, while there is no room for the slots themselves.
+HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const RouteShare &route, uint32_t part) {
+    return UB_KEPT_SLOTS + part * core.launch.chunks * route.own * 4;
+}
+
+HPMOE_INLINE void KeepPlaces(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+                             uint32_t sent) {
+    const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
+    AfterVector();
+    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        for (uint32_t i = 0; i < route.own; ++i) {
+            const int32_t first = Ints(lists[FIRST]).GetValue(chunk * route.experts + route.first + i);
+            next.SetValue(chunk * route.own + i, first + static_cast<int32_t>(sent));
+        }
+    }
+}
+
+// Picks the slots again, and puts them where they belong.
+HPMOE_ROUTINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_t part) {
+    const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
+    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
+        for (uint32_t at = 0; at < slots;) {
+            const SlotBlock block(core, route, part, chunk, at);
+            block.LoadIds(core, route, part);
+            for (uint32_t i = 0; i < route.own; ++i) {
+                const uint32_t count = block.Pick(route.first + i);
+                const int32_t place = next.GetValue(chunk * route.own + i);
+                Lists{count}.Shifted(UB_PICKED, UB_PICKED, static_cast<int32_t>(block.at));
+                StoreWords(core.launch.order + static_cast<uint64_t>(place) * 4, UB_PICKED, count);
+                next.SetValue(chunk * route.own + i, place + static_cast<int32_t>(count));
+            }
+            at += block.count;
+        }
+    }
+}
+
+// The sum of items of all spaces that come before a phase's tiles, by the scalar unit.
+HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+    const LocalTensor<int32_t> totals = Ints(UB_TOTALS);
+    const uint32_t local = core.launch.local_experts;
+    for (uint32_t i = 0; i < route.from.spaces; ++i) {
+        const HpmoeSpace space = SpaceOf(core, i);
+        if (PartOf(space.kind) != 0) {
+            continue;
+        }
+        if (MadeOnHost(space.kind)) {
+            totals.SetValue(i, Word<int32_t>(space.first_items, core.launch.chunks));
+            continue;
+        }
+        ItemsOf(core, route, lists, space.kind, space.height);
+        const bool pieces = space.kind == HPMOE_SENDS || space.kind == HPMOE_ARRIVALS;
+        const uint32_t items = lists[SCRATCH], mine = lists[SCRATCH + 1], sums = lists[SCRATCH + 2];
+        const uint32_t count = pieces ? lists.count : local;
+        lists.Of(count).Picked(mine, items, lists[WORDS], pieces ? 0 : core.launch.rank * local * 4);
+        SumsBefore(sums, mine, lists[WORDS], lists[SCRATCH + 3], count + 1);
+        AfterVector();
+        totals.SetValue(i, Ints(sums).GetValue(count));
+    }
+    const LocalTensor<int32_t> starts = Ints(lists.End());
+    AfterVector();
+    for (uint32_t phase = 0; phase < route.from.phases; ++phase) {
+        uint32_t start = 0;
+        const uint32_t end = Word<uint32_t>(route.from.first_pairs, phase + 1);
+        for (uint32_t pair = Word<uint32_t>(route.from.first_pairs, phase); pair < end; ++pair) {
+            const uint32_t space = Word<uint32_t>(route.from.start_pairs, 2 * pair);
+            start += static_cast<uint32_t>(totals.GetValue(space)) * Word<uint32_t>(route.from.start_pairs, 2 * pair + 1);
+        }
+        starts.SetValue(phase, static_cast<int32_t>(start));
+    }
+    StoreScalars(core.launch.starts, lists.End(), route.from.phases);
+    BeforeVector();
+}
+
+HPMOE_ROUTINE void StoreTables(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+                               Turns &turns) {
+    if (turns.Mine()) {
+        StoreSends(core, lists, part);
+    }
+    if (turns.Mine()) {
+        StoreExperts(core, lists, part);
+    }
+    if (part == 0 && turns.Mine()) {
+        StoreArrivals(core, route, lists);
+    }
+    if (part == 0 && turns.Mine()) {
+        StoreWords(core.launch.expert_order, lists[ORDER], lists.count);
+    }
+    for (uint32_t i = 0; i < route.from.spaces; ++i) {
+        const HpmoeSpace space = SpaceOf(core, i);
+        if (MadeOnHost(space.kind) || PartOf(space.kind) != part) {
+            continue;
+        }
+        if (turns.Mine()) {
+            StoreSpace(core, route, lists, space);
+        }
+        if (space.coming != 0) {
+            StoreComing(core, route, lists, space);
+        }
+    }
+    if (part == 0 && turns.Mine()) {
+        StoreStarts(core, route, lists);
+    }
+}
+
+// Says why there is no route.
+HPMOE_INLINE void Refuse(VectorCore &core, const RouteShare &route, const HpmoeRouteFault &fault) {
+    if (core.number == 0) {
+        const LocalTensor<int32_t> words = Ints(0);
+        PipeBarrier<PIPE_ALL>();
+        words.SetValue(0, static_cast<int32_t>(fault.kind));
+        words.SetValue(1, static_cast<int32_t>(fault.rank));
+        words.SetValue(2, static_cast<int32_t>(fault.at));
+        StoreScalars(route.from.fault, 0, 3);
+    }
+    core.LeaveUnrouted();
+}
+
+// Waits until all tables are made, which another core may have looked at before. False: leave at once.
+template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
+    const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);
+    if (!core.Await(from.made, 0, core.launch.aiv)) {
+        return false;
+    }
+    DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
+        Global<uint64_t>(core.launch.routing));
+    return true;
+}
+
+// How many slots this rank sends, of the present part.
+HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
+    AfterVector();
+    const uint32_t last = lists.count - 1;
+    return static_cast<uint32_t>(Ints(lists[FIRST]).GetValue(last) + Ints(lists[OWN]).GetValue(last));
+}
+
+// False: there is no route, or the launch is given up: leave at once.
+HPMOE_INLINE bool MakeRoute(VectorCore &core) {
+    RouteShare route;
+    route.Begin(core);
+    core.Use(ROUTE_LAYOUT);
+    if (route.own > 0) {
+        CountSlots(core, route);
+        PutCounts(core, route);
+    }
+    route.kept = 0;
+    route.fragments = 0;
+    const RouteLists lists(route.pairs);
+    lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4);
+    Turns turns{0, core.number, core.launch.aiv};
+    uint32_t sent = 0; // slots of the parts before
+    for (uint32_t part = 0; part < route.parts; ++part) {
+        bool faulty = false;
+        if (!SumCounts(core, route, lists, part, faulty)) {
+            return false;
+        }
+        HpmoeRouteFault fault = {};
+        if (faulty) {
+            fault = FaultOfCounts(core, route, lists);
+        } else {
+            PlaceRows(lists, core.launch.chunk_experts);
+            fault = FaultOfCapacity(core, route, lists);
+        }
+        if (fault.kind != HPMOE_ROUTE_MADE) {
+            Refuse(core, route, fault);
+            return false;
+        }
+        if (route.keeps) {
+            PlaceKept(core, route, lists, part, sent);
+        } else {
+            KeepPlaces(core, route, lists, part, sent);
+        }
+        if (part + 1 < route.parts) {
+            sent = SlotsSent(lists);
+        } else if (part > 0) {
+            lists.Shifted(lists[FIRST], lists[FIRST], static_cast<int32_t>(sent));
+        }
+        if (core.launch.chunks > 1) {
+            OrderByRank(core, route, lists);
+        }
+        if (part == 0 && route.from.by_load != 0) {
+            OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts);
+        } else if (part == 0) {
+            OrderByNumber(lists, core.launch.local_experts);
+        }
+        StoreTables(core, route, lists, part, turns);
+    }
+    if (!route.keeps) {
+        PipeBarrier<PIPE_ALL>();
+        Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);
+        for (uint32_t part = 0; part < route.parts; ++part) {
+            PlaceAgain(core, route, part);
+        }
+    }
+    core.Fence();
+    core.Signal(route.from.made, 0, 1);
+    return AwaitRoute(core);
+}
+
+} // namespace hpmoe
