@@ -86,11 +86,14 @@ const uint8_t *second(const VectorCall &v, const uint8_t *b, uint32_t i, size_t 
 }
 
 template <typename T> void compare(const VectorCall &v, uint8_t *dst, const uint8_t *a, const uint8_t *b) {
-    for (uint32_t i = 0; i < v.count; ++i) {
-        T y;
-        std::memcpy(&y, second(v, b, i, sizeof(T)), sizeof(T));
-        bool bit = holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], y);
-        dst[i / 8] = static_cast<uint8_t>((dst[i / 8] & ~(1u << (i % 8))) | (static_cast<unsigned>(bit) << (i % 8)));
+    for (uint32_t byte = 0; byte < v.count / 8; ++byte) {
+        uint32_t bits = 0;
+        for (uint32_t i = 8 * byte; i < 8 * byte + 8; ++i) {
+            T y;
+            std::memcpy(&y, second(v, b, i, sizeof(T)), sizeof(T));
+            bits |= uint32_t(holds(static_cast<CMPMODE>(v.mode), reinterpret_cast<const T *>(a)[i], y)) << (i % 8);
+        }
+        dst[byte] = static_cast<uint8_t>(bits);
     }
 }
 
@@ -125,11 +128,14 @@ void runSelect(const Run &r) {
         std::memmove(dst + i * size, mask[i / 8] >> (i % 8) & 1 ? a + i * size : second(v, b, i, size), size);
 }
 
+constexpr uint32_t kMostBlocks = 192 * 1024 / 32; // of UB
+
 void runGather(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type);
     const auto *offsets = reinterpret_cast<const uint32_t *>(r.read(v.b.address, n * 4));
     uint8_t *dst = r.write(v.dst.address, n * size);
+    uint64_t seen[kMostBlocks / 64] = {}; // blocks that are known to be read
     for (uint32_t i = 0; i < n; ++i) {
         uint64_t at = v.a.address + v.scalar + offsets[i];
         if (offsets[i] % size || at + size > kMemBytes[0])
@@ -138,7 +144,12 @@ void runGather(const Run &r) {
                  static_cast<uint32_t>(v.scalar), size);
         if (at + size > v.dst.address && at < v.dst.address + uint64_t(n) * size)
             fail(r.core, r.call.where, v.name, "offset %u (element %u) reads the destination", offsets[i], i);
-        std::memcpy(dst + i * size, r.read(static_cast<uint32_t>(at), size), size);
+        const uint64_t block = at / 32, bit = uint64_t(1) << (block % 64);
+        if (!(seen[block / 64] & bit)) {
+            seen[block / 64] |= bit;
+            r.read(static_cast<uint32_t>(block * 32), 32);
+        }
+        std::memcpy(dst + i * size, r.ub + at, size);
     }
 }
 

@@ -73,7 +73,7 @@ impl Case {
             })
             .collect();
         let spaces = spaces(&mut draw, chunks > 1, once);
-        let cores = 2 * draw.within(1, 3);
+        let cores = [2, 2, 2, 4, 4, 6][draw.below(6)];
         let by_load = draw.once_in(2);
         let launch = draw.within(1, 1000) as i32;
         Self { ranks, experts, top_k, chunks, tokens, by_load, once, cores, ids, spaces, launch }
@@ -84,9 +84,28 @@ impl Case {
         self.experts * self.chunks
     }
 
+    /// The sign of this launch's counts.
+    pub(super) const fn sign(&self) -> i32 {
+        if self.launch / 2 % 2 == 0 { 1 } else { -1 }
+    }
+
     /// Words from one rank's counts to the next's.
     pub(super) const fn count_pitch(&self) -> usize {
         (self.pairs() * if self.once { 2 } else { 1 }).next_multiple_of(128)
+    }
+
+    /// One of a row of launches of the same kernel, on few ranks.
+    pub(super) fn in_a_row(seed: u64, launch: i32) -> Self {
+        let mut draw = Draw(seed);
+        let (ranks, local, top_k) = (draw.within(1, 6), draw.within(1, 8), draw.within(1, 3));
+        let (experts, chunks) = (ranks * local, draw.within(1, 3));
+        let top_k = top_k.min(experts);
+        let spaces = spaces(&mut draw, chunks > 1, chunks == 1);
+        let (cores, by_load, once) = (2 * draw.within(1, 3), draw.once_in(2), chunks == 1);
+        let mut draw = Draw(seed ^ (launch as u64) << 20);
+        let mut tokens = || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, 4, false)).collect();
+        let ids = (0..ranks).map(|_| tokens()).collect();
+        Self { ranks, experts, top_k, chunks, tokens: 20, by_load, once, cores, ids, spaces, launch }
     }
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {

@@ -9,7 +9,7 @@ use super::case::Case;
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeRecord, HpmoeRouteFault,
-    HpmoeRouting, HpmoeSpace, LINE,
+    HpmoeRouting, HpmoeSpace,
 };
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
@@ -118,7 +118,7 @@ pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i
     each.chain(once).map(|rows| rows as i32).collect()
 }
 
-/// A rank's launch. `counts` are those of all other ranks.
+/// A rank's launch by itself: `counts` are what the other ranks have told it.
 pub(super) fn run(
     case: &Case,
     kernel_of: &CaseKernel,
@@ -127,80 +127,106 @@ pub(super) fn run(
     counts: &[Vec<i32>],
     seed: u64,
 ) -> Ended {
-    let CaseKernel { tables, sizes, counts_at, heap: heap_bytes, .. } = kernel_of;
     let (me, ranks, row) = (rank.id(), case.ranks, case.count_pitch() * 4);
-    let chunks = RouteChunks::new(tables, route, sizes.capacity);
-    let sign = if case.launch / 2 % 2 == 0 { 1 } else { -1 };
-    let mut heap = LineMemory::zeroed(*heap_bytes);
-    let mut peer_heaps = LineMemory::zeroed(heap_bytes + ranks * row);
-    let row_at = |rank: usize| counts_at + (case.launch as usize % 2 * ranks + rank) * row;
+    let row_at = |rank: usize| kernel_of.counts_at + (case.launch as usize % 2 * ranks + rank) * row;
+    let sign = case.sign();
+    let mut heap = LineMemory::zeroed(kernel_of.heap);
+    let mut peer_heaps = LineMemory::zeroed(kernel_of.heap + ranks * row);
     for (source, counts) in counts.iter().enumerate() {
         // Its own row is as the launch before the last has left it.
         let signed = |count: &i32| if source == me { -sign * (count / 2 + 1) } else { sign * (count + 1) };
         heap.write(row_at(source), &counts.iter().map(signed).collect::<Vec<_>>());
     }
-    let peers: Vec<u64> = (0..ranks)
-        .map(|peer| if peer == me { heap.address() } else { peer_heaps.address() + (peer * row) as u64 })
-        .collect();
+    let peer_at = |peer: usize| (peer * row) as u64;
+    let heaps = (heap.address(), peer_heaps.address());
+    let peers: Vec<u64> = (0..ranks).map(|peer| if peer == me { heaps.0 } else { heaps.1 + peer_at(peer) }).collect();
+    let mut regions = vec![heap_region(&mut heap, rank)];
+    if ranks > 1 {
+        regions.push(heap_region(&mut peer_heaps, Rank::new((me + 1) % ranks)));
+    }
+    let mut ended = launch(case, kernel_of, route, rank, &peers, regions, seed, &AtomicI32::new(0));
+    let sent = |peer| {
+        let (memory, at) = if peer == me { (&heap, 0) } else { (&peer_heaps, peer * row) };
+        let words: &[i32] = bytemuck::cast_slice(&memory.bytes()[at + row_at(me)..][..counts[me].len() * 4]);
+        words.iter().map(|word| word * sign - 1).collect()
+    };
+    ended.sent = (0..ranks).map(sent).collect();
+    ended
+}
+
+/// A rank's heap as kernels may access it.
+pub(super) fn heap_region(heap: &mut LineMemory, rank: Rank) -> MemoryRegion {
+    MemoryRegion {
+        name: "heap",
+        address: heap.address(),
+        bytes: heap.bytes().len(),
+        rank: rank.id() as u32,
+        symmetric: true,
+        writable: true,
+    }
+}
+
+/// A rank's launch, in a group whose heaps lie at `peers`.
+#[expect(clippy::too_many_arguments, reason = "a launch has them")]
+pub(super) fn launch(
+    case: &Case,
+    kernel_of: &CaseKernel,
+    route: &Route,
+    rank: Rank,
+    peers: &[u64],
+    heaps: Vec<MemoryRegion>,
+    seed: u64,
+    stop: &AtomicI32,
+) -> Ended {
+    let CaseKernel { tables, sizes, counts_at, .. } = kernel_of;
+    let me = rank.id();
+    let chunks = RouteChunks::new(tables, route, sizes.capacity);
     let mut records = LineMemory::zeroed((tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>());
     let common = kernel_of.common();
     let made = |records: u64| {
-        let addresses = Addresses { peers: &peers, tensors: &[], records, tables: TablePlace::Here };
+        let addresses = Addresses { peers, tensors: &[], records, tables: TablePlace::Here };
         let mut made = RankTables::new(&common, &chunks, rank, &addresses);
         made.number(case.launch);
         made
     };
     let mut expected = made(records.address());
     let mut device = made(records.address());
-    let mut ids = LineMemory::zeroed(case.ids[me].len().max(1) * 4);
-    ids.write(0, &case.ids[me]);
-    let mut first_pairs = LineMemory::zeroed(kernel_of.first_pairs.len() * 4);
-    first_pairs.write(0, &kernel_of.first_pairs);
-    let mut start_pairs = LineMemory::zeroed(kernel_of.start_pairs.len() * 8);
-    start_pairs.write(0, &kernel_of.start_pairs);
+    let mut ids = filled(&case.ids[me]);
+    let mut first_pairs = filled(&kernel_of.first_pairs);
+    let mut start_pairs = filled(&kernel_of.start_pairs);
     let mut fault = LineMemory::zeroed(size_of::<HpmoeRouteFault>());
-    let mut routing = LineMemory::zeroed(size_of::<HpmoeRouting>());
-    routing.write(
-        0,
-        &[HpmoeRouting {
-            ids: ids.address(),
-            counts: *counts_at as u64,
-            first_pairs: first_pairs.address(),
-            start_pairs: start_pairs.address(),
-            fault: fault.address(),
-            top_k: case.top_k as u32,
-            count_pitch: case.count_pitch() as u32,
-            capacity: sizes.capacity as u32,
-            phases: tables.phases.len() as u32,
-            spaces: tables.spaces.len() as u32,
-            by_load: u32::from(case.by_load),
-            once: u32::from(case.once),
-            made: 0,
-            ..HpmoeRouting::default()
-        }],
-    );
+    let mut routing = filled(&[HpmoeRouting {
+        ids: ids.address(),
+        counts: *counts_at as u64,
+        first_pairs: first_pairs.address(),
+        start_pairs: start_pairs.address(),
+        fault: fault.address(),
+        top_k: case.top_k as u32,
+        count_pitch: case.count_pitch() as u32,
+        capacity: sizes.capacity as u32,
+        phases: tables.phases.len() as u32,
+        spaces: tables.spaces.len() as u32,
+        by_load: u32::from(case.by_load),
+        once: u32::from(case.once),
+        made: 0,
+        ..HpmoeRouting::default()
+    }]);
     let launch = unmake(&mut device, routing.address(), case.ids[me].len() / case.top_k, case.chunks);
     let region = |name, memory: &mut LineMemory, writable| MemoryRegion {
         name,
-        address: memory.address(),
-        bytes: memory.bytes().len(),
-        rank: me as u32,
         symmetric: false,
         writable,
+        ..heap_region(memory, rank)
     };
-    let mut regions = vec![
-        MemoryRegion { symmetric: true, ..region("heap", &mut heap, true) },
+    let mut regions = heaps;
+    regions.extend([
         region("records", &mut records, true),
         region("ids", &mut ids, false),
         region("first pairs", &mut first_pairs, false),
         region("start pairs", &mut start_pairs, false),
         region("fault", &mut fault, true),
         region("routing", &mut routing, false),
-    ];
-    if ranks > 1 {
-        let peer = ((me + 1) % ranks) as u32;
-        regions.push(MemoryRegion { symmetric: true, rank: peer, ..region("heaps of peers", &mut peer_heaps, true) });
-    }
+    ]);
     regions.extend(device.arenas().map(|(name, arena)| region(name, arena, name != "launch structure")));
     let run = RankRun {
         entry: kernel().entry(),
@@ -213,7 +239,7 @@ pub(super) fn run(
         regions: &regions,
         fault: None,
     };
-    let outcome = kernel().run(&run, &AtomicI32::new(0));
+    let outcome = kernel().run(&run, stop);
     let same = |(name, device): (&'static str, &mut LineMemory), expected: &mut LineMemory| {
         let mut bytes = device.bytes().to_vec();
         // Nobody makes what fills the last line.
@@ -222,10 +248,6 @@ pub(super) fn run(
         (name, expected.bytes().to_vec(), bytes)
     };
     let tables = device.arenas().zip(expected.arenas()).map(|(device, (_, expected))| same(device, expected)).collect();
-    let words = |memory: &LineMemory, at: usize| -> Vec<i32> {
-        bytemuck::cast_slice(&memory.bytes()[at..at + counts[me].len() * 4]).to_vec()
-    };
-    let sent = |peer| if peer == me { words(&heap, row_at(me)) } else { words(&peer_heaps, peer * row + row_at(me)) };
     let states: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     Ended {
@@ -233,8 +255,15 @@ pub(super) fn run(
         tables,
         fault: bytemuck::pod_read_unaligned(&fault.bytes()[..size_of::<HpmoeRouteFault>()]),
         states: states.iter().map(|record| record.state).collect(),
-        sent: (0..ranks).map(sent).map(|words| words.iter().map(|word| word * sign - 1).collect()).collect(),
+        sent: Vec::new(),
     }
+}
+
+/// Memory with these values.
+fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
+    let mut memory = LineMemory::zeroed(size_of_val(values).max(1));
+    memory.write(0, values);
+    memory
 }
 
 /// Spoils the tables that the device makes, and tells the launch what it makes them of. Returns the address of the launch
@@ -266,6 +295,5 @@ fn unmake(device: &mut RankTables, routing: u64, tokens: usize, chunks: usize) -
             _ => {}
         }
     }
-    assert!(LINE.is_multiple_of(size_of::<HpmoeRouteFault>()));
     address
 }

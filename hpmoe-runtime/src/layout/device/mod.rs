@@ -3,13 +3,17 @@
 mod case;
 mod launch;
 
+use std::sync::atomic::AtomicI32;
+use std::time::Duration;
+
 use hpmoe_kernels::{Rank, Route, RouteError};
 
 use crate::abi::{HPMOE_DONE, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED};
-use crate::backend::host::Outcome;
+use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
+use crate::memory::LineMemory;
 use case::{Case, Draw};
-use launch::{CaseKernel, FAULT_COUNT, run};
+use launch::{CaseKernel, Ended, FAULT_COUNT, heap_region, run};
 
 /// Number of cases, unless `HPMOE_ROUTES` says another.
 const CASES: u64 = 500;
@@ -51,33 +55,30 @@ fn compare(case: &Case, seed: u64) {
         for (peer, sent) in ended.sent.iter().enumerate() {
             assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
         }
-        for (name, expected, made) in &ended.tables {
-            if expected == made || ["launch structure", "spaces"].contains(name) {
-                continue;
-            }
+        alike(&ended, &format!("case {seed}, {rank}"));
+    }
+}
+
+/// Every table is what the host makes.
+fn alike(ended: &Ended, what: &str) {
+    for (name, expected, made) in &ended.tables {
+        if expected != made && !["launch structure", "spaces"].contains(name) {
             let word = |bytes: &[u8], at: usize| bytemuck::pod_read_unaligned::<i32>(&bytes[4 * at..4 * at + 4]);
-            if std::env::var_os("HPMOE_SHOW").is_some() {
-                let words = |bytes: &[u8]| {
-                    (0..bytes.len() / 4).map(|at| word(bytes, at)).skip(280).take(164).collect::<Vec<_>>()
-                };
-                println!("{:?}\n{:?}\n{:?}", words(expected), words(made), case.ids[rank.id()]);
-            }
             let at = expected.iter().zip(made).position(|(a, b)| a != b).expect("they differ") / 4;
-            panic!(
-                "case {seed}, {rank}: word {at} of `{name}` is {}, but the host makes {}\n{:?}",
-                word(made, at),
-                word(expected, at),
-                Case { ids: Vec::new(), ..Case::new(seed) }
-            );
+            let (made, expected) = (word(made, at), word(expected, at));
+            panic!("{what}: word {at} of `{name}` is {made}, but the host makes {expected}");
         }
     }
 }
 
 #[test]
 fn device_tables_are_those_of_the_host() {
-    for seed in cases() {
-        compare(&Case::new(seed), seed);
-    }
+    const THREADS: usize = 2;
+    std::thread::scope(|scope| {
+        for first in 0..THREADS {
+            scope.spawn(move || cases().skip(first).step_by(THREADS).for_each(|seed| compare(&Case::new(seed), seed)));
+        }
+    });
 }
 
 #[test]
@@ -145,6 +146,40 @@ fn all_ranks_find_the_same_lack_of_room() {
         let found = (ended.fault.kind, Some(ended.fault.rank as usize), ended.fault.at as usize);
         assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
         refused(&ended.states, seed);
+    }
+}
+
+/// Ranks tell each other, launch after launch in the same memory, with other tokens each time.
+#[test]
+fn ranks_exchange_counts_launch_after_launch() {
+    for seed in 0..cases().end / 25 {
+        let first = Case::in_a_row(seed, 1);
+        let kernel = CaseKernel::new(&first, None);
+        let mut heaps: Vec<LineMemory> = (0..first.ranks).map(|_| LineMemory::zeroed(kernel.heap)).collect();
+        let peers: Vec<u64> = heaps.iter_mut().map(LineMemory::address).collect();
+        let regions: Vec<MemoryRegion> =
+            (0..).map(Rank::new).zip(&mut heaps).map(|(rank, heap)| heap_region(heap, rank)).collect();
+        for number in 1..=8 {
+            let case = Case::in_a_row(seed, number);
+            let route = case.route().expect("the ids make a route");
+            let stop = AtomicI32::new(0);
+            let of_rank = |rank: Rank| {
+                // Each rank begins when it will.
+                std::thread::sleep(Duration::from_micros(
+                    (seed * 7919 + number as u64 * 31 + rank.id() as u64) % 3 * 200,
+                ));
+                let seed = seed * 100 + number as u64;
+                let ended = launch::launch(&case, &kernel, &route, rank, &peers, regions.clone(), seed, &stop);
+                left(&ended.outcome, seed);
+                alike(&ended, &format!("case {seed}, launch {number}, {rank}"));
+            };
+            std::thread::scope(|scope| {
+                for rank in route.ranks() {
+                    let of_rank = &of_rank;
+                    scope.spawn(move || of_rank(rank));
+                }
+            });
+        }
     }
 }
 
