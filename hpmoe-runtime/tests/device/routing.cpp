@@ -1,6 +1,6 @@
 // A kernel that makes a route, and nothing else.
 #include "hpmoe/kernel.h"
-#include "hpmoe/routing.h"
+#include "hpmoe/routing/make.h"
 
 extern "C" __global__ __aicore__ void routing(GM_ADDR argument) {
     using namespace hpmoe;

@@ -135,9 +135,9 @@ struct HpmoeLaunch {
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
  * expert_order, starts, and those of all spaces but BLOCKS and CHUNKS. Each has room for as many rows as the rank has. */
 struct HpmoeRouting {
-    uint64_t ids;         /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for none */
-    uint64_t counts;      /* byte offset in the heap: two halves, of launch mod 2, of a row of count_pitch words for each */
-                          /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
+    uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for none */
+    uint64_t counts; /* byte offset in the heap: two halves, of launch mod 2, of a row of count_pitch words for each */
+                     /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
     uint64_t fault;       /* GM HpmoeRouteFault: why there is no route */
@@ -146,9 +146,9 @@ struct HpmoeRouting {
     uint32_t capacity;    /* rows of a chunk that each rank has room for */
     uint32_t phases;
     uint32_t spaces;
-    uint32_t by_load;     /* whether queues name experts by their place in the order of their load */
-    uint32_t once;        /* whether tokens are sent once to each rank, too */
-    uint32_t made;        /* counter array with one counter: vector cores that have made their tables */
+    uint32_t by_load; /* whether queues name experts by their place in the order of their load */
+    uint32_t once;    /* whether tokens are sent once to each rank, too */
+    uint32_t made;    /* counter array with one counter: vector cores that have made their tables */
     uint32_t reserved[14];
 };
 

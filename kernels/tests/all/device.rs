@@ -1,7 +1,7 @@
 //! Rules of the device library that a compiler for CPUs does not mind: how deep calls go, and what is passed on.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A function of `include/hpmoe`: all of it is inlined, or it is a routine.
 struct Function {
@@ -17,9 +17,14 @@ const MOST_LEVELS: usize = 4;
 
 fn functions() -> Vec<Function> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/hpmoe");
-    let files = std::fs::read_dir(folder).expect("the device library").map(|entry| entry.expect("a file").path());
-    let named = files.map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path));
+    let files = files_below(&folder);
+    let named = files.into_iter().map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path));
     named.flat_map(|(file, path)| of_file(&file, &std::fs::read_to_string(path).expect("a header"))).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the device library").map(|entry| entry.expect("a file").path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 fn of_file(file: &str, text: &str) -> Vec<Function> {

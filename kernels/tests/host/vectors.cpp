@@ -210,6 +210,37 @@ CASE(gather_mask_packs_what_its_pattern_chooses) {
     EXPECT(out[40] == -1.0f && kept[0] == 10 && kept[1] == 3 && kept[2] == 16 && kept[3] == 0);
 }
 
+CASE(gather_mask_packs_what_the_bits_of_a_tensor_choose) {
+    Buffer<float> out(64);
+    int64_t counted[3] = {};
+    onVector(out, [&] {
+        const LocalTensor<uint8_t> bits(TPosition::VECCALC, 16384, 32);
+        const LocalTensor<uint32_t> pattern = bits.ReinterpretCast<uint32_t>();
+        uint64_t early = 0;
+        ramp(ub(0), 128);
+        Duplicate(ub(8192), -1.0f, 64);
+        PipeBarrier<PIPE_V>();
+        CompareScalar(bits, ub(0), 40.0f, CMPMODE::GE, 128);
+        PipeBarrier<PIPE_V>();
+        auto packed = [&](uint32_t to, uint32_t count) {
+            GatherMask(ub(to), ub(0), pattern, true, count, {1, 1, 8, 1}, early);
+            SetFlag<HardEvent::V_S>(0);
+            WaitFlag<HardEvent::V_S>(0);
+            return GetGatherMaskRemainCount();
+        };
+        counted[0] = packed(8192, 50);      // the first 50 bits, of which ten are set
+        counted[1] = packed(8192 + 64, 40); // none of these
+        GatherMask(ub(8192 + 96), ub(0), 2, true, 7, {1, 1, 8, 0}, early);
+        SetFlag<HardEvent::V_S>(0);
+        WaitFlag<HardEvent::V_S>(0);
+        counted[2] = GetGatherMaskRemainCount();
+        show(out, ub(8192), 64);
+    });
+    for (uint32_t i = 0; i < 10; ++i) EXPECT(out[i] == static_cast<float>(40 + i));
+    EXPECT(out[10] == -1.0f && out[16] == -1.0f && out[24] == 1.0f && out[26] == 5.0f && out[27] == -1.0f);
+    EXPECT(counted[0] == 10 && counted[1] == 0 && counted[2] == 3);
+}
+
 CASE(writers_of_different_bytes_of_a_block_do_not_race) {
     Buffer<float> out(8);
     onVector(out, [&] {

@@ -6,11 +6,12 @@ use crate::source::Source;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Headers of the device library, then the generated files in the order of [`ALL`].
+/// Headers of the device library that these kernels include, then the generated files in the order of [`ALL`].
 pub fn sources() -> Vec<Source> {
     let folder = Path::new(hpmoe_kernels::INCLUDE_DIR).join("hpmoe");
     let entries = std::fs::read_dir(&folder).expect("the device library's headers");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a header").path()).collect();
+    paths.retain(|path| path.is_file());
     paths.sort();
     let header = |path: PathBuf| {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();

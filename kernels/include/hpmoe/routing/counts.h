@@ -5,7 +5,7 @@
 // launch before, in the other half; nobody reads those of two launches before any more.
 #pragma once
 
-#include "hpmoe/route.h"
+#include "hpmoe/routing/share.h"
 
 namespace hpmoe {
 

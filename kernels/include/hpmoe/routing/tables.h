@@ -1,7 +1,7 @@
 // Tables of a route in global memory, from the lists of a part.
 #pragma once
 
-#include "hpmoe/route_places.h"
+#include "hpmoe/routing/places.h"
 
 namespace hpmoe {
 

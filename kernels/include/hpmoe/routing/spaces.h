@@ -1,7 +1,7 @@
 // Extents of the iteration spaces of a route.
 #pragma once
 
-#include "hpmoe/route_tables.h"
+#include "hpmoe/routing/tables.h"
 
 namespace hpmoe {
 
@@ -35,7 +35,8 @@ HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uin
 // Items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local experts of all ranks.
 HPMOE_ROUTINE void ItemsOf(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t kind,
                            uint32_t height) {
-    const uint32_t items = lists[SCRATCH], at = lists[SCRATCH + 1], rows = lists[SCRATCH + 4], scratch = lists[SCRATCH + 2];
+    const uint32_t items = lists[SCRATCH], at = lists[SCRATCH + 1], rows = lists[SCRATCH + 4],
+                   scratch = lists[SCRATCH + 2];
     if (kind == HPMOE_EXPERTS) {
         lists.Filled(items, 1);
         return;

@@ -1,25 +1,26 @@
 // The making of a route: what all of its steps know, and where their lists lie in UB.
 #pragma once
 
-#include "hpmoe/lists.h"
+#include "hpmoe/routing/lists.h"
 #include "hpmoe/vector_core.h"
 
 namespace hpmoe {
 
-constexpr uint32_t MOST_PAIRS = 2048;          // ranks * local_experts: experts of the group, once for each chunk
-constexpr uint32_t MOST_ROUTE_CHUNKS = 64;     // of a route that a kernel makes
+constexpr uint32_t MOST_PAIRS = 2048;      // ranks * local_experts: experts of the group, once for each chunk
+constexpr uint32_t MOST_ROUTE_CHUNKS = 64; // of a route that a kernel makes
 constexpr uint32_t MOST_ROUTE_SPACES = 64;
-constexpr uint32_t MOST_ROUTE_TILES = 2048;    // row tiles of an expert whose order is that in which rows come
-constexpr int32_t FAULT_COUNT = 1 << 29;       // a count from here on is a fault: twice its slot, plus 1 if an id is repeated
+constexpr uint32_t MOST_ROUTE_TILES = 2048; // row tiles of an expert whose order is that in which rows come
+constexpr int32_t FAULT_COUNT = 1 << 29; // a count from here on is a fault: twice its slot, plus 1 if an id is repeated
 constexpr uint32_t NO_FAULT = ~0u;
-constexpr uint32_t ROUTE_LAYOUT = ~1u;         // of UB, while a route is made
+constexpr uint32_t ROUTE_LAYOUT = ~1u; // of UB, while a route is made
 
 // What a core keeps until the places of its slots are known lies above all lists.
 constexpr uint32_t UB_KEPT = 152 * 1024;
-constexpr uint32_t UB_FRAGMENTS = UB_KEPT;                 // how many slots each kept list has
+constexpr uint32_t UB_FRAGMENTS = UB_KEPT; // how many slots each kept list has
 constexpr uint32_t MOST_FRAGMENTS = 960;
 constexpr uint32_t UB_TOTALS = UB_FRAGMENTS + 4 * MOST_FRAGMENTS; // items of each space
-constexpr uint32_t UB_COUNTED = UB_TOTALS + 4 * MOST_ROUTE_SPACES; // what this core has counted, for each part and chunk
+constexpr uint32_t UB_COUNTED =
+    UB_TOTALS + 4 * MOST_ROUTE_SPACES; // what this core has counted, for each part and chunk
 constexpr uint32_t MOST_COUNTED = 2560;
 constexpr uint32_t UB_KEPT_SLOTS = UB_COUNTED + 4 * MOST_COUNTED;
 constexpr uint32_t KEPT_SLOTS = (UB_TASKS - UB_KEPT_SLOTS) / 4;
@@ -67,16 +68,16 @@ struct RouteShare {
 
 // Lists of a word for each pair, while tables are made. Pairs are in the order of tables: by rank, chunk and expert of the rank.
 enum RouteList : uint32_t {
-    WORDS,    // offset of each word, in bytes
-    SEGMENT,  // offset of the first expert with the same rank and chunk
-    OWN,      // rows that this rank sends: HpmoePair of `sends`, its words one list each
-    BEFORE,   // rows that ranks before this one send
-    BASE,     // the expert's first row
-    FIRST,    // the first place among this rank's slots
-    TOTAL,    // rows of the expert
-    ORDER,    // by place in a rank's queues: its local expert
-    PLACE,    // the place of each local expert
-    SCRATCH,  // and five more
+    WORDS,   // offset of each word, in bytes
+    SEGMENT, // offset of the first expert with the same rank and chunk
+    OWN,     // rows that this rank sends: HpmoePair of `sends`, its words one list each
+    BEFORE,  // rows that ranks before this one send
+    BASE,    // the expert's first row
+    FIRST,   // the first place among this rank's slots
+    TOTAL,   // rows of the expert
+    ORDER,   // by place in a rank's queues: its local expert
+    PLACE,   // the place of each local expert
+    SCRATCH, // and five more
     ROUTE_LISTS = SCRATCH + 6
 };
 
@@ -86,7 +87,7 @@ struct RouteLists : Lists {
     HPMOE_INLINE explicit RouteLists(uint32_t pairs) : Lists{pairs}, bytes(ListBytes(pairs + 1)) {}
 
     HPMOE_INLINE uint32_t operator[](uint32_t list) const { return list * bytes + LIST_FRONT; }
-    // Behind all lists.
+    // The first byte after all lists.
     HPMOE_INLINE uint32_t End() const { return ROUTE_LISTS * bytes; }
     // The same lists, of fewer numbers or of one more.
     HPMOE_INLINE RouteLists Of(uint32_t numbers) const {
@@ -111,7 +112,8 @@ struct RouteLists : Lists {
 HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE2>(2);
     WaitFlag<HardEvent::V_MTE2>(2);
-    DataCopyPad(Ints(to), Global<int32_t>(from), DataCopyExtParams(1, count * 4, 0, 0, 0), DataCopyPadExtParams<int32_t>());
+    DataCopyPad(Ints(to), Global<int32_t>(from), DataCopyExtParams(1, count * 4, 0, 0, 0),
+                DataCopyPadExtParams<int32_t>());
     SetFlag<HardEvent::MTE2_V>(2);
     WaitFlag<HardEvent::MTE2_V>(2);
 }

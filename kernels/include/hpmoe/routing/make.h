@@ -4,8 +4,8 @@
 // same faults; each table is made by one core. docs: HpmoeRouting in abi.h.
 #pragma once
 
-#include "hpmoe/route_coming.h"
-#include "hpmoe/route_ids.h"
+#include "hpmoe/routing/coming.h"
+#include "hpmoe/routing/ids.h"
 
 namespace hpmoe {
 
@@ -114,7 +114,8 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
         const uint32_t end = Word<uint32_t>(route.from.first_pairs, phase + 1);
         for (uint32_t pair = Word<uint32_t>(route.from.first_pairs, phase); pair < end; ++pair) {
             const uint32_t space = Word<uint32_t>(route.from.start_pairs, 2 * pair);
-            start += static_cast<uint32_t>(totals.GetValue(space)) * Word<uint32_t>(route.from.start_pairs, 2 * pair + 1);
+            start +=
+                static_cast<uint32_t>(totals.GetValue(space)) * Word<uint32_t>(route.from.start_pairs, 2 * pair + 1);
         }
         starts.SetValue(phase, static_cast<int32_t>(start));
     }

@@ -2,22 +2,24 @@
 // experts.
 #pragma once
 
-#include "hpmoe/route.h"
+#include "hpmoe/routing/share.h"
 
 namespace hpmoe {
 
-constexpr uint32_t IDS_BLOCK = 8192;    // most slots in UB
+constexpr uint32_t IDS_BLOCK = 8192;     // most slots in UB
 constexpr uint32_t CHECKED_BLOCK = 4096; // the same while they are looked at for faults
 
 constexpr uint32_t UB_IDS = 0;
-constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;     // 0, 1, 2, …
-constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;    // of a comparison
-constexpr uint32_t UB_PICKED = UB_BITS + IDS_BLOCK / 8;   // slots of an expert
-constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;      // four lists, while there are no such slots
+constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;   // 0, 1, 2, …
+constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;  // of a comparison
+constexpr uint32_t UB_PICKED = UB_BITS + IDS_BLOCK / 8; // slots of an expert
+constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;    // four lists, while there are no such slots
 constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
 constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
 constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
-static_assert(UB_WORK + 4 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT && UB_PICKED + 4 * IDS_BLOCK <= UB_KEPT, "below what is kept");
+static_assert(UB_WORK + 4 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
+                  UB_PICKED + 4 * IDS_BLOCK <= UB_KEPT,
+              "below what is kept");
 
 // How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
 HPMOE_INLINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
@@ -71,7 +73,8 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     const uint32_t share = CeilDiv(core.launch.tokens, route.counting) * top_k;
     const uint32_t begin = core.number * share;
     const uint32_t end = Min(begin + share, core.launch.tokens * top_k);
-    const uint32_t next = UB_WORK, turned = UB_WORK + WORK_BYTES, other = turned + WORK_BYTES, scratch = other + WORK_BYTES;
+    const uint32_t next = UB_WORK, turned = UB_WORK + WORK_BYTES, other = turned + WORK_BYTES,
+                   scratch = other + WORK_BYTES;
     if (begin >= end) {
         return NO_FAULT;
     }
@@ -141,7 +144,8 @@ struct SlotBlock {
     uint32_t at;
     uint32_t count;
 
-    HPMOE_INLINE SlotBlock(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t chunk, uint32_t first)
+    HPMOE_INLINE SlotBlock(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t chunk,
+                           uint32_t first)
         : begin(core.FirstToken(chunk) * route.from.top_k + first), at(first),
           count(Min((part == 0 ? IDS_BLOCK : ONCE_BLOCK) / route.from.top_k * route.from.top_k,
                     core.ChunkTokens(chunk) * route.from.top_k - first)) {}

@@ -1,7 +1,7 @@
 // Row tiles in the order in which they are complete when all ranks send at the same rate: see route/coming.rs.
 #pragma once
 
-#include "hpmoe/route_spaces.h"
+#include "hpmoe/routing/spaces.h"
 
 namespace hpmoe {
 
@@ -84,8 +84,8 @@ HPMOE_ROUTINE void StoreComing(VectorCore &core, const RouteShare &route, const 
         const uint32_t tiles = static_cast<uint32_t>(Ints(mine).GetValue(expert));
         const uint32_t keys = lists.End();
         const uint32_t sorted = keys + AlignUp(tiles, BLOCK_WORDS) * 4;
-        const ComingTiles coming{Ints(rows + expert * 4), local, core.launch.ranks, core.launch.rank, space.height,
-                                 tiles, keys, sorted};
+        const ComingTiles coming{
+            Ints(rows + expert * 4), local, core.launch.ranks, core.launch.rank, space.height, tiles, keys, sorted};
         if (tiles == 0) {
             continue;
         }

@@ -1,12 +1,13 @@
 // The third step of a route: where rows lie, from the counts of all ranks.
 #pragma once
 
-#include "hpmoe/route_counts.h"
+#include "hpmoe/routing/counts.h"
 
 namespace hpmoe {
 
 // out[i] = Σ a[j] for the j < i of the same segment: those from the word at `segments[i]` on.
-HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t a, uint32_t segments, uint32_t scratch) {
+HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t a, uint32_t segments,
+                                 uint32_t scratch) {
     SumsBefore(out, a, lists[WORDS], scratch, lists.count);
     lists.Picked(scratch, out, segments, 0);
     lists.Minus(out, out, scratch);
@@ -33,8 +34,8 @@ HPMOE_ROUTINE HpmoeRouteFault FaultOfCapacity(VectorCore &core, const RouteShare
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
         uint32_t most = 0;
         for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
-            const uint32_t rows = static_cast<uint32_t>(
-                Ints(ends).GetValue(chunk * route.experts + (rank + 1) * local - 1));
+            const uint32_t rows =
+                static_cast<uint32_t>(Ints(ends).GetValue(chunk * route.experts + (rank + 1) * local - 1));
             most = rows > most ? rows : most;
         }
         if (most > route.from.capacity) {
@@ -56,7 +57,8 @@ HPMOE_ROUTINE void PlaceRows(const RouteLists &lists, uint32_t local) {
 
 // Odd chunks lie in the second half of memory. Then from the order of counts, chunk by chunk, to that of tables, rank by rank.
 HPMOE_ROUTINE void OrderByRank(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
-    const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2], from = lists[SCRATCH + 3];
+    const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
+                   from = lists[SCRATCH + 3];
     const uint32_t local = core.launch.chunk_experts;
     lists.Numbers(chunk);
     lists.Quotients(chunk, chunk, route.experts);

@@ -8,7 +8,7 @@
 
 namespace hpmoe {
 
-constexpr uint32_t LIST_FRONT = BLOCK_BYTES;    // zeros before a list
+constexpr uint32_t LIST_FRONT = BLOCK_BYTES; // zeros before a list
 constexpr uint32_t BLOCK_WORDS = BLOCK_BYTES / 4;
 constexpr uint32_t MOST_DIVIDED = 1u << 22; // numbers that Quotients takes are smaller
 
