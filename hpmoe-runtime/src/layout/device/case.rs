@@ -119,11 +119,13 @@ impl Case {
         let rank = *full.get(draw.below(full.len().max(1)))?;
         let slot = draw.below(self.ids[rank].len());
         let other = slot / self.top_k * self.top_k + draw.below(self.top_k);
+        // As often as not the first number that is none of an expert.
+        let beyond = draw.below(2) * draw.below(1 << 20);
         let ids = &mut self.ids[rank];
         ids[slot] = match draw.below(3) {
             0 if other != slot && ids[other] >= 0 => ids[other],
-            1 => -2 - draw.below(1 << 20) as i32,
-            _ => (self.experts + draw.below(1 << 20)) as i32,
+            1 => -2 - beyond as i32,
+            _ => (self.experts + beyond) as i32,
         };
         Some(Rank::new(rank))
     }

@@ -23,7 +23,7 @@ use crate::testing::{TABLES, tensor};
 const UNMADE: u8 = 0x5a;
 
 /// A count from here on is a fault.
-pub(super) const FAULT_COUNT: i32 = 1 << 29;
+pub(super) const FAULT_COUNT: i32 = 1 << 22;
 
 fn kernel() -> &'static KernelLibrary {
     static KERNEL: OnceLock<KernelLibrary> = OnceLock::new();

@@ -66,28 +66,25 @@ struct CountRows {
         }
     }
 
-    // The least or the greatest number of the first `rows` rows, about. Ends with the vector unit having come here.
-    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t rows) const {
+    // The least number of the first `rows` rows, about.
+    HPMOE_INLINE float Least(uint32_t rows) const {
         const LocalTensor<int32_t> out = Ints(Folded());
         uint32_t left = rows - rows / 2;
         Adds(out, Ints(Row(0)), 0, static_cast<int32_t>(left * pitch));
         PipeBarrier<PIPE_V>();
         for (uint32_t from = Row(left), count = rows / 2; count > 0;) {
             const LocalTensor<int32_t> more = Ints(from);
-            if constexpr (GREATEST) {
-                Max(out, out, more, static_cast<int32_t>(count * pitch));
-            } else {
-                Min(out, out, more, static_cast<int32_t>(count * pitch));
-            }
+            Min(out, out, more, static_cast<int32_t>(count * pitch));
             PipeBarrier<PIPE_V>();
             count = left / 2;
             left -= count;
             from = Folded() + left * pitch * 4;
         }
-        return ExtremeOf<GREATEST>(Folded(), pitch);
+        return ExtremeOf<false>(Folded(), pitch);
     }
 
-    // The same of the first `count` words of a list, which are overwritten: 64 lanes at a time, then their results.
+    // The least or the greatest of the first `count` words of a list, about: 64 lanes at a time, then their results, in place of the
+    // list. Ends with the vector unit having come here.
     template <bool GREATEST> static HPMOE_INLINE float ExtremeOf(uint32_t list, uint32_t count) {
         const LocalTensor<float> numbers = UbFrom<float>(list);
         Cast(numbers, Ints(list), RoundMode::CAST_NONE, count);
@@ -130,7 +127,7 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
     core.record.need = 1;
     core.record.have = 0;
     rows.LoadRanks(core, route, part, rank, 1);
-    while (rows.Extreme<false>(1) < 1.0f) {
+    while (rows.Least(1) < 1.0f) {
         if (!core.MayLook(begin)) {
             return false;
         }
@@ -151,7 +148,7 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     for (uint32_t from = 0; from < ranks; from += rows.most) {
         const uint32_t count = Min(rows.most, ranks - from);
         rows.LoadRanks(core, route, part, from, count);
-        if (rows.Extreme<false>(count) < 1.0f) {
+        if (rows.Least(count) < 1.0f) {
             for (uint32_t i = 0; i < count; ++i) {
                 if (!AwaitCounts(core, route, rows, part, from + i)) {
                     return false;
@@ -159,7 +156,6 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
             }
             rows.LoadRanks(core, route, part, from, count);
         }
-        faulty = faulty || rows.Extreme<true>(count) >= static_cast<float>(FAULT_COUNT);
         const uint32_t below = rank <= from ? 0 : Min(rank - from, count);
         if (below > 0) {
             rows.Sum(0, below);
@@ -176,6 +172,8 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     }
     lists.Shifted(lists[BEFORE], lists[BEFORE], -static_cast<int32_t>(rank));
     lists.Shifted(lists[TOTAL], lists[TOTAL], -static_cast<int32_t>(ranks));
+    lists.Shifted(rows.at, lists[TOTAL], 0);
+    faulty = CountRows::ExtremeOf<true>(rows.at, lists.count) >= static_cast<float>(FAULT_COUNT);
     return true;
 }
 

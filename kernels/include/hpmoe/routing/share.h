@@ -10,7 +10,7 @@ constexpr uint32_t MOST_PAIRS = 2048;      // ranks * local_experts: experts of 
 constexpr uint32_t MOST_ROUTE_CHUNKS = 64; // of a route that a kernel makes
 constexpr uint32_t MOST_ROUTE_SPACES = 64;
 constexpr uint32_t MOST_ROUTE_TILES = 2048; // row tiles of an expert whose order is that in which rows come
-constexpr int32_t FAULT_COUNT = 1 << 29; // a count from here on is a fault: twice its slot, plus 1 if an id is repeated
+constexpr int32_t FAULT_COUNT = 1 << 22; // a count from here on is a fault: twice its slot, plus 1 if an id is repeated
 constexpr uint32_t NO_FAULT = ~0u;
 constexpr uint32_t ROUTE_LAYOUT = ~1u; // of UB, while a route is made
 

@@ -31,43 +31,71 @@ HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, 
     }
 }
 
+// This rank's counts of some sources in UB: each chunk of a source begins a block.
+struct OwnCounts {
+    uint32_t at;    // a row with the sums of all sources before
+    uint32_t room;  // words of a chunk
+    uint32_t pitch; // of a source
+    uint32_t most;  // sources at a time: all, or whole blocks of any list of them
+
+    HPMOE_INLINE OwnCounts(const VectorCore &core, uint32_t begin)
+        : at(begin), room(AlignUp(core.launch.chunk_experts, BLOCK_WORDS)), pitch(core.launch.chunks * room),
+          most((UB_KEPT - begin) / (pitch * 4) - 1) {
+        most = most < core.launch.ranks ? most / BLOCK_WORDS * BLOCK_WORDS : core.launch.ranks;
+    }
+
+    HPMOE_INLINE uint32_t Row(uint32_t source) const { return at + (source + 1) * pitch * 4; }
+
+    HPMOE_INLINE void LoadSources(const VectorCore &core, const RouteShare &route, uint32_t source,
+                                  uint32_t count) const {
+        const uint32_t local = core.launch.chunk_experts;
+        const uint64_t from = route.Counts(core, core.launch.rank, source) + core.launch.rank * local * 4;
+        SetFlag<HardEvent::V_MTE2>(2);
+        WaitFlag<HardEvent::V_MTE2>(2);
+        for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+            DataCopyPad(Ints(Row(0) + chunk * room * 4), Global<int32_t>(from + chunk * route.experts * 4),
+                        DataCopyExtParams(static_cast<uint16_t>(count), local * 4, (route.from.count_pitch - local) * 4,
+                                          (pitch - room) / BLOCK_WORDS, 0),
+                        DataCopyPadExtParams<int32_t>());
+        }
+        SetFlag<HardEvent::MTE2_V>(2);
+        WaitFlag<HardEvent::MTE2_V>(2);
+        const Lists all{count * pitch};
+        all.Scaled(Row(0), Row(0), route.sign);
+        all.Shifted(Row(0), Row(0), -1);
+    }
+
+    // Adds to each source those before it.
+    HPMOE_INLINE void SumUp(uint32_t count) const {
+        for (uint32_t source = 0; source < count; ++source) {
+            Lists{pitch}.Plus(Row(source), Row(source), Row(source) - pitch * 4);
+        }
+        Lists{pitch}.Shifted(at, Row(count - 1), 0);
+    }
+};
+
 // Of each source and own local expert, in the order of tables: how many rows, and the first among the expert's.
 HPMOE_ROUTINE void Arrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t rows_to,
                             uint32_t at_to) {
-    const uint32_t local = core.launch.local_experts, ranks = core.launch.ranks;
-    const uint32_t pitch = AlignUp(local, BLOCK_WORDS);
-    const uint32_t padded = lists.End(); // of each source from a block on
-    const CountRows rows(padded + ranks * pitch * 4, route.pairs);
-    const uint32_t from = rows_to, chunk = at_to;
-    // Where this rank's experts stand among a source's counts.
-    const RouteLists own = lists.Of(local);
-    own.Numbers(from);
-    own.Quotients(chunk, from, core.launch.chunk_experts);
-    own.Scaled(chunk, chunk, static_cast<int32_t>(route.experts - core.launch.chunk_experts));
-    own.Plus(from, from, chunk);
-    own.Shifted(from, from, static_cast<int32_t>(core.launch.rank * core.launch.chunk_experts));
-    own.Scaled(from, from, 4);
-    for (uint32_t source = 0; source < ranks; source += rows.most) {
-        const uint32_t count = Min(rows.most, ranks - source);
-        rows.LoadRanks(core, route, 0, source, count);
-        for (uint32_t i = 0; i < count; ++i) {
-            own.Picked(padded + (source + i) * pitch * 4, rows.at, from, i * rows.pitch * 4);
-        }
-    }
-    Lists{ranks * pitch}.Shifted(padded, padded, -1);
-    // Without the words between sources: how many, then how many up to there.
+    const uint32_t local = core.launch.chunk_experts;
+    const OwnCounts counts(core, lists.End());
+    // Where their words lie without those between.
     const uint32_t dense = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     lists.Numbers(dense);
     lists.Quotients(scratch, dense, local);
-    lists.Scaled(scratch, scratch, static_cast<int32_t>(pitch - local));
+    lists.Scaled(scratch, scratch, static_cast<int32_t>(counts.room - local));
     lists.Plus(dense, dense, scratch);
     lists.Scaled(dense, dense, 4);
-    lists.Picked(rows_to, padded, dense, 0);
-    for (uint32_t source = 1; source < ranks; ++source) {
-        const uint32_t row = padded + source * pitch * 4;
-        own.Plus(row, row, row - pitch * 4);
+    Lists{counts.pitch}.Filled(counts.at, 0);
+    for (uint32_t source = 0; source < core.launch.ranks; source += counts.most) {
+        const uint32_t count = Min(counts.most, core.launch.ranks - source);
+        const Lists part{count * core.launch.local_experts};
+        const uint32_t before = source * core.launch.local_experts * 4;
+        counts.LoadSources(core, route, source, count);
+        part.Picked(rows_to + before, counts.Row(0), dense, 0);
+        counts.SumUp(count);
+        part.Picked(at_to + before, counts.Row(0), dense, 0);
     }
-    lists.Picked(at_to, padded, dense, 0);
     lists.Minus(at_to, at_to, rows_to);
 }
 
