@@ -238,9 +238,9 @@ CASE(vector_calls_are_checked) {
     AIV(W("race in UB", "HardEvent::S_V"), ub(0).SetValue(0, 1.0f), Adds(ub(16384), ub(0), 1.0f, 64));
     AIV(W("race in UB", "HardEvent::V_S"), Adds(ub(16384), ub(0), 1.0f, 64), PipeBarrier<PIPE_V>(),
         ub(16384).GetValue(0));
-    static uint64_t kept;
+    static uint64_t early;
     AIV(W("may not have run yet", "HardEvent::V_S"),
-        GatherMask(ub(16384), ub(0), 1, true, 8, GatherMaskParams(1, 1, 8, 0), kept), GetGatherMaskRemainCount());
+        GatherMask(ub(16384), ub(0), 1, true, 8, GatherMaskParams(1, 1, 8, 0), early), GetGatherMaskRemainCount());
     AIC(W("exists on an AIV only"), Exp(ub(0), ub(8192), 64));
 }
 

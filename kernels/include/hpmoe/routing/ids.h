@@ -157,7 +157,7 @@ struct SlotBlock {
         }
     }
     // The slots that go to an expert, counted from the first of the block, to UB_PICKED: how many they are.
-    HPMOE_INLINE uint32_t Pick(uint32_t expert) const {
+    HPMOE_INLINE uint32_t SlotsOf(uint32_t expert) const {
         CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_IDS), static_cast<int32_t>(expert), CMPMODE::EQ,
                       AlignUp(count, LANES));
         return PickSet(UB_PICKED, UB_SLOTS, count);
@@ -186,7 +186,7 @@ HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part)
             const SlotBlock block(core, route, part, chunk, at);
             block.LoadIds(core, route, part);
             for (uint32_t i = 0; i < route.own; ++i) {
-                const uint32_t count = block.Pick(route.first + i);
+                const uint32_t count = block.SlotsOf(route.first + i);
                 const uint32_t word = chunk * pitch + i;
                 counted.SetValue(word, counted.GetValue(word) + static_cast<int32_t>(count));
                 KeepPicked(route, block, count);

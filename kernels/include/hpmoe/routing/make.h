@@ -74,7 +74,7 @@ HPMOE_ROUTINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_
             const SlotBlock block(core, route, part, chunk, at);
             block.LoadIds(core, route, part);
             for (uint32_t i = 0; i < route.own; ++i) {
-                const uint32_t count = block.Pick(route.first + i);
+                const uint32_t count = block.SlotsOf(route.first + i);
                 const int32_t place = next.GetValue(chunk * route.own + i);
                 Lists{count}.Shifted(UB_PICKED, UB_PICKED, static_cast<int32_t>(block.at));
                 StoreWords(core.launch.order + static_cast<uint64_t>(place) * 4, UB_PICKED, count);
@@ -123,8 +123,8 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
     BeforeVector();
 }
 
-HPMOE_ROUTINE void StoreTables(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
-                               Turns &turns) {
+HPMOE_INLINE void StoreTables(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+                              Turns &turns) {
     if (turns.Mine()) {
         StoreSends(core, lists, part);
     }
@@ -155,7 +155,7 @@ HPMOE_ROUTINE void StoreTables(VectorCore &core, const RouteShare &route, const 
 }
 
 // Says why there is no route.
-HPMOE_INLINE void Refuse(VectorCore &core, const RouteShare &route, const HpmoeRouteFault &fault) {
+HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const HpmoeRouteFault &fault) {
     if (core.number == 0) {
         const LocalTensor<int32_t> words = Ints(0);
         PipeBarrier<PIPE_ALL>();
@@ -213,7 +213,7 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             fault = FaultOfCapacity(core, route, lists);
         }
         if (fault.kind != HPMOE_ROUTE_MADE) {
-            Refuse(core, route, fault);
+            RefuseRoute(core, route, fault);
             return false;
         }
         if (route.keeps) {
