@@ -88,12 +88,20 @@ HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity
 /* Makes a group of `ranks` ranks, which are threads of this process. `options` may be null. */
 HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
 
+/* Makes this process one rank of a group whose ranks are `ranks` processes of one Linux machine, and returns once all of them have
+ * called it. Rank 0 listens at `address`, such as "127.0.0.1:28471". From then on, all processes make the same launches in the
+ * same order, each with the parts of its own rank alone; those tensors that peers write are copied. What a launch can't do on one
+ * rank is an error on all, and so is the death of a process. `options` may be null. */
+HpmoeStatus hpmoe_group_join(uint64_t rank, uint64_t ranks, const char *address, const HpmoeOptions *options,
+                             HpmoeGroup *group);
+
 /* Frees a group. A launch that is running keeps the memory until it ends. */
 HpmoeStatus hpmoe_group_free(HpmoeGroup group);
 
 /* Runs a taskflow ("kernel::taskflow") on all ranks of a group and waits for it. Launches of one group run one after another.
  *
- * `ids` has the parts of the router's expert ids, one for each rank: a row of `top_k` ids (I32 or I64) for each token.
+ * `ranks` is the number of ranks of this process: those of the group, or one if they are processes.
+ * `ids` has the parts of the router's expert ids, one for each of them: a row of `top_k` ids (I32 or I64) for each token.
  * `tensors` has `arguments` times as many parts as there are ranks: those of the first argument for each rank, then those
  * of the second, in the order in which `hpmoe_describe` lists them. `stream` is null.
  *
@@ -104,6 +112,10 @@ HpmoeStatus hpmoe_group_free(HpmoeGroup group);
  * received or once-sent rows may have more rows than the launch uses, which are the first ones. */
 HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                          const HpmoeTensor *tensors, uint64_t arguments, void *stream);
+
+/* Takes the place of a launch that this process can't make: if ranks are processes, the launch of each other rank fails with these
+ * words, instead of waiting for this one. Returns `HPMOE_INVALID`. */
+HpmoeStatus hpmoe_refuse(HpmoeGroup group, const char *message);
 
 /* What the last call of this thread that failed had to say; empty if the last one did not fail. Valid until the next
  * call of this thread that returns a status. */

@@ -20,6 +20,11 @@ impl Failure {
         Self { status: HPMOE_INVALID, message: message.into() }
     }
 
+    /// The words.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A launch went wrong after it had started.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { status: HPMOE_FAILED, message: message.into() }

@@ -1,6 +1,6 @@
 //! What the functions of the header do. [`export!`](crate::export) defines each of them by one call of these.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::{self, Failure, guarded};
 use crate::header::{HPMOE_C_ABI, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoeStatus, HpmoeTensor};
@@ -73,6 +73,36 @@ pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut Hp
     })
 }
 
+/// `hpmoe_group_join`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn group_join(
+    rank: u64,
+    ranks: u64,
+    address: *const c_char,
+    options: *const HpmoeOptions,
+    group: *mut HpmoeGroup,
+) -> HpmoeStatus {
+    guarded(|| {
+        if group.is_null() {
+            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+        }
+        if address.is_null() {
+            return Err(Failure::invalid("`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471"));
+        }
+        // SAFETY: the caller's string.
+        let address = unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned();
+        // SAFETY: null, or the caller's structure.
+        let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
+        let made = groups::join(rank, ranks, address, &options)?;
+        // SAFETY: the caller's variable.
+        unsafe { group.write(made) };
+        Ok(())
+    })
+}
+
 /// `hpmoe_group_free`.
 pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
     guarded(|| groups::free(group))
@@ -97,6 +127,19 @@ pub unsafe fn launch(
     let request = Request { group, taskflow, ids, ranks, tensors, arguments, stream };
     // SAFETY: as this function asks for.
     guarded(|| unsafe { crate::launch::launch(library, &request) })
+}
+
+/// `hpmoe_refuse`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn refuse(group: HpmoeGroup, message: *const c_char) -> HpmoeStatus {
+    guarded(|| {
+        // SAFETY: the caller's string, if there is one.
+        let message = (!message.is_null()).then(|| unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned());
+        crate::launch::refuse(group, message.unwrap_or_else(|| "it has not said why".to_owned()))
+    })
 }
 
 /// `hpmoe_last_error`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hpmoe_runtime::Group;
+use hpmoe_runtime::{Group, Place, TcpBootstrap};
 
 use crate::error::Failure;
 use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeOptions};
@@ -17,13 +17,33 @@ struct Groups {
 
 static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::new() });
 
-/// Makes a group with these options.
+/// Makes a group with these options, whose ranks are threads.
 pub(crate) fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device } = *options;
+    keep(Group::new(rank_count(ranks)?), options)
+}
+
+/// Joins a group of processes with these options.
+pub(crate) fn join(rank: u64, ranks: u64, address: String, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
+    let place = Place { rank: usize::try_from(rank).unwrap_or(usize::MAX), ranks: rank_count(ranks)?, address };
+    let bootstrap = TcpBootstrap::join(&place, JOINING).map_err(|error| Failure::invalid(error.to_string()))?;
+    let group = Group::join(bootstrap).map_err(|error| Failure::invalid(error.to_string()))?;
+    keep(group, options)
+}
+
+/// The longest that a process waits for the others to join.
+const JOINING: Duration = Duration::from_secs(60);
+
+fn rank_count(ranks: u64) -> Result<usize, Failure> {
     let count = usize::try_from(ranks).ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks));
     let count =
         count.ok_or_else(|| Failure::invalid(format!("a group can't have {ranks} ranks: it has 1 to {MOST_RANKS}")))?;
-    let mut group = Group::new(count).seed(seed);
+    Ok(count)
+}
+
+/// Keeps a group with these options, and returns its number.
+fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
+    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device } = *options;
+    let mut group = group.seed(seed);
     if time_limit_ms > 0 {
         group = group.time_limit(Duration::from_millis(time_limit_ms));
     }

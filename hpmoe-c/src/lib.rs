@@ -24,6 +24,7 @@ mod kernels;
 mod launch;
 mod macros;
 mod memory;
+mod parts;
 mod report;
 
 pub use header::{HpmoeDevice, HpmoeElement, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoeStatus, HpmoeTensor};

@@ -112,6 +112,23 @@ macro_rules! functions {
             unsafe { $crate::functions::group_new(ranks, options, group) }
         }
 
+        /// Joins a group of processes.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_group_join(
+            rank: u64,
+            ranks: u64,
+            address: *const ::core::ffi::c_char,
+            options: *const $crate::HpmoeOptions,
+            group: *mut $crate::HpmoeGroup,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::group_join(rank, ranks, address, options, group) }
+        }
+
         /// Frees a group.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_group_free(group: $crate::HpmoeGroup) -> $crate::HpmoeStatus {
@@ -135,6 +152,20 @@ macro_rules! functions {
         ) -> $crate::HpmoeStatus {
             // SAFETY: as this function asks for.
             unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, stream) }
+        }
+
+        /// Takes the place of a launch.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_refuse(
+            group: $crate::HpmoeGroup,
+            message: *const ::core::ffi::c_char,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::refuse(group, message) }
         }
 
         /// What the last call of this thread that failed had to say.

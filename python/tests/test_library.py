@@ -3,8 +3,13 @@
 import _ctypes
 import ctypes
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy
 import pytest
@@ -241,3 +246,59 @@ def test_a_launch_lets_other_threads_run(library: hpmoe.Library, group: hpmoe.Gr
     # Five launches take some 50 ms; with Python's lock held there would be five turns at most.
     assert turns > 20 and len(results) == 15
     assert all((result == results[0]).all() for result in results)
+
+
+#: One rank of two processes: it prints what it sees. Rank 1 has no tokens and is late, then has too little room, then ends.
+RANK = """
+import os, sys, time
+sys.path.insert(0, {tests!r})
+import numpy, hpmoe
+from test_library import H, layer
+rank, (ids, tensors) = int(sys.argv[1]), layer(9)
+forward = hpmoe.load({library!r})["swiglu::forward"]
+own = {{"x": tensors["x"][9 * rank:], "weights": tensors["weights"][9 * rank:]}}
+own.update({{name: tensors[name][4 * rank:][:4] for name in ["gate", "up", "down"]}})
+ids = ids[9 * rank:]
+group = hpmoe.Group.join(rank, 2, {address!r}, time_limit=10)
+time.sleep(rank * 0.3)
+y, = forward(group, ids, **own)
+print(y.tobytes().hex(), hpmoe.last_report()["received_rows"], flush=True)
+for change in [{{"x": None}}, {{"x": own["x"].astype(numpy.float32)}}, {{"gate": own["gate"][:3].copy()}}] if rank else [{{}}] * 3:
+    try:
+        forward(group, ids, **{{**own, **change}})
+    except hpmoe.HpmoeError as error:
+        print(error, flush=True)
+again, = forward(group, ids, **own)
+print((y == again).all(), flush=True)
+if rank == 1:
+    os._exit(7)
+try:
+    forward(group, ids, **own)
+except hpmoe.LaunchError as error:
+    print(str(error).splitlines()[0], flush=True)
+"""
+
+
+def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    tests = str(Path(__file__).parent)
+    script = RANK.format(tests=tests, library=library.path, address=address)
+    environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
+    start = lambda rank: subprocess.Popen(  # noqa: E731
+        [sys.executable, "-c", script, str(rank)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    ranks = [start(rank) for rank in range(2)]
+    said = [process.communicate(timeout=120) for process in ranks]
+    assert [process.returncode for process in ranks] == [0, 7], said
+    lines = [out.splitlines() for out, _ in said]
+    ids, tensors = layer(9)
+    (want,) = library["swiglu::forward"](group, ids, **tensors)
+    received = [int((ids // 4 == rank).sum()) for rank in range(2)]
+    assert lines[0][0] == f"{want.tobytes().hex()} [{received[0]}]" and lines[1][0] == f" [{received[1]}]"
+    for number, error in enumerate(lines[1][1:4], 1):
+        # The same error on both ranks, with its origin.
+        assert error in lines[0][number] and "rank 1 could not go on" in lines[0][number], lines[0]
+    assert lines[0][4] == lines[1][4] == "True"
+    assert "rank 1 " in lines[0][5], lines[0]

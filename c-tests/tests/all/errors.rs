@@ -7,7 +7,9 @@ use hpmoe_c::header::{
     HPMOE_BF16, HPMOE_F32, HPMOE_FAILED, HPMOE_I32, HPMOE_I64, HPMOE_INVALID, HPMOE_OK, HpmoeMemory, HpmoeOptions,
     HpmoeTensor,
 };
-use hpmoe_c_tests::hpmoe_library::{hpmoe_describe, hpmoe_group_free, hpmoe_group_new, hpmoe_launch, hpmoe_memory};
+use hpmoe_c_tests::hpmoe_library::{
+    hpmoe_describe, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new, hpmoe_launch, hpmoe_memory, hpmoe_refuse,
+};
 
 use super::support::{Echo, Group, HIDDEN, Memory, NO_OPTIONS, error, report};
 
@@ -77,6 +79,31 @@ fn groups() {
     let refused = |group| (echo.launch(group), error()).1;
     assert_eq!(refused(0), "there is no group 0: 0 is no group; make one with hpmoe_group_new");
     assert_eq!(refused(7), "there is no group 7: this library has never made it; make one with hpmoe_group_new");
+}
+
+#[test]
+fn processes_that_can_not_join() {
+    let mut group = 0;
+    // SAFETY: strings, and a variable of this function.
+    let mut join = |rank, ranks, address: *const _| unsafe {
+        (hpmoe_group_join(rank, ranks, address, NO_OPTIONS, &raw mut group), error())
+    };
+    let said = "a group of 2 ranks has no rank 2: number the processes from 0 to 1";
+    assert_eq!(join(2, 2, c"127.0.0.1:1".as_ptr()), (HPMOE_INVALID, said.to_owned()));
+    let said = "`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471";
+    assert_eq!(join(0, 2, null()), (HPMOE_INVALID, said.to_owned()));
+    let (status, said) = join(0, 2, c"nowhere".as_ptr());
+    assert!(status == HPMOE_INVALID && said.starts_with("rank 0 can't listen on nowhere ("), "{said}");
+    assert_eq!(join(0, 0, c"127.0.0.1:1".as_ptr()).1, "a group can't have 0 ranks: it has 1 to 256");
+}
+
+#[test]
+fn a_refusal_has_the_words_of_the_caller() {
+    let group = Group::new(1);
+    // SAFETY: a string.
+    assert_eq!(unsafe { hpmoe_refuse(group.0, c"there is no time".as_ptr()) }, HPMOE_INVALID);
+    assert_eq!(error(), "there is no time");
+    assert_eq!(Echo::new(3).launch(group.0), HPMOE_OK, "{}", error());
 }
 
 #[test]

@@ -115,6 +115,15 @@ unsafe extern "C" {
     ) -> HpmoeStatus;
 }
 unsafe extern "C" {
+    pub fn hpmoe_group_join(
+        rank: u64,
+        ranks: u64,
+        address: *const ::core::ffi::c_char,
+        options: *const HpmoeOptions,
+        group: *mut HpmoeGroup,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
     pub fn hpmoe_group_free(group: HpmoeGroup) -> HpmoeStatus;
 }
 unsafe extern "C" {
@@ -126,6 +135,12 @@ unsafe extern "C" {
         tensors: *const HpmoeTensor,
         arguments: u64,
         stream: *mut ::core::ffi::c_void,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_refuse(
+        group: HpmoeGroup,
+        message: *const ::core::ffi::c_char,
     ) -> HpmoeStatus;
 }
 unsafe extern "C" {

@@ -54,11 +54,13 @@ FUNCTIONS = {
     "hpmoe_describe": (c_char_p, []),
     "hpmoe_memory": (c_uint, [c_char_p, c_uint64, c_uint64, POINTER(Memory)]),
     "hpmoe_group_new": (c_uint, [c_uint64, POINTER(Options), POINTER(c_uint64)]),
+    "hpmoe_group_join": (c_uint, [c_uint64, c_uint64, c_char_p, POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_group_free": (c_uint, [c_uint64]),
     "hpmoe_launch": (
         c_uint,
         [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64, c_void_p],
     ),
+    "hpmoe_refuse": (c_uint, [c_uint64, c_char_p]),
     "hpmoe_last_error": (c_char_p, []),
     "hpmoe_last_report": (c_char_p, []),
 }
@@ -111,9 +113,19 @@ class Interface:
         self.check(self._library.hpmoe_group_new(ranks, byref(options), byref(group)))
         return group.value
 
+    def group_join(self, rank: int, ranks: int, address: str, options: Options) -> int:
+        """Joins a group of processes."""
+        group = c_uint64()
+        self.check(self._library.hpmoe_group_join(rank, ranks, address.encode(), byref(options), byref(group)))
+        return group.value
+
     def group_free(self, group: int) -> None:
         """Frees a group."""
         self.check(self._library.hpmoe_group_free(group))
+
+    def refuse(self, group: int, message: str) -> None:
+        """Tells the other processes of a group that this one can't make the launch that they are about to make."""
+        self._library.hpmoe_refuse(group, message.encode())
 
     def launch(self, group: int, taskflow: str, ids: list[Tensor], tensors: list[Tensor], arguments: int) -> str:
         """Runs a taskflow, and returns its report as JSON."""

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _c
 from ._errors import HpmoeError
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 
 class Group:
-    """The ranks that run kernels together: threads of this process, with their memory.
+    """The ranks that run kernels together, with their memory: threads of this process, or one process for each rank.
 
     A group keeps the memory of each kernel that it has run. Launches of one group run one after another.
 
+    If ranks are processes (:meth:`join`, or `process_group`), all of them make the same launches in the same order, each with its own
+    tokens and the matrices of its own experts. What does not fit on one rank is an error on all of them, and so is a
+    process that ends. They are on one Linux machine.
+
     Args:
         ranks: How many ranks; a number that divides the experts of the kernels.
+        process_group: A process group of torch.distributed, of which each process is one rank; instead of `ranks`.
         seed: For the order of everything that a kernel leaves open; results don't depend on it.
         time_limit: The longest that a core may wait, in seconds.
         capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
@@ -35,8 +40,9 @@ class Group:
 
     def __init__(
         self,
-        ranks: int = 1,
+        ranks: int | None = None,
         *,
+        process_group: Any = None,
         seed: int = 0,
         time_limit: float = 60.0,
         capacity_rows: int | None = None,
@@ -44,6 +50,16 @@ class Group:
         device: str = "cpu",
     ) -> None:
         """Makes a group. The ranks start with its first launch."""
+        #: The rank of this process; None if all ranks are threads of it.
+        self.rank: int | None = None
+        self._address: Callable[[], str] | None = None
+        if process_group is not None:
+            if ranks is not None:
+                raise HpmoeError("a group has the ranks of its process_group: leave out ranks")
+            from ._processes import address_by
+
+            self.rank, ranks, self._address = address_by(process_group)
+        ranks = 1 if ranks is None else ranks
         if device not in _c.DEVICES:
             raise HpmoeError(f"there is no device {device!r}: use one of {', '.join(map(repr, _c.DEVICES))}")
         for name, value, least in [("ranks", ranks, 1), ("capacity_rows", capacity_rows, 1), ("threads", threads, 1)]:
@@ -59,8 +75,38 @@ class Group:
         settings = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
         settings.update(threads=threads, device=device)
         #: The name by which operators of PyTorch find the group.
-        self.name = f"{json.dumps(settings)}#{next(Group._numbers)}"
+        of_processes = "" if self.rank is None else f" rank {self.rank} of processes"
+        self.name = f"{json.dumps(settings)}{of_processes}#{next(Group._numbers)}"
         Group._named[self.name] = self
+
+    @classmethod
+    def join(cls, rank: int, ranks: int, address: str, **settings: Any) -> "Group":
+        """The group of `ranks` processes of which this one is `rank`.
+
+        Args:
+            rank: The rank of this process, from 0.
+            ranks: How many processes there are.
+            address: Where rank 0 listens, such as ``"127.0.0.1:28471"``; the same for all. A group that uses several libraries
+                takes the ports that follow, one for each.
+            **settings: As for :class:`Group`.
+        """
+        if not 0 <= rank < ranks:
+            raise HpmoeError(f"a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {ranks - 1}")
+        host, colon, port = address.rpartition(":")
+        if not colon or not port.isdigit():
+            raise HpmoeError(f"{address!r} is no address: write host:port, such as 127.0.0.1:28471")
+        group = cls(ranks, **settings)
+        ports = itertools.count(int(port))
+        group.rank, group._address = rank, lambda: f"{host}:{next(ports)}"
+        name = f"{group.name} rank {rank} of processes"
+        group.name = name
+        Group._named[name] = group
+        return group
+
+    @property
+    def here(self) -> int:
+        """The number of ranks that run in this process: all, or one."""
+        return self.ranks if self.rank is None else 1
 
     @property
     def capacity_rows(self) -> int | None:
@@ -85,7 +131,7 @@ class Group:
 
     def __repr__(self) -> str:
         """The call that makes the same group."""
-        settings = json.loads(self.name.partition("#")[0])
+        settings = json.loads(self.name[: self.name.index("}") + 1])
         return f"Group({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def _handle(self, library: "Library") -> int:
@@ -95,7 +141,11 @@ class Group:
                 raise HpmoeError("this group has been closed: make a new hpmoe.Group")
             if library.path not in self._handles:
                 interface = library._interface
-                handle = interface.group_new(self.ranks, _c.Options(*self._settings))
+                options = _c.Options(*self._settings)
+                if self._address is None or self.rank is None:
+                    handle = interface.group_new(self.ranks, options)
+                else:
+                    handle = interface.group_join(self.rank, self.ranks, self._address(), options)
                 self._handles[library.path] = handle
                 finalizer = weakref.finalize(self, interface.group_free, handle)
                 self.__dict__.setdefault("_finalizers", []).append(finalizer)
@@ -106,6 +156,8 @@ class Group:
         """The group of that name. In another process, where there is none, one with the same settings is made."""
         group = Group._named.get(name)
         if group is None:
+            if "of processes" in name:
+                raise HpmoeError("the group of processes that this was made for is gone: keep it as long as what uses it")
             group = Group(**json.loads(name.partition("#")[0]))
             Group._named[name] = Group._made[name] = group
         return group

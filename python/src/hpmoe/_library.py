@@ -64,13 +64,15 @@ class Argument:
     writable: bool
     peers_write: bool
 
-    def shape(self, flow: "Taskflow", ranks: int, tokens: int, received: int, once: int) -> tuple[int, ...]:
-        """Its shape for a number of tokens of all ranks together; `received` and `once` are those rows of each rank."""
-        rows = {"token": tokens, "slot": tokens * flow.top_k, "received": ranks * received, "once": ranks * once}
+    def shape(self, flow: "Taskflow", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:
+        """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
+        here = group.here
+        rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
         if self.rows in rows:
             return (rows[self.rows], self.columns)
         assert self.height is not None
-        return (flow.experts if self.rows == "expert" else ranks, self.height, self.columns)
+        experts = flow.experts // group.ranks * here
+        return (experts if self.rows == "expert" else here, self.height, self.columns)
 
 
 class Library:
@@ -147,9 +149,9 @@ class Taskflow:
         return self._memory[key]
 
     def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
-        """The shape of each argument for `tokens` tokens of all ranks together."""
+        """The shape of each argument for `tokens` tokens of the ranks of this process together."""
         memory = self.memory(group)
-        sizes = (group.ranks, tokens, memory.received_rows, memory.once_rows)
+        sizes = (group, tokens, memory.received_rows, memory.once_rows)
         return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
 
     def __call__(self, group: Group, ids: Any, **tensors: Any) -> tuple[Any, ...]:
@@ -157,7 +159,8 @@ class Taskflow:
 
         Tensors are those of torch (on the CPU), arrays of numpy or buffers, without gaps. They are used where they lie. Each holds
         the parts of all ranks, rank after rank: tokens are cut into equal parts (the first ranks have one more where they can't be
-        equal), experts belong to the ranks in order. Numpy has no bf16; ``uint16`` stands for it.
+        equal), experts belong to the ranks in order. If ranks are processes, they are the parts of this rank alone. Numpy has no bf16;
+        ``uint16`` stands for it.
 
         Args:
             group: The ranks.
@@ -172,6 +175,21 @@ class Taskflow:
             LaunchError: If the launch went wrong; the group can no longer be used.
         """
         _reports.last = None
+        handle = group._handle(self.library)
+        interface = self.library._interface
+        try:
+            given, id_parts, parts = self._prepared(group, ids, tensors)
+        except HpmoeError as error:
+            if group.rank is not None:
+                interface.refuse(handle, str(error))
+            raise
+        _reports.last = json.loads(interface.launch(handle, self.name, id_parts, parts, len(self.arguments)))
+        return tuple(given[argument.name] for argument in self.arguments if argument.writable)
+
+    def _prepared(
+        self, group: Group, ids: Any, tensors: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[_c.Tensor], list[_c.Tensor]]:
+        """All tensors by name, and the parts of the ids and of the tensors."""
         of_ids = view(ids, "ids")
         if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
             raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")
@@ -190,20 +208,17 @@ class Taskflow:
                 given[argument.name] = empty_like(ids, shapes[argument.name], argument.element)
             else:
                 raise HpmoeError(f"{self.name} reads `{argument.name}`, which is missing: pass {argument.name}=..")
-        tokens = _cuts(of_ids.shape[0], group.ranks)
+        tokens = _cuts(of_ids.shape[0], group.here)
         parts: list[_c.Tensor] = []
         for argument in self.arguments:
             looked_at = view(given[argument.name], argument.name)
             self._check(argument, looked_at, shapes[argument.name])
-            parts += self._parts(argument, looked_at, tokens, group.ranks)
+            parts += self._parts(argument, looked_at, tokens, group.here)
         row = _c.BYTES[of_ids.element] * self.top_k
         element = _c.ELEMENTS[of_ids.element]
         cut = zip(tokens, tokens[1:])
         id_parts = [_c.Tensor(of_ids.address + row * start, end - start, self.top_k, element) for start, end in cut]
-        interface = self.library._interface
-        report = interface.launch(group._handle(self.library), self.name, id_parts, parts, len(self.arguments))
-        _reports.last = json.loads(report)
-        return tuple(given[argument.name] for argument in self.arguments if argument.writable)
+        return given, id_parts, parts
 
     def _check(self, argument: Argument, found: View, shape: tuple[int, ...]) -> None:
         if found.element != argument.element:

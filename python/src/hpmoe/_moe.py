@@ -117,7 +117,8 @@ class MoE:
         `x`; the router's weights are used as f32. Tensors of these types without gaps are used where they lie.
 
         Args:
-            group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order.
+            group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order. If ranks are processes, the
+                tokens are those of this one, and the matrices those of its experts.
             x: Tokens, [.., hidden].
             ids: The router's expert ids, [.., top_k].
             weights: The router's weights, [.., top_k].

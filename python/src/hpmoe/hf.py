@@ -35,6 +35,7 @@ def why_not(experts: nn.Module) -> str | None:
     if getattr(experts, "has_post_expert_norm", False):
         return "their results are normalised"
     if getattr(experts, "_is_expert_parallel", False):
+        # The router's sentinels for experts of other processes are no experts here.
         return "each process has the matrices of its own experts alone"
     default = experts_of_transformers._default_apply_gate
     if getattr(type(experts), "_apply_gate", default) is not default:

@@ -1,0 +1,164 @@
+//! The caller's parts of ids and arguments, checked one by one.
+
+use std::slice;
+
+use hpmoe_runtime::op::ElementType;
+use hpmoe_runtime::prelude::{Group, LaunchError, PerRank, Rank, Route};
+use hpmoe_runtime::tables::{KernelTables, RowKind, TensorTable};
+use hpmoe_runtime::{RawPart, RawTensor};
+
+use crate::error::Failure;
+use crate::header::{HPMOE_BF16, HPMOE_F32, HPMOE_I8, HPMOE_I32, HPMOE_I64, HpmoeElement, HpmoeTensor};
+use crate::memory::Part;
+
+/// The caller's array.
+///
+/// # Safety
+///
+/// It is null, or there are `count` parts.
+pub(crate) unsafe fn array<'a>(
+    start: *const HpmoeTensor,
+    count: usize,
+    name: &str,
+) -> Result<&'a [HpmoeTensor], Failure> {
+    match (start.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Failure::invalid(format!("`{name}` is null: pass an array of {count} parts"))),
+        // SAFETY: as this function asks for.
+        (false, _) => Ok(unsafe { slice::from_raw_parts(start, count) }),
+    }
+}
+
+/// The router's ids on each rank.
+///
+/// # Safety
+///
+/// The parts are arrays of the caller.
+pub(crate) unsafe fn route_ids(
+    tables: &KernelTables,
+    group: &Group,
+    parts: &[HpmoeTensor],
+) -> Result<PerRank<Vec<i32>>, Failure> {
+    let of_rank = |(rank, part): (Rank, &HpmoeTensor)| {
+        let HpmoeTensor { data, rows, columns, element } = *part;
+        if !matches!(element, HPMOE_I32 | HPMOE_I64) {
+            let element = element_name(element);
+            return Err(Failure::invalid(format!("the ids of {rank} are {element}: pass i32 or i64")));
+        }
+        if columns as usize != tables.top_k {
+            let (kernel, top_k) = (tables.name, tables.top_k);
+            return Err(Failure::invalid(format!(
+                "the ids of {rank} have {columns} columns, but {kernel} was built with TOP_K = {top_k}: pass that many for each token"
+            )));
+        }
+        if rows > tables.tokens as u64 {
+            let tokens = usize::try_from(rows).unwrap_or(usize::MAX);
+            let error = LaunchError::Tokens { kernel: tables.name, rank: rank.id(), tokens, limit: tables.tokens };
+            return Err(Failure::invalid(error.to_string()));
+        }
+        if data.is_null() && rows > 0 {
+            return Err(Failure::invalid(format!(
+                "the ids of {rank} are null, but have {rows} rows: pass their address"
+            )));
+        }
+        let count = rows as usize * columns as usize;
+        (0..count)
+            .map(|at| {
+                // SAFETY: an id of the caller, at any address.
+                unsafe {
+                    match element {
+                        HPMOE_I32 => Ok(data.cast::<i32>().add(at).read_unaligned()),
+                        _ => id(data.cast::<i64>().add(at).read_unaligned(), tables, rank, at),
+                    }
+                }
+            })
+            .collect()
+    };
+    let ids = group.ranks().here().zip(parts).map(of_rank).collect::<Result<Vec<Vec<i32>>, Failure>>()?;
+    let mut ids = ids.into_iter();
+    Ok(PerRank::from_fn(group.ranks(), |_| ids.next().expect("ids for each rank")))
+}
+
+/// An id of 64 bits as one of 32, in which all experts can be numbered.
+fn id(id: i64, tables: &KernelTables, rank: Rank, at: usize) -> Result<i32, Failure> {
+    i32::try_from(id).map_err(|_| {
+        let (token, k, last) = (at / tables.top_k, at % tables.top_k, tables.experts - 1);
+        Failure::invalid(format!(
+            "topk_ids of {rank}, row {token}, column {k} is {id}, but experts are numbered from 0 to {last}: check the router"
+        ))
+    })
+}
+
+/// Checks one part of an argument; the memory that it takes, and the same as the runtime wants it.
+pub(crate) fn part(
+    tables: &KernelTables,
+    table: &'static TensorTable,
+    rank: Rank,
+    route: &Route,
+    tensor: &HpmoeTensor,
+) -> Result<(Part, RawPart), Failure> {
+    let HpmoeTensor { data, rows, columns, element } = *tensor;
+    let name = table.name;
+    if (element, columns) != (number(table.element), table.columns) {
+        return Err(Failure::invalid(format!(
+            "`{name}` of {rank} has {columns} columns of {}, but {} takes {} columns of {}: pass that",
+            element_name(element),
+            tables.name,
+            table.columns,
+            table.element.name()
+        )));
+    }
+    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+    let (count, rows) = match table.row_kind {
+        RowKind::Expert(height) if !rows.is_multiple_of(height as usize) => {
+            return Err(Failure::invalid(format!(
+                "`{name}` of {rank} has {rows} rows, which are not whole experts of {height} rows each: pass those of all experts of the rank"
+            )));
+        }
+        RowKind::Expert(height) => (rows / height as usize, rows),
+        RowKind::Received => at_least(name, rank, rows, route.received(rank))?,
+        RowKind::Once => at_least(name, rank, rows, route.received_once(rank))?,
+        RowKind::Token | RowKind::Slot | RowKind::Matrix(_) => (rows, rows),
+    };
+    let bytes = rows.checked_mul(table.columns as usize * table.element.bytes());
+    let bytes =
+        bytes.ok_or_else(|| Failure::invalid(format!("`{name}` of {rank} can't have {rows} rows: check them")))?;
+    if data.is_null() && bytes > 0 {
+        return Err(Failure::invalid(format!("`{name}` of {rank} is null, but has {rows} rows: pass its address")));
+    }
+    let address = data.cast();
+    let part = Part { tensor: name, rank: rank.id(), address, bytes, writable: table.writable };
+    Ok((part, RawPart { address, count }))
+}
+
+/// The rows of a tensor that has room for more than the route needs.
+fn at_least(name: &str, rank: Rank, rows: usize, needed: usize) -> Result<(usize, usize), Failure> {
+    match rows >= needed {
+        true => Ok((needed, needed)),
+        false => Err(Failure::invalid(format!(
+            "`{name}` of {rank} has room for {rows} rows, but the route brings {needed}: make room for those of hpmoe_memory"
+        ))),
+    }
+}
+
+pub(crate) fn raw_tensor(table: &TensorTable) -> RawTensor {
+    let TensorTable { element, columns, row_kind: kind, writable, .. } = *table;
+    RawTensor { element, columns: columns as usize, kind, writable }
+}
+
+const fn number(element: ElementType) -> HpmoeElement {
+    match element {
+        ElementType::bf16 => HPMOE_BF16,
+        ElementType::f32 => HPMOE_F32,
+        ElementType::i32 => HPMOE_I32,
+        ElementType::i8 => HPMOE_I8,
+    }
+}
+
+fn element_name(element: HpmoeElement) -> String {
+    match ElementType::ALL.into_iter().find(|known| number(*known) == element) {
+        Some(known) => known.name().to_owned(),
+        None if element == HPMOE_I64 => "i64".to_owned(),
+        None => format!("an unknown element type ({element})"),
+    }
+}
