@@ -1,5 +1,7 @@
 """The operators of PyTorch."""
 
+import copy
+import pickle
 import threading
 
 import pytest
@@ -189,6 +191,15 @@ def test_errors_reach_the_caller(layer: MoE) -> None:
         y = call(layer, inputs()[0], mine)
         (first,) = torch.autograd.grad(y.sum(), mine[:1], create_graph=True)
         first.sum().backward()
+
+
+def test_layers_are_copied_and_pickled_without_their_memory(layer: MoE) -> None:
+    ids, tensors = inputs()
+    want = call(layer, ids, tensors)
+    assert copy.deepcopy(layer) is layer
+    again = pickle.loads(pickle.dumps(layer))
+    assert again.library is layer.library and again.group is layer.group
+    assert torch.equal(call(again, ids, tensors), want)
 
 
 def test_threads_share_a_layer(layer: MoE) -> None:

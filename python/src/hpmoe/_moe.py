@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,12 +56,25 @@ def moe(
             raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
     if top_k > experts:
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
+    made = json.dumps([gate, sizes, constants, os.environ.get("HPMOE_SET"), os.environ.get("HPMOE_DEVICE")], sort_keys=True)
+    if made not in _made:
+        _made[made] = _library(gate, sizes, constants, progress)
+    return MoE(_made[made], GATES[gate])
+
+
+#: The libraries that this process has asked for: a model has many layers of the same sizes.
+_made: dict[str, Library] = {}
+
+
+def _library(gate: str, sizes: dict[str, int], constants: dict[str, int], progress: bool | None) -> Library:
+    """The library of a layer: one of this package, or one that is built."""
+    hidden, inter, experts, top_k, max_tokens = sizes.values()
     wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
     bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
     if not constants and bundled.exists():
-        return MoE(load(bundled), GATES[gate])
+        return load(bundled)
     cores = {} if os.environ.get("HPMOE_DEVICE") == "cann" else {"HPMOE_STOCK_CORES": "4"}
-    return MoE(load(built(crate(), {**_tiles(hidden, inter), **wanted}, cores, progress)), GATES[gate])
+    return load(built(crate(), {**_tiles(hidden, inter), **wanted}, cores, progress))
 
 
 def _file(gate: str, sizes: dict[str, int]) -> str:
@@ -81,12 +96,22 @@ def crate() -> Path:
     raise HpmoeError("this package was installed without the sources of its layers: install the wheel, or from a checkout")
 
 
+def _reopened(path: str, kernel: str) -> "MoE":
+    return MoE(load(path), kernel)
+
+
+@functools.cache
+def default_group() -> Group:
+    """The group of layers that have none of their own."""
+    return Group()
+
+
 class MoE:
     """A Mixture-of-Experts layer without its router: call it with what the router chose.
 
     Attributes:
         library: The library of its kernels.
-        group: The group that it runs on where none is passed: one rank.
+        group: The group that it runs on where none is passed: one rank, with memory that all layers share.
     """
 
     def __init__(self, library: Library, kernel: str) -> None:
@@ -95,10 +120,19 @@ class MoE:
 
         self.library = library
         self.taskflow = library[f"{kernel}::forward"]
-        self.group = Group()
+        self.group = default_group()
+        self._kernel = kernel
         # By the number of matrices.
         self._keys = {3: _torch.key(self.taskflow), 2: _torch.key(library[f"{kernel}_joined::forward"])}
         self._top_k = self.taskflow.top_k
+
+    def __deepcopy__(self, memo: object) -> "MoE":
+        """The layer itself: it has no parameters."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """The file of its library; its group is not pickled."""
+        return _reopened, (self.library.path, self._kernel)
 
     def __repr__(self) -> str:
         """The sizes."""
