@@ -57,13 +57,32 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn new(seed: u64) -> Self {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let ranks = if draw.once_in(16) { draw.within(65, 256) } else { draw.within(1, 64) };
-        let local = draw.spread(1024 / ranks);
+        // So many ranks and chunks that a rank's arrivals don't fit into UB at a time.
+        let wide = draw.once_in(40);
+        // Or so many slots that a core can't keep those of its experts, and sees them in several blocks.
+        let long = !wide && draw.once_in(40);
+        let ranks = if wide || !long && draw.once_in(16) {
+            draw.within(65, 256)
+        } else {
+            draw.within(1, if long { 3 } else { 64 })
+        };
+        let local = if wide { 1 } else { draw.spread(1024 / ranks) };
         let experts = ranks * local;
-        let chunks = if draw.once_in(3) { draw.within(2, 6).min(2048 / experts) } else { 1 };
+        let most_chunks = 2048 / experts;
+        let chunks = match draw.below(3) {
+            _ if wide => most_chunks.min(64),
+            0 => draw.within(2, 6).min(most_chunks),
+            _ => 1,
+        };
         let once = chunks == 1 && draw.once_in(3);
-        let top_k = draw.within(1, 16.min(experts));
-        let tokens = if draw.once_in(12) { draw.within(200, 1500) } else { draw.within(1, 48) };
+        let top_k = draw.within(if long { 16.min(experts) } else { 1 }, 16.min(experts));
+        let tokens = if long {
+            1200
+        } else if draw.once_in(12) {
+            draw.within(200, 1500)
+        } else {
+            draw.within(1, 48)
+        };
         let gaps = [0, 0, 4, 2][draw.below(4)];
         let skew = draw.once_in(3);
         let ids = (0..ranks)

@@ -41,7 +41,7 @@ struct ComingTiles {
     HPMOE_INLINE void Sort() const {
         const LocalTensor<int32_t> all = Ints(keys);
         uint32_t done = 0;
-        for (uint32_t turn = 0; done < tiles; ++turn) {
+        for (uint32_t turn = 0; done < tiles && turn < tiles; ++turn) {
             uint32_t first = 0;
             for (uint32_t source = 0; source < ranks; ++source) {
                 const uint32_t end = first + static_cast<uint32_t>(rows.GetValue(source * stride));
