@@ -228,3 +228,19 @@ def test_gate_and_up_in_one_tensor(layer: MoE, ranks: int) -> None:
     torch.library.opcheck(
         torch.ops.hpmoe.run.default, (ids, [tensor.detach() for tensor in joined], layer._keys[2], group.name)
     )
+
+
+@pytest.mark.slow
+def test_layers_with_large_matrices() -> None:
+    layer = hpmoe.moe(hidden=32, inter=1040, experts=2, top_k=1, max_tokens=8)
+    assert hpmoe.moe(hidden=32, inter=1040, experts=2, top_k=1, max_tokens=8).library is layer.library
+    random = torch.Generator().manual_seed(0)
+    normal = lambda *shape: (0.1 * torch.randn(*shape, generator=random)).bfloat16()  # noqa: E731
+    x, gate, up, down = normal(5, 32), normal(2, 1040, 32), normal(2, 1040, 32), normal(2, 32, 1040)
+    ids, weights = torch.tensor([[0], [1], [1], [0], [1]]), torch.ones(5, 1)
+    y = layer(x, ids, weights, gate, up, down)
+    wide = [tensor.double() for tensor in (x, gate, up, down)]
+    h = [torch.einsum("th,tih->ti", wide[0], matrices[ids[:, 0]]) for matrices in wide[1:3]]
+    want = torch.einsum("ti,thi->th", torch.nn.functional.silu(h[0]) * h[1], wide[3][ids[:, 0]])
+    assert (y.double() - want).abs().max() < 0.01 * want.abs().max()
+    assert torch.equal(layer(x, ids, weights, torch.cat([gate, up], 1), down), y)

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(joined)]
 pub mod joined;
 pub mod separate;
 

@@ -123,7 +123,9 @@ class MoE:
         self.group = default_group()
         self._kernel = kernel
         # By the number of matrices.
-        self._keys = {3: _torch.key(self.taskflow), 2: _torch.key(library[f"{kernel}_joined::forward"])}
+        self._keys = {3: _torch.key(self.taskflow)}
+        if f"{kernel}_joined::forward" in {flow.name for flow in library}:
+            self._keys[2] = _torch.key(library[f"{kernel}_joined::forward"])
         self._top_k = self.taskflow.top_k
 
     def __deepcopy__(self, memo: object) -> "MoE":
@@ -157,13 +159,16 @@ class MoE:
             ids: The router's expert ids, [.., top_k].
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
-                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down.
+                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (For `inter` above 1024 the halves of such
+                a tensor are copied.)
 
         Returns:
             The sums, [.., hidden].
         """
         import torch
 
+        if len(matrices) == 2 and 2 not in self._keys:
+            matrices = (*matrices[0].chunk(2, dim=1), matrices[1])
         if len(matrices) not in self._keys:
             raise HpmoeError(f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down")
         tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
