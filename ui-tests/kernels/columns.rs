@@ -79,13 +79,12 @@ pub mod columns {
 
     /// Blocks of one token.
     #[aiv_task]
-    pub fn one(x: &Tile<f32, 1, C>, t: &Tile<f32, 1, C>, y: &mut Tile<f32, 1, C>, ids: &mut Tile<i32, 1, 5>) {
+    pub fn one(x: &Tile<f32, 1, C>, t: &Tile<f32, 1, C>, y: &mut Tile<f32, 1, C>) {
         let x = x.load();
         let rows = x.reshape::<3, 7>();
         let sorted = rows.pick(&rows.top_k::<7>());
-        let c = x.top_k::<5>();
-        y.store(sorted.reshape::<1, C>() + t.load());
-        ids.store(c);
+        let ids = x.top_k::<5>();
+        y.store(sorted.reshape::<1, C>() + t.load() * x.pick(&ids).place::<C>(&ids));
     }
 
     /// A column, ids that are out of range or equal, and assigned names.
@@ -128,7 +127,6 @@ pub mod columns {
         wv: &mut PerRank<Tensor<f32, MANY>>,
         back: &mut PerRank<Tensor<f32, WIDE>>,
         oy: &mut PerRank<Tensor<f32, C>>,
-        oi: &mut PerRank<Tensor<i32, 5>>,
         wy: &mut PerRank<Tensor<f32, C>>,
         wz: &mut PerRank<Tensor<f32, TOP_K>>,
     ) {
@@ -147,7 +145,7 @@ pub mod columns {
                 wild(&x[r].rows(t), &i[r].rows(t), &mut wy[r].rows(t), &mut wz[r].rows(t));
             }
             for t in route.token_blocks::<1>(r) {
-                one(&x[r].rows(t), &rows[r].tile(0), &mut oy[r].rows(t), &mut oi[r].rows(t));
+                one(&x[r].rows(t), &rows[r].tile(0), &mut oy[r].rows(t));
             }
         }
     }

@@ -115,7 +115,6 @@ HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, ui
     }
     const LocalTensor<uint8_t> bits = UbFrom<uint8_t>(bits_at);
     for (uint32_t first = 0; first < used; first += MOST_COMPARED) {
-        PipeBarrier<PIPE_V>();
         Compare(bits, UbFrom<float>(work_at)[first], UbFrom<float>(named_at)[first], CMPMODE::EQ,
                 Min(MOST_COMPARED, count - first));
         PipeBarrier<PIPE_V>();

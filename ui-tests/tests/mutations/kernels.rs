@@ -3,7 +3,7 @@
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chunks, coarse, deep, echo, ffn, once, products, rows as operations, sums,
+    bytes as octets, chunks, coarse, columns, deep, echo, ffn, once, products, rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
@@ -66,13 +66,25 @@ fn whole_numbers<const N: usize, const K: usize>(case: &Case, route: &Route) -> 
     PerRank::from_fn(case.ep(), |rank| Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect()))
 }
 
+/// Ids, of which some name no column.
+fn ids_and_others<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i32, K>> {
+    let named = |count: usize| (0..count).map(|n| (n * 7919 + case.seed as usize % 100) as i32 % 60 - 8).collect();
+    PerRank::from_fn(case.ep(), |rank| Tensor::from_vec(named(case.tokens[rank.id()] * K)))
+}
+
+/// Two rows of different numbers.
+fn two_rows<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 2, K>> {
+    let row: Vec<f32> = (0..2 * K).map(|column| (column * 37 % 17) as f32 / 4.0 - 2.0).collect();
+    PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
+}
+
 /// Matrices of ones, to be added to.
 fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<Experts<f32, N, K>> {
     PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 10] = [
+pub static ALL: [Kernel; 11] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -131,6 +143,27 @@ pub static ALL: [Kernel; 10] = [
         best = |case: &Case, _| case.zeros(),
         shares = |case: &Case, _| case.zeros(),
         same = |case: &Case, _| case.zeros()
+    ),
+    kernel!(
+        columns,
+        x = |case, _| weights(case),
+        s = slots,
+        w = |case, _| weights(case),
+        v = |case, _| weights(case),
+        i = ids_and_others,
+        rows = two_rows;
+        y = |case: &Case, _| case.zeros(),
+        z = |case: &Case, _| case.zeros(),
+        k = |case: &Case, _| case.zeros(),
+        sy = |case: &Case, _| case.zeros(),
+        m = |case: &Case, _| case.zeros(),
+        best = |case: &Case, route| PerRank::slots(case.ep(), route),
+        ids = |case: &Case, _| case.zeros(),
+        wv = |case: &Case, _| case.zeros(),
+        back = |case: &Case, _| case.zeros(),
+        oy = |case: &Case, _| case.zeros(),
+        wy = |case: &Case, _| case.zeros(),
+        wz = |case: &Case, _| case.zeros()
     ),
     kernel!(
         octets,
