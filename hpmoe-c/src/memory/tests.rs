@@ -68,7 +68,7 @@ fn a_part_ends_in_memory() {
 #[test]
 fn a_copy_brings_back_what_was_written() {
     let mut bytes = [1_u8; 200];
-    let address = &raw mut bytes[3];
+    let address = bytes.as_mut_ptr().wrapping_add(3);
     for writable in [false, true] {
         // SAFETY: 150 of the bytes above.
         let mut copy = unsafe { PartCopy::new(Part { tensor: "x", rank: 0, address, bytes: 150, writable }) }.unwrap();

@@ -1,19 +1,20 @@
 //! Memory of any size that reads as poison and costs only what is touched, and memory that processes share.
 
-#[cfg(target_os = "linux")]
+// Miri knows no files without names.
+#[cfg(all(target_os = "linux", not(miri)))]
 mod linux;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 mod other;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod shared;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod system;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use linux::Mapping;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) use other::{Mapping, SharedMapping};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use shared::SharedMapping;
 
 /// Why there is no mapping.
@@ -22,5 +23,6 @@ pub(crate) enum NoMapping {
     /// This system can't: memory must be allocated and filled.
     Unsupported,
     /// There is not enough room.
+    #[cfg_attr(any(not(target_os = "linux"), miri), expect(dead_code, reason = "nothing is mapped there"))]
     NoRoom,
 }
