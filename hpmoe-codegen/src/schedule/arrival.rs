@@ -22,8 +22,7 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
     let of_sent_rows = checked.dependencies().iter().filter(|d| puts(d.before) && kind(d.before) == SpaceKind::Sends);
     let mut alike = walked_alike(checked);
-    let reading: BTreeSet<usize> =
-        of_sent_rows.filter(|d| over_row_tiles(d.after)).map(|d| alike.find_mut(d.after.index())).collect();
+    let reading: BTreeSet<usize> = of_sent_rows.map(|d| alike.find_mut(d.after.index())).collect();
     let phases = graph.phases.ids();
     phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.find(phase.index()))).collect()
 }
@@ -31,7 +30,7 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once, sums};
 
     fn names(checked: &CheckedGraph) -> Vec<String> {
         let graph = checked.graph();
@@ -44,5 +43,11 @@ mod tests {
     fn what_is_put_back_is_walked_rank_after_rank() {
         assert_eq!(names(&moe_ffn(&Layer::SMALL)), ["project", "project", "swiglu"]);
         assert_eq!(names(&moe_backward(&Layer::SMALL)), ["project_back", "swiglu_grad_of"]);
+    }
+
+    #[test]
+    fn what_reads_copies_or_all_rows_of_an_expert_is_not_walked_by_arrival() {
+        assert_eq!(names(&once(&Layer::SMALL)), [""; 0]);
+        assert_eq!(names(&sums(&Layer::TINY, 1)), [""; 0]);
     }
 }

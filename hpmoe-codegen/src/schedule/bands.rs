@@ -72,6 +72,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_and_what_is_not_have_bands_of_their_own() {
+        let layer = moe_ffn(&Layer::DEEPSEEK);
+        assert_eq!(chosen(&layer, "matrix_band=3 put_band=7"), [1, 3, 3, 3, 7, 1, 1]);
+        assert_eq!(chosen(&layer, "matrix_band=5"), [1, 5, 5, 5, 1, 1, 1]);
+        // Of phases that are walked alike the tallest band counts.
+        let feeds = checked_with_band_of_put_after_gate();
+        assert_eq!(chosen(&feeds, "matrix_band=3 put_band=7"), [1, 7, 7, 7, 7, 1, 1]);
+        assert_eq!(chosen(&feeds, "matrix_band=7 put_band=3"), [1, 7, 7, 7, 3, 1, 1]);
+    }
+
+    /// The layer with a put that would read what the gate projection makes.
+    fn checked_with_band_of_put_after_gate() -> CheckedGraph {
+        let layer = moe_ffn(&Layer::DEEPSEEK);
+        let mut dependencies = layer.dependencies().to_vec();
+        let put = dependencies.iter().find(|d| (d.before, d.after) == (PhaseId(4), PhaseId(5))).unwrap().clone();
+        dependencies.push(Dependency { before: PhaseId(1), ..put });
+        CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies)
+    }
+
+    #[test]
+    fn four_columns_are_wide() {
+        let columns = |inter: usize| chosen(&moe_ffn(&Layer { inter, ..Layer::DEEPSEEK }), "matrix_band=6")[1];
+        assert_eq!([columns(3 * 256), columns(4 * 256)], [1, 6]);
+    }
+
+    #[test]
     fn few_columns_need_no_band() {
         assert_eq!(chosen(&moe_ffn(&Layer::SMALL), "matrix_band=6 put_band=2"), [1, 1, 1, 1, 2, 1, 1]);
     }

@@ -122,8 +122,71 @@ impl EntryCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use crate::schedule::CoreKind;
+    use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
     use hpmoe_language::ids::Id;
+
+    fn cores(count: u32) -> Role {
+        Role { name: "some", kind: CoreKind::Aiv, first: 0, count }
+    }
+
+    #[test]
+    fn the_entries_of_a_phase_take_as_long_as_the_phase() {
+        let target = Target::ascend_a3();
+        for checked in [moe_ffn(&Layer::DEEPSEEK), moe_backward(&Layer::DEEPSEEK), chunked(&Layer::DEEPSEEK, 4)] {
+            let graph = checked.graph();
+            let costs = EntryCosts::new(graph, &target);
+            for (id, phase) in graph.phases.iter() {
+                for ranks in [1, 8] {
+                    let groups = graph.spaces[phase.space].groups(&graph.sizes, ranks as usize) as u64;
+                    let whole = costs.phase_time(graph, id).0;
+                    let parts = costs.entry_share(graph, &cores(1), ranks, id).0 * groups;
+                    assert!(parts.abs_diff(whole) * 100 <= whole, "phase {}: {parts} of {whole} ns", id.0);
+                    let shared = costs.entry_share(graph, &cores(5), ranks, id).0 * groups * 5;
+                    assert!(shared.abs_diff(whole) * 100 <= whole, "phase {}: {shared} of {whole} ns", id.0);
+                }
+            }
+        }
+        // Sent once, rows are fewer.
+        let checked = once(&Layer::DEEPSEEK);
+        let costs = EntryCosts::new(checked.graph(), &target);
+        let rows = costs.entry_rows(checked.graph(), 8, PhaseId::new(0)) * 64;
+        assert!(rows.abs_diff(checked.graph().sizes.rows_once(8)) <= 64, "{rows}");
+    }
+
+    #[test]
+    fn an_entry_takes_at_least_as_long_as_one_of_its_tiles() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let gate = PhaseId::new(1);
+        let tiles = costs.entry_rows(graph, 1, gate).div_ceil(128) * u64::from(graph.phases[gate].columns());
+        let tile = costs.core_time(gate, costs.entry_rows(graph, 1, gate)).0 / tiles;
+        let time = |count| costs.entry_time(graph, &cores(count), 1, gate).0;
+        assert!(time(10_000).abs_diff(tile) <= 1, "{} of {tile} ns", time(10_000));
+        assert_eq!(time(2), costs.entry_share(graph, &cores(2), 1, gate).0);
+        // Fewer rows than a tile has are done sooner.
+        let few = moe_ffn(&Layer { tokens: 256, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(few.graph(), &Target::ascend_a3());
+        let short = costs.entry_time(few.graph(), &cores(10_000), 1, gate).0;
+        let overhead = costs.overhead.0;
+        assert!(((short - overhead) * 4).abs_diff(tile - overhead) <= 4, "32 rows of 128: {short} of {tile} ns");
+    }
+
+    #[test]
+    fn more_cores_than_fill_the_link_put_no_faster() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let (dispatch, combine) = (PhaseId::new(0), PhaseId::new(6));
+        let share = |count, phase| costs.entry_share(graph, &cores(count), 8, phase).0;
+        assert_eq!(share(200, dispatch), share(400, dispatch));
+        assert!(share(4, dispatch) > share(8, dispatch) && share(200, combine) > share(400, combine));
+        // 512 rows of 7168 bf16 through the link.
+        let bytes = 512.0 * 7168.0 * 2.0;
+        let link = bytes / Target::ascend_a3().link.other_package_gb_per_s;
+        assert!((share(400, dispatch) as f64 / link - 1.0).abs() < 0.1, "{} of {link} ns", share(400, dispatch));
+    }
 
     #[test]
     fn deepseek_projections_take_what_the_cube_allows() {

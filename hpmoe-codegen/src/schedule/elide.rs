@@ -155,9 +155,8 @@ struct Before {
 impl Before {
     fn new(checked: &CheckedGraph, phases: &Arena<PhaseId, PhaseSchedule>, orders: &[Order]) -> Self {
         let graph = checked.graph();
-        let alike = |first: PhaseId, second: PhaseId| first != second && same_tiles(graph, phases, first, second);
         let pairs = graph.phases.ids().flat_map(|a| graph.phases.ids().map(move |b| (a, b)));
-        let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| alike(a, b)).collect();
+        let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| same_tiles(graph, phases, [a, b])).collect();
         for order in orders {
             let groups = Groups::new(graph, order.ranks);
             let mut place = vec![(PartId(0), 0); groups.len()];
@@ -184,52 +183,4 @@ impl Before {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
-
-    #[test]
-    fn one_of_two_producers_speaks_and_one_of_two_consumers_waits() {
-        let checked = moe_ffn(&Layer::DEEPSEEK);
-        let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let [dispatch, gate, up, swiglu, down, back, sum] = [0, 1, 2, 3, 4, 5, 6].map(PhaseId);
-        // Dependencies: recv to gate, recv to up, g to swiglu, u to swiglu, h to down, out to back, back to sum, and the
-        // (token, k) next to recv to back.
-        assert_eq!(
-            schedule.elided,
-            [
-                Elision { dependency: 1, implied: Implied::AlreadyAwaited { by: gate } },
-                Elision { dependency: 2, implied: Implied::QueueOrder { earlier: gate, later: up } },
-                Elision { dependency: 7, implied: Implied::Path(vec![dispatch, up, swiglu, down, back]) },
-            ]
-        );
-        let counts = |phase: PhaseId| (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
-        assert_eq!(
-            [dispatch, gate, up, swiglu, down, back, sum].map(counts),
-            [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]
-        );
-    }
-
-    #[test]
-    fn what_a_core_made_in_another_task_needs_no_counter() {
-        let [swiglu, again] = [3, 4].map(PhaseId);
-        let between = |another| {
-            let checked = activated_again(&Layer::SMALL, another);
-            let schedule = schedule(&checked, Cores::ASCEND_A3);
-            let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
-            // The second one waits for what both read of the products.
-            (elided, schedule.phases[swiglu].signals.len(), schedule.phases[again].waits.len())
-        };
-        assert_eq!(between(true), (1, 0, 0));
-        assert_eq!(between(false), (0, 1, 1));
-    }
-
-    #[test]
-    fn a_path_needs_no_wait_of_its_own() {
-        let checked = gated(&Layer::SMALL);
-        let schedule = schedule(&checked, Cores::ASCEND_A3);
-        let path = schedule.elided.iter().filter(|e| matches!(e.implied, Implied::Path(_)));
-        assert_eq!(path.count(), 2);
-    }
-}
+mod tests;

@@ -6,19 +6,16 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, it needs
-/// nothing that the other doesn't need, and neither depends on the other, directly or through others. Its entries move next to
-/// those of the previous phase.
+/// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, and it needs
+/// nothing that the other doesn't need: so it does not depend on the other. Its entries move next to those of the previous phase.
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
 /// of them alone: rows from other ranks have twice the time to arrive.
 pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>, orders: &mut [Order]) {
     for second in checked.graph().phases.ids() {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { continue };
-        phases[second].joins_previous = same_tiles(checked.graph(), phases, first, second)
-            && needs(checked, second).is_subset(&needs(checked, first))
-            && !depends(checked, first, second)
-            && !depends(checked, second, first);
+        phases[second].joins_previous = same_tiles(checked.graph(), phases, [first, second])
+            && needs(checked, second).is_subset(&needs(checked, first));
     }
     for order in orders {
         order.queues = order.queues.iter().map(|(_, queue)| together(queue, phases)).collect();
@@ -50,21 +47,6 @@ fn together(queue: &[Entry], phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<Entr
 /// The phases that make what a phase reads.
 fn needs(checked: &CheckedGraph, phase: PhaseId) -> BTreeSet<PhaseId> {
     checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before).collect()
-}
-
-/// Whether a phase needs what another makes.
-fn depends(checked: &CheckedGraph, first: PhaseId, second: PhaseId) -> bool {
-    let mut open = vec![first];
-    let mut seen = BTreeSet::new();
-    while let Some(phase) = open.pop() {
-        if phase == second {
-            return true;
-        }
-        if seen.insert(phase) {
-            open.extend(checked.dependencies().iter().filter(|d| d.before == phase).map(|d| d.after));
-        }
-    }
-    false
 }
 
 #[cfg(test)]

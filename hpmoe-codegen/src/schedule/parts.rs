@@ -146,7 +146,7 @@ mod tests {
     use crate::schedule::schedule_with;
     use crate::target::Target;
     use hpmoe_language::analyze::CheckedGraph;
-    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
 
     fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
         let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
@@ -161,6 +161,34 @@ mod tests {
             |tokens| dedicated(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
         // A piece has 16 rows, and a token goes to 8 experts.
         assert_eq!((percent(16 * 48 * 16 / 8), percent(16 * 48 * 16 / 8 - 1)), (Some(20), None));
+    }
+
+    #[test]
+    fn cores_are_dedicated_where_a_row_tile_is_of_one_rank() {
+        let percent =
+            |checked: &CheckedGraph, choices: &str| dedicated(checked.graph(), 48, &Choices::read(choices).unwrap());
+        // 4096 tokens of top 8 make 512 rows for each of 64 experts: 4 tiles of 128 rows.
+        for checked in [moe_ffn(&Layer::DEEPSEEK), once(&Layer::DEEPSEEK)] {
+            assert_eq!(percent(&checked, "dedicate_from=400 peer_cores=30"), Some(30));
+            assert_eq!(percent(&checked, "dedicate_from=401"), None);
+            assert_eq!(percent(&checked, "peer_cores=shared"), None);
+        }
+        // All rows of an expert come at once only where they are walked as they arrive.
+        let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let by_arrival = |value| percent(&backward, &format!("by_arrival={value}"));
+        assert_eq!(
+            [by_arrival("never"), by_arrival("whole_experts"), by_arrival("always")],
+            [None, Some(20), Some(20)]
+        );
+    }
+
+    #[test]
+    fn sending_cores_are_split_where_each_rank_gets_three() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let schedule = schedule_with(&layer, &Target::ascend_a3(), &Choices::default());
+        // 24 cores send; matrix cores and computing ones are not split.
+        let parts: Vec<(u32, usize)> = schedule.orders.iter().map(|order| (order.ranks, order.parts.len())).collect();
+        assert_eq!(parts, [(1, 3), (2, 4), (4, 6), (8, 10), (16, 3), (32, 3), (64, 3)]);
     }
 
     #[test]

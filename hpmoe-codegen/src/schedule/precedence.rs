@@ -189,3 +189,6 @@ fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize 
         Index::Block | Index::PieceBlocks | Index::Rank => chunk(graph, ranks, entry) as usize,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,3 +78,39 @@ fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> UnionFi
     }
     siblings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Entry;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn the_work_that_is_left_is_that_of_the_longest_way() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let groups = Groups::new(checked.graph(), 4);
+        let role_of: Arena<PhaseId, RoleId> = checked.graph().phases.ids().map(|_| RoleId(0)).collect();
+        let precedence = Precedence::new(&checked, &groups, 4, Some(&role_of));
+        let [dispatch, gate, up, swiglu, down, back, combine] = [0, 1, 2, 3, 4, 5, 6];
+        let of = |phase: u32| Entry { phase: PhaseId(phase), expert: 1, peer_offset: 0 };
+        let entry =
+            |phase: u32| groups.number(if phase == combine { Entry { expert: 0, ..of(phase) } } else { of(phase) });
+        // By phase, in ns; of gate and up the latter takes longer.
+        let of_phase = [1, 20, 300, 4_000, 50_000, 600_000, 7_000_000];
+        let times: Vec<Nanos> = groups.all().map(|entry| Nanos(of_phase[entry.phase.index()])).collect();
+        let left_with = |role_of: &Arena<PhaseId, RoleId>| {
+            let left = priorities(&checked, &groups, &precedence, role_of, (&times, Nanos(0)));
+            [dispatch, gate, up, swiglu, down, back, combine].map(|phase| left[entry(phase)].0)
+        };
+        let left = left_with(&role_of);
+        assert_eq!(left[4..], [7_650_000, 7_600_000, 7_000_000]);
+        // Gate and up feed one phase: they are as urgent as the longer of them.
+        assert_eq!(left[..4], [7_654_301, 7_654_300, 7_654_300, 7_654_000]);
+        let mut apart = role_of.clone();
+        apart[PhaseId(up)] = RoleId(1);
+        assert_eq!(left_with(&apart)[..3], [7_654_301, 7_654_020, 7_654_300]);
+        let seen_later = priorities(&checked, &groups, &precedence, &role_of, (&times, Nanos(1_000_000_000)));
+        assert_eq!(seen_later[entry(dispatch)], Nanos(5_007_654_301));
+        assert_eq!(seen_later.len(), groups.len());
+    }
+}

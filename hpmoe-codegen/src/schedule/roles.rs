@@ -78,7 +78,7 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_ffn, only};
+    use hpmoe_language::fixture::{Layer, moe_ffn, once, only};
 
     fn split(checked: &hpmoe_language::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
         let graph = checked.graph();
@@ -97,6 +97,37 @@ mod tests {
             split(&moe_ffn(&Layer::DEEPSEEK), 48),
             [("matrix", 0, 24), ("communication", 0, 22), ("vector", 22, 26)]
         );
+    }
+
+    #[test]
+    fn half_of_the_cores_send_where_the_others_put_back() {
+        let sending = |layer: &Layer, choices: &str| {
+            let checked = moe_ffn(layer);
+            let (graph, target) = (checked.graph(), crate::target::Target::ascend_a3());
+            let choices = Choices::read(choices).unwrap();
+            let (roles, role_of) = roles(graph, &EntryCosts::new(graph, &target), Cores::ASCEND_A3, &choices);
+            let back_computes = role_of[PhaseId(5)] == role_of[PhaseId(6)];
+            assert_ne!(role_of[PhaseId(0)], role_of[PhaseId(6)]);
+            (roles[role_of[PhaseId(0)]].count, back_computes)
+        };
+        assert_eq!(sending(&Layer::DEEPSEEK, ""), (22, true), "as many as fill the link");
+        assert_eq!(sending(&Layer::DEEPSEEK, "put_cores=30"), (30, true));
+        assert_eq!(sending(&Layer::DEEPSEEK, "put_cores=1000"), (47, true), "one is left for other work");
+        // Short rows take longer to arrive than to put: many cores fill the link.
+        let narrow = Layer { hidden: 1024, ..Layer::DEEPSEEK };
+        assert_eq!(sending(&narrow, "").0, 24);
+        assert!(!sending(&Layer::DEEPSEEK, "return_cores=sending").1);
+        assert!(!sending(&Layer::SMALL, "").1, "too little is sent");
+    }
+
+    #[test]
+    fn copies_are_made_by_cores_that_compute() {
+        let checked = once(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &crate::target::Target::ascend_a3());
+        let (_, role_of) = roles(graph, &costs, Cores::ASCEND_A3, &Choices::default());
+        let [send, copy, combine] = [0, 1, 7].map(PhaseId);
+        assert!(role_of[copy] == role_of[combine] && role_of[copy] != role_of[send]);
     }
 
     #[test]

@@ -13,9 +13,12 @@ use crate::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
+use std::ops::RangeInclusive;
 
 /// Most ranks that schedules are made for; those that the device library has room for in `kernels/include/hpmoe/core.h`.
 pub const MAX_RANKS: u32 = 256;
+/// The numbers of ranks that a group may have.
+const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
 /// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
 ///
@@ -78,17 +81,18 @@ fn phases(
 
 /// Numbers of ranks that share the experts evenly.
 fn ranks(experts: usize) -> impl Iterator<Item = u32> {
-    (1..=MAX_RANKS).filter(move |&ranks| experts.is_multiple_of(ranks as usize))
+    RANKS.filter(move |&ranks| experts.is_multiple_of(ranks as usize))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_ffn, once};
 
     #[test]
     fn every_divisor_has_an_order() {
         assert_eq!(ranks(12).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 12]);
+        assert_eq!(ranks(257).collect::<Vec<_>>(), [1]);
         assert_eq!(ranks(768).skip(9).collect::<Vec<_>>(), [32, 48, 64, 96, 128, 192, 256]);
     }
 
@@ -96,6 +100,15 @@ mod tests {
     fn the_device_library_has_room_for_as_many_ranks() {
         let header = include_str!("../../../kernels/include/hpmoe/core.h");
         assert!(header.contains(&format!("constexpr uint32_t MAX_RANKS = {MAX_RANKS};")));
+    }
+
+    #[test]
+    fn experts_run_by_load_unless_it_is_not_chosen_or_tokens_are_sent_once() {
+        let by_load = |checked: &CheckedGraph, choices: &str| {
+            schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap()).by_load
+        };
+        let layer = moe_ffn(&Layer::SMALL);
+        assert!(by_load(&layer, "") && !by_load(&layer, "by_load=false") && !by_load(&once(&Layer::SMALL), ""));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PhaseId};
 
 /// Whether two phases cut the same space into the same tiles and deal them to the same cores.
-pub(super) fn same_tiles(graph: &TaskGraph, phases: &Arena<PhaseId, PhaseSchedule>, a: PhaseId, b: PhaseId) -> bool {
+pub(super) fn same_tiles(graph: &TaskGraph, phases: &Arena<PhaseId, PhaseSchedule>, [a, b]: [PhaseId; 2]) -> bool {
     let (call_a, call_b) = (&graph.phases[a], &graph.phases[b]);
     let (a, b) = (&phases[a], &phases[b]);
     (call_a.space, &call_a.ranges) == (call_b.space, &call_b.ranges)

@@ -112,6 +112,32 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_starts_as_soon_as_its_cores_and_its_data_are_there() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let target = Target::ascend_a3();
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let visible = EntryCosts::new(checked.graph(), &target).visible;
+        let timeline = timeline(&checked, &schedule, &target, 8).unwrap();
+        let bars: Vec<Bar> = timeline.lanes.iter().flat_map(|(_, lane)| lane.iter().copied()).collect();
+        assert_eq!(bars.iter().map(|bar| bar.end).max(), Some(timeline.end));
+        let needs = |bar: &Bar| {
+            let of_bar = checked.dependencies().iter().filter(|d| d.after == bar.entry.phase);
+            let makers: Vec<_> = of_bar.map(|d| d.before).collect();
+            let by_expert = |other: &Bar| other.entry.expert == bar.entry.expert || bar.entry.phase.0 == 6;
+            let made = bars.iter().filter(|other| makers.contains(&other.entry.phase) && by_expert(other));
+            made.map(|other| other.end + visible).max().unwrap_or_default()
+        };
+        for (_, lane) in timeline.lanes.iter() {
+            let mut free = Nanos(0);
+            for bar in lane {
+                assert_eq!(bar.start, needs(bar).max(free), "{bar:?}");
+                assert!(bar.end > bar.start);
+                free = bar.end;
+            }
+        }
+    }
+
+    #[test]
     fn matrix_cores_rarely_wait() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let schedule = schedule(&checked, Cores::ASCEND_A3);

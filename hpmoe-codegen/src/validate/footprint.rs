@@ -95,7 +95,7 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes
 mod tests {
     use super::*;
     use crate::schedule::{Cores, schedule};
-    use hpmoe_language::fixture::{Layer, chunked, moe_ffn};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once};
 
     #[test]
     fn deepseek_on_eight_ranks() {
@@ -112,6 +112,38 @@ mod tests {
         assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (153, Bytes(153 * 64)));
         assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
         assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
+    }
+
+    #[test]
+    fn a_rank_receives_each_token_once_at_most() {
+        let checked = once(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let symmetric = |rows| footprint(&checked, &schedule, 8, rows).symmetric;
+        let row = Bytes(7168 * 2);
+        // What is put back has a row for each token and expert.
+        assert_eq!(symmetric(0), row * (4096 * 8));
+        assert_eq!(symmetric(1000), symmetric(0) + row * 1000);
+        assert_eq!(symmetric(4096 * 8 * 8), symmetric(0) + row * (4096 * 8));
+    }
+
+    #[test]
+    fn a_rank_has_its_own_experts_matrices_and_no_descriptors_without_an_order() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let weights = checked.graph().tensors.position(|tensor| matches!(tensor.rows, RowKind::Expert { .. })).unwrap();
+        let workspace = |rows: Option<RowKind>| {
+            let mut graph = checked.graph().clone();
+            if let Some(rows) = rows {
+                graph.tensors[weights].rows = rows;
+                graph.tensors[weights].storage = Storage::Workspace;
+            }
+            let checked = CheckedGraph::for_tests(graph, checked.counters().clone(), Vec::new());
+            footprint(&checked, &made, 4, 100).workspace
+        };
+        let row = Bytes(u64::from(checked.graph().tensors[weights].pitch) * 2);
+        assert_eq!(workspace(Some(RowKind::Expert { rows: 32 })), workspace(None) + row * (16 / 4 * 32));
+        assert_eq!(workspace(Some(RowKind::Matrix { rows: 32 })), workspace(None) + row * 32);
+        assert_eq!(footprint(&checked, &made, 3, 100).descriptors, 0);
     }
 
     #[test]

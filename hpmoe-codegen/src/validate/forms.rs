@@ -26,16 +26,13 @@ pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
 
 fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool {
     let graph = checked.graph();
-    let of_experts = |counter: hpmoe_language::ids::CounterId| {
-        let tensor = checked.counters()[counter].tensor;
-        matches!(graph.tensors[tensor].rows, RowKind::Expert { .. })
-    };
+    let Some(counter) = known(checked, signal.counter) else { return false };
+    let tensor = checked.counters()[signal.counter].tensor;
     let amount = match graph.tasks[graph.phases[phase].task].kind {
-        _ if known(checked, signal.counter).is_some() && of_experts(signal.counter) => Amount::One,
+        _ if matches!(graph.tensors[tensor].rows, RowKind::Expert { .. }) => Amount::One,
         TaskKind::Matrix => Amount::One,
         TaskKind::Vector | TaskKind::Put => Amount::Rows,
     };
-    let Some(counter) = known(checked, signal.counter) else { return false };
     signal.amount == amount
         && signal.index != Index::OnceTiles
         && addresses(graph, phase, counter, signal.index)
@@ -136,6 +133,17 @@ mod tests {
         let up = PhaseId(2);
         let found = broken(forms, |schedule| schedule.phases[up].signals[0].amount = Amount::Rows);
         assert!(matches!(found[..], [Violation::Form { phase, .. }] if phase == up));
+    }
+
+    #[test]
+    fn counters_that_there_are_not_are_found() {
+        let gate = PhaseId(1);
+        let beyond = CounterId(moe_ffn(&Layer::SMALL).counters().len() as u32);
+        let found = broken(forms, |schedule| schedule.phases[gate].waits[0].counter = beyond);
+        assert_eq!(found, [Violation::Form { phase: gate, counter: beyond }]);
+        let up = PhaseId(2);
+        let found = broken(forms, |schedule| schedule.phases[up].signals[0].counter = beyond);
+        assert_eq!(found, [Violation::Form { phase: up, counter: beyond }]);
     }
 
     #[test]

@@ -55,6 +55,12 @@ mod tests {
             queue.swap(up, up + 1);
         });
         assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+        let found = broken(joins, |schedule| {
+            let queue = &mut schedule.orders[0].queues[PartId(0)];
+            assert_eq!((queue[0].phase, queue[1].phase), (PhaseId(1), PhaseId(2)));
+            queue.remove(0);
+        });
+        assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }], "nothing is before the first of a queue");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Pairs of phases of which the same core makes the same tile, first of one and then of the other.
 pub(super) struct SameCore {
-    /// By pair: whether every queue has the first phase's entry of each group before the second's.
+    /// By pair: whether every queue has the first phase's entry of each group before the second's. No phase is before itself.
     pairs: BTreeMap<(PhaseId, PhaseId), bool>,
 }
 
@@ -18,7 +18,7 @@ impl SameCore {
         let mut pairs = BTreeMap::new();
         for (first, a) in graph.phases.iter() {
             for (second, b) in graph.phases.iter() {
-                if first != second && same_map(graph, schedule, (first, a), (second, b)) {
+                if same_map(graph, schedule, (first, a), (second, b)) {
                     pairs.insert((first, second), true);
                 }
             }
@@ -97,6 +97,13 @@ mod tests {
             SameCore::new(&checked, &schedule).before(gate, up)
         };
         assert!(before(&|_| ()));
+        let alone = SameCore::new(&checked, &schedule(&checked, Cores::ASCEND_A3));
+        assert!(!alone.before(gate, gate) && !alone.before(up, gate));
+        // Nowhere.
+        assert!(!before(&|schedule| {
+            let queue = &mut schedule.orders[0].queues[PartId(0)];
+            queue.retain(|entry| entry.phase != up);
+        }));
         // Later in another queue, whose cores go on as they please.
         assert!(!before(&|schedule| {
             let order = &mut schedule.orders[0];

@@ -6,6 +6,10 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Id, PhaseId, SpaceId};
+use std::ops::RangeInclusive;
+
+/// The numbers of ranks that a group may have.
+const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
 /// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
 /// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
@@ -75,7 +79,7 @@ fn phases(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation
 
 fn orders(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let numbers = schedule.orders.iter().map(|order| order.ranks);
-    let wanted = (1..=MAX_RANKS).filter(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize));
+    let wanted = RANKS.filter(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize));
     if !numbers.clone().eq(wanted) {
         violations.push(Violation::Orders { listed: numbers.collect() });
         return;
@@ -131,7 +135,8 @@ fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::broken::broken;
+    use crate::schedule::{Cores, schedule};
+    use crate::validate::broken::{broken, broken_of};
     use hpmoe_language::fixture::{Layer, moe_ffn};
     use hpmoe_language::ids::{PartId, RoleId};
 
@@ -162,9 +167,21 @@ mod tests {
         assert_eq!(found, [Violation::Missing { ranks: 1, entry }]);
         let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(entry));
         assert_eq!(found, [Violation::Twice { ranks: 1, entry }]);
-        let stray = Entry { expert: 99, ..entry };
-        let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(stray));
-        assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
+        // An expert and a phase too many.
+        for stray in [Entry { expert: 16, ..entry }, Entry { phase: PhaseId(7), ..entry }] {
+            let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(stray));
+            assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_expert_and_peer() {
+        let entry = Entry { phase: PhaseId(0), expert: 2, peer_offset: 3 };
+        let found = broken(structure, |schedule| {
+            let queues = &mut schedule.orders[2].queues;
+            queues.ids().collect::<Vec<_>>().into_iter().for_each(|part| queues[part].retain(|other| *other != entry));
+        });
+        assert_eq!(found, [Violation::Missing { ranks: 4, entry }]);
     }
 
     #[test]
@@ -199,12 +216,29 @@ mod tests {
     }
 
     #[test]
+    fn roles_may_be_listed_in_any_order() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let mut roles: Vec<&Role> = made.roles.iter().map(|(_, role)| role).collect();
+        roles.reverse();
+        let mut found = Vec::new();
+        each_core_once(&made, &roles, &mut found);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn no_order_is_asked_for_more_ranks_than_a_group_may_have() {
+        let layer = Layer { experts: MAX_RANKS as usize + 1, ..Layer::TINY };
+        assert_eq!(broken_of(&moe_ffn(&layer), structure, |_| ()), []);
+    }
+
+    #[test]
     fn tables_of_another_length_are_found() {
         let found = broken(structure, |schedule| {
             schedule.phases = schedule.phases.iter().skip(1).map(|(_, phase)| phase.clone()).collect();
         });
         assert_eq!(found, [Violation::Table { what: "phases" }]);
-        let found = broken(structure, |schedule| schedule.phases[PhaseId(0)].role = RoleId(9));
+        let found = broken(structure, |schedule| schedule.phases[PhaseId(0)].role = RoleId::new(schedule.roles.len()));
         assert_eq!(found, [Violation::Table { what: "roles" }]);
         let found = broken(structure, |schedule| {
             schedule.orders[0].queues.push(Vec::new());

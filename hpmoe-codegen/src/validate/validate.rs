@@ -74,6 +74,7 @@ pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violat
 mod tests {
     use super::*;
     use crate::schedule::{Cores, schedule};
+    use crate::validate::kernels::kernels;
     use hpmoe_language::analyze::Index;
     use hpmoe_language::fixture::{Layer, chunked, gated, moe_ffn, sums};
     use hpmoe_language::ids::{PartId, PhaseId};
@@ -87,6 +88,17 @@ mod tests {
                     let valid = validate(&checked, made.clone());
                     assert_eq!(valid.map(|valid| valid.schedule().clone()), Ok(made));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn schedules_of_all_kernels_are_right() {
+        for (name, checked) in kernels() {
+            for cores in [Cores::ASCEND_A3, Cores { aic: 3, aiv: 5 }] {
+                let found = validate(&checked, schedule(&checked, cores)).err().unwrap_or_default();
+                let found: Vec<String> = found.iter().map(|violation| violation.text(&checked)).collect();
+                assert!(found.is_empty(), "{name}: {found:#?}");
             }
         }
     }

@@ -70,24 +70,26 @@ pub enum ReturnCores {
 }
 
 impl Default for Choices {
-    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing.
     fn default() -> Self {
-        Self {
-            put_cores: None,
-            matrix_band: None,
-            put_band: None,
-            peer_cores: PeerCores::Dedicated { percent: 20 },
-            dedicate_from: 100,
-            by_arrival: ByArrival::WholeExperts,
-            return_cores: ReturnCores::Computing,
-            join: true,
-            by_load: true,
-            experts_ahead: 1,
-        }
+        Self::BEST_KNOWN
     }
 }
 
 impl Choices {
+    /// Found on the DeepSeek-V3 layer on eight Ascend A3, with even and with uneven routing.
+    const BEST_KNOWN: Self = Self {
+        put_cores: None,
+        matrix_band: None,
+        put_band: None,
+        peer_cores: PeerCores::Dedicated { percent: 20 },
+        dedicate_from: 100,
+        by_arrival: ByArrival::WholeExperts,
+        return_cores: ReturnCores::Computing,
+        join: true,
+        by_load: true,
+        experts_ahead: 1,
+    };
+
     /// Values by key, as [`set`](Self::set) reads them, without those of the default.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let default = Self::default();

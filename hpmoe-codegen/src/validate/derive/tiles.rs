@@ -261,6 +261,12 @@ mod tests {
         let values_of =
             |graph: &TaskGraph, range| values(graph, &graph.phases[gate], range, 20).into_iter().collect::<Vec<_>>();
         assert_eq!(values_of(&graph, 0), [0, 1, 19]);
+        // Regions that move with their range, and those of other tensors, are met at its ends.
+        for access in &mut graph.phases[swiglu].accesses {
+            let range = (access.tensor == made.tensor).then_some(0);
+            access.region.columns = columns(range, if range.is_some() { 0 } else { 2 }, 8);
+        }
+        assert_eq!(values_of(&graph, 0), [0, 1, 19]);
         let fixed = |access: Access, region| Access { region, write: false, ..access };
         let made_at = |index, width| fixed(made, Region { columns: columns(None, index, width), ..made.region });
         // Columns 3 to 5, 16 to 19, and 24 to 27, which the phase has not.

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// Where elements lie: tensor, rank, and a row, or an expert with its matrix.
 pub(super) type Place = (TensorId, usize, usize, usize);
 
+/// The only row of a place that is not a matrix, and the only column of origins.
+const ONE: Range<u32> = 0..1;
+
 /// Elements of one place.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
@@ -37,7 +40,7 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
             let span = step.span(phase, tile.column);
             span.start.min(most)..span.end.min(most)
         });
-        let rows = Step::of_rows(access).map_or(0..1, |step| step.span(phase, tile.column));
+        let rows = Step::of_rows(access).map_or(ONE, |step| step.span(phase, tile.column));
         for (rank, group, row) in places(graph, instance, tile, access) {
             let place = (access.tensor, rank, group, row);
             all.push(Touched { place, rows: rows.clone(), columns: columns.clone(), write: access.write });
@@ -46,7 +49,7 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
     if let Some(origins) = phase.origins {
         for row in tile.rows.clone() {
             let place = (origins.tensor, owner(tile.expert), tile.expert, row);
-            all.push(Touched { place, rows: 0..1, columns: 0..1, write: origins.write });
+            all.push(Touched { place, rows: ONE, columns: ONE, write: origins.write });
         }
     }
     all
@@ -84,8 +87,9 @@ fn places(graph: &TaskGraph, instance: &Instance, tile: &Tile, access: &Access) 
 mod tests {
     use super::super::tiles::tiles;
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_backward};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
     use hpmoe_language::ids::TensorId;
+    use std::collections::BTreeMap;
 
     #[test]
     fn elements_meet_in_rows_and_columns() {
@@ -99,6 +103,24 @@ mod tests {
         assert!([at(3..4, 31..40), at(0..3, 0..17), at(2..3, 20..21)].iter().all(|other| all.meets(other)));
         let others = [at(4..5, 16..32), at(0..2, 16..32), at(2..4, 0..16), at(2..4, 32..33)];
         assert!(!others.iter().any(|other| all.meets(other) || other.meets(&all)));
+    }
+
+    #[test]
+    fn each_column_of_a_row_is_written_once() {
+        // The last of the columns' tiles is cut short.
+        let checked = moe_ffn(&Layer { inter: 48, tile_n: 32, ..Layer::TINY });
+        let (graph, instance) = (checked.graph(), Instance::new(&checked));
+        let mut written: BTreeMap<Place, Vec<(u32, u32)>> = BTreeMap::new();
+        for touched in tiles(graph, &instance).iter().flat_map(|tile| touched(graph, &instance, tile)) {
+            if touched.write {
+                written.entry(touched.place).or_default().push((touched.columns.start, touched.columns.end));
+            }
+        }
+        for (place, mut columns) in written {
+            columns.sort_unstable();
+            let end = columns.iter().try_fold(0, |end, &(first, next)| (first == end).then_some(next));
+            assert_eq!(end, Some(graph.tensors[place.0].columns), "{place:?}: {columns:?}");
+        }
     }
 
     #[test]

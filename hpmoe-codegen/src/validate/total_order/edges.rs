@@ -49,13 +49,12 @@ pub(super) struct OrderGraph<'a> {
 impl<'a> OrderGraph<'a> {
     pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order, copies: u32) -> Self {
         let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
-        let mut heads: Vec<usize> = (0..entries.len()).collect();
+        let mut heads = Vec::with_capacity(entries.len());
         let mut by_phase: BTreeMap<PhaseId, Vec<usize>> = BTreeMap::new();
         for (number, entry) in entries.iter().enumerate() {
             by_phase.entry(entry.phase).or_default().push(number);
-            if number > 0 && schedule.phases[entry.phase].joins_previous {
-                heads[number] = heads[number - 1];
-            }
+            let joins = schedule.phases[entry.phase].joins_previous;
+            heads.push(heads.last().copied().filter(|_| joins).unwrap_or(number));
         }
         Self { checked, order, copies, entries, heads, by_phase, list: Vec::new() }
     }
@@ -122,8 +121,7 @@ impl<'a> OrderGraph<'a> {
     /// An entry that writes where an earlier chunk lay comes after the word that the chunk is free.
     fn reuse(&mut self, rank: u32) {
         let Some(reuse) = self.checked.reuse() else { return };
-        for number in 0..self.entries.len() {
-            let entry = self.entries[number];
+        for (number, entry) in self.entries.clone().into_iter().enumerate() {
             let chunk = chunk(self.checked.graph(), self.order.ranks, entry) as usize;
             if entry.phase == reuse.frees {
                 self.add(self.entry(rank, number), self.freed(rank, chunk));
@@ -178,4 +176,24 @@ fn circle(graph: &DiGraph<(), ()>) -> Option<Vec<usize>> {
     let ways = graph.neighbors(last).filter_map(|first| astar(graph, first, |node| node == last, |_| 1, |_| 0));
     let (_, nodes) = ways.min_by_key(|(length, _)| *length)?;
     Some(nodes.into_iter().map(NodeIndex::index).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_way_round_is_named() {
+        // Four nodes with edges both ways, but for one: a way from the first over the last is longer.
+        let both_ways = (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|&(from, to)| from != to);
+        let edges: Vec<(u32, u32)> = both_ways.filter(|&edge| edge != (3, 0)).collect();
+        for turn in 0..4 {
+            for twist in [1, 3] {
+                let name = |node: u32| (node * twist + turn) % 4;
+                let graph = DiGraph::from_edges(edges.iter().map(|&(from, to)| (name(from), name(to))));
+                assert_eq!(circle(&graph).unwrap().len(), 2, "{turn} {twist}");
+            }
+        }
+        assert_eq!(circle(&DiGraph::from_edges([(0, 1), (1, 2)])), None);
+    }
 }

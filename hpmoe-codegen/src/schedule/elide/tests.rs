@@ -1,0 +1,135 @@
+//! Which waits and signals are left out, and which are not.
+
+use super::*;
+use crate::schedule::{Cores, Schedule, schedule};
+use hpmoe_language::analyze::Index;
+use hpmoe_language::fixture::{Layer, activated_again, gated, moe_ffn};
+use hpmoe_language::graph::{Columns, TaskGraph};
+
+#[test]
+fn one_of_two_producers_speaks_and_one_of_two_consumers_waits() {
+    let checked = moe_ffn(&Layer::DEEPSEEK);
+    let schedule = schedule(&checked, Cores::ASCEND_A3);
+    let [dispatch, gate, up, swiglu, down, back, sum] = [0, 1, 2, 3, 4, 5, 6].map(PhaseId);
+    // Dependencies: recv to gate, recv to up, g to swiglu, u to swiglu, h to down, out to back, back to sum, and the
+    // (token, k) next to recv to back.
+    assert_eq!(
+        schedule.elided,
+        [
+            Elision { dependency: 1, implied: Implied::AlreadyAwaited { by: gate } },
+            Elision { dependency: 2, implied: Implied::QueueOrder { earlier: gate, later: up } },
+            Elision { dependency: 7, implied: Implied::Path(vec![dispatch, up, swiglu, down, back]) },
+        ]
+    );
+    let counts = |phase: PhaseId| (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
+    assert_eq!(
+        [dispatch, gate, up, swiglu, down, back, sum].map(counts),
+        [(0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]
+    );
+}
+
+#[test]
+fn a_core_finds_only_what_it_made_itself_in_another_vector_task() {
+    let checked = activated_again(&Layer::SMALL, true);
+    let [swiglu, again] = [3, 4].map(PhaseId);
+    let by_itself = checked.dependencies().iter().find(|d| (d.before, d.after) == (swiglu, again)).unwrap();
+    let finds = |change: &dyn Fn(&mut TaskGraph)| {
+        let mut graph = checked.graph().clone();
+        change(&mut graph);
+        let checked = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+        changes_task(&checked, by_itself) && same_part(&checked, by_itself)
+    };
+    assert!(finds(&|_| ()));
+    let product = checked.graph().phases[PhaseId(1)].task;
+    for phase in [swiglu, again] {
+        assert!(!finds(&|graph| graph.phases[phase].task = product));
+    }
+    assert!(!finds(&|graph| graph.phases[again].task = graph.phases[swiglu].task));
+    let place = |phase: PhaseId, write: bool| {
+        let accesses = &checked.graph().phases[phase].accesses;
+        accesses.iter().position(|access| access.tensor == by_itself.tensor && access.write == write).unwrap()
+    };
+    let (made, read) = (place(swiglu, true), place(again, false));
+    assert!(!finds(&|graph| graph.phases[swiglu].accesses[made].write = false));
+    assert!(!finds(&|graph| graph.phases[swiglu].accesses[made].remote = true));
+    assert!(!finds(&|graph| graph.phases[swiglu].accesses[made].region.columns = Columns::All));
+    assert!(!finds(&|graph| graph.phases[again].accesses[read].remote = true));
+    let mut more = checked.graph().phases[again].accesses[read];
+    more.region.columns = Columns::All;
+    assert!(!finds(&|graph| graph.phases[again].accesses.push(more)));
+    // It may have made more than it finds.
+    more.write = true;
+    assert!(finds(&|graph| graph.phases[swiglu].accesses.push(more)));
+}
+
+#[test]
+fn a_later_producer_speaks_only_at_the_same_counters() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let whole = schedule(&checked, Cores::ASCEND_A3);
+    let before = Before::new(&checked, &whole.phases, &whole.orders);
+    let [recv, of_gate, of_up] = [0, 2, 3].map(|number| &checked.dependencies()[number]);
+    let speaks = |change: &dyn Fn(&mut Dependency)| {
+        let mut other = of_up.clone();
+        change(&mut other);
+        speaks_for(&checked, &before, &other, of_gate)
+    };
+    assert!(speaks(&|_| ()));
+    assert!(!speaks_for(&checked, &before, of_gate, of_up));
+    assert!(!speaks(&|other| other.signal.counter = of_gate.signal.counter));
+    assert!(!speaks(&|other| other.signal.counter = recv.signal.counter));
+    assert!(!speaks(&|other| other.signal.index = Index::RowTile));
+    assert!(!speaks(&|other| other.signal.remote = true));
+    assert!(!speaks(&|other| other.wait.index = Index::RowTile));
+}
+
+#[test]
+fn phases_follow_one_another_in_every_queue_for_the_same_cores() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let whole = schedule(&checked, Cores::ASCEND_A3);
+    let pairs = |change: &dyn Fn(&mut Schedule)| {
+        let mut schedule = whole.clone();
+        change(&mut schedule);
+        Before::new(&checked, &schedule.phases, &schedule.orders).pairs
+    };
+    let [gate, up] = [1, 2].map(PhaseId);
+    assert_eq!(pairs(&|_| ()), BTreeSet::from([(gate, up)]));
+    assert!(pairs(&|schedule| schedule.phases[up].band += 1).is_empty());
+    // The last entries of one order, the other way round or in another queue.
+    let place = |schedule: &Schedule, phase| {
+        let queue = &schedule.orders[2].queues[PartId(0)];
+        queue.iter().rposition(|entry| entry.phase == phase).unwrap()
+    };
+    let turned_round = |schedule: &mut Schedule| {
+        let (gate, up) = (place(schedule, gate), place(schedule, up));
+        schedule.orders[2].queues[PartId(0)].swap(gate, up);
+    };
+    assert!(pairs(&turned_round).is_empty());
+    let elsewhere = |schedule: &mut Schedule| {
+        let up = place(schedule, up);
+        let entry = schedule.orders[2].queues[PartId(0)].remove(up);
+        schedule.orders[2].queues[PartId(1)].push(entry);
+    };
+    assert!(pairs(&elsewhere).is_empty());
+}
+
+#[test]
+fn what_a_core_made_in_another_task_needs_no_counter() {
+    let [swiglu, again] = [3, 4].map(PhaseId);
+    let between = |another| {
+        let checked = activated_again(&Layer::SMALL, another);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
+        // The second one waits for what both read of the products.
+        (elided, schedule.phases[swiglu].signals.len(), schedule.phases[again].waits.len())
+    };
+    assert_eq!(between(true), (1, 0, 0));
+    assert_eq!(between(false), (0, 1, 1));
+}
+
+#[test]
+fn a_path_needs_no_wait_of_its_own() {
+    let checked = gated(&Layer::SMALL);
+    let schedule = schedule(&checked, Cores::ASCEND_A3);
+    let path = schedule.elided.iter().filter(|e| matches!(e.implied, Implied::Path(_)));
+    assert_eq!(path.count(), 2);
+}
