@@ -124,6 +124,12 @@ mod tests {
         assert_eq!(symmetric(0), row * (4096 * 8));
         assert_eq!(symmetric(1000), symmetric(0) + row * 1000);
         assert_eq!(symmetric(4096 * 8 * 8), symmetric(0) + row * (4096 * 8));
+        // Two of four chunks have memory.
+        let mut graph = checked.graph().clone();
+        graph.sizes.chunks = 4;
+        let of_chunks = |rows| tensors(&graph, Storage::Symmetric, 8, rows);
+        assert_eq!(of_chunks(1000), of_chunks(0) + row * 2000);
+        assert_eq!(of_chunks(4096 * 8 * 8), of_chunks(0) + row * (2 * 1024 * 8));
     }
 
     #[test]
