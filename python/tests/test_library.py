@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -131,6 +132,18 @@ def test_a_library_describes_itself(library: hpmoe.Library) -> None:
     assert (memory.received_rows, memory.once_rows) == (2 * 64 * K, 2 * 64) and memory.heap_bytes > 0
     assert hpmoe.load(library.path) is library
     json.dumps(library.describe())
+
+
+def test_a_file_that_has_changed_is_refused(library: hpmoe.Library, tmp_path) -> None:
+    path = tmp_path / "kernels.so"
+    shutil.copy(library.path, path)
+    mine = hpmoe.load(path)
+    assert hpmoe.load(path) is mine
+    path.unlink()
+    assert hpmoe.load(path) is mine
+    shutil.copy(library.path, path)
+    with pytest.raises(hpmoe.HpmoeError, match="has changed since this process opened it, and can't be opened again"):
+        hpmoe.load(path)
 
 
 def test_files_that_are_no_libraries(tmp_path) -> None:

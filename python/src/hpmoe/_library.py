@@ -32,13 +32,25 @@ def load(path: str | os.PathLike[str]) -> "Library":
     A file that has been opened before is the same library.
 
     Raises:
-        HpmoeError: If there is no such file, or it is no library of kernels.
+        HpmoeError: If there is no such file, it is no library of kernels, or it has changed since this process opened it.
     """
     path = os.path.realpath(os.fspath(path))
     with _loading:
         if path not in _loaded:
             _loaded[path] = Library(path)
+        elif _file(path) not in (None, _loaded[path].file):
+            raise HpmoeError(f"{path} has changed since this process opened it, and can't be opened again: start a new process")
         return _loaded[path]
+
+
+def _file(path: str) -> tuple[int, int, int] | None:
+    """What tells a file from one that replaces it."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        # It is gone, but what has been opened stays.
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,7 @@ class Library:
     def __init__(self, path: str) -> None:
         """Opens the library; :func:`load` does that only once for each file."""
         self.path = path
+        self.file = _file(path)
         self._interface = _c.Interface(path)
         self._description = json.loads(self._interface.describe())
         flows = [(kernel, flow) for kernel in self._description["kernels"] for flow in kernel["taskflows"]]
