@@ -132,7 +132,7 @@ pub mod swiglu_joined {
         }
     }
 
-    /// The gradients of all that [`forward`] reads, from that of `y`. Those of the gate and the up matrix are apart, because each
+    /// The gradients of all that `forward` reads, from that of `y`. Those of the gate and the up matrix are apart, because each
     /// tensor has one writer.
     #[taskflow]
     pub fn backward(

@@ -142,7 +142,7 @@ pub mod swiglu {
         }
     }
 
-    /// The gradients of all that [`forward`] reads, from that of `y`.
+    /// The gradients of all that `forward` reads, from that of `y`.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
