@@ -7,6 +7,7 @@
 
 pub mod baseline;
 pub mod calibrate;
+pub mod device_routing;
 mod gantt;
 pub mod simulate;
 pub mod tune;

@@ -4,7 +4,6 @@
 mod cost;
 mod matrices;
 mod reuse;
-mod routing;
 mod time;
 mod work;
 mod works;
@@ -12,7 +11,6 @@ mod works;
 pub use cost::{Cost, CostModel, SharedWork};
 pub use matrices::{MatrixTraffic, gradient_bytes, matrices};
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};
-pub use routing::{RoutingPrices, RoutingShape, RoutingSteps};
 pub use time::Time;
 pub use work::{Efficiency, Products, Work, Written};
 pub use works::{EntryTile, Works};

@@ -1,0 +1,265 @@
+//! The cost of making a route's tables on the device: the calls of `kernels/include/hpmoe/routing`, counted by its text, core by core.
+//!
+//! Nothing simulates it yet, because no taskflow asks for it.
+
+mod steps;
+mod tables;
+
+use hpmoe_codegen::cost::Time;
+use hpmoe_codegen::target::Target;
+pub use steps::{RoutingPrices, RoutingSteps};
+
+/// Elements of 32 bits in a block.
+const BLOCK_WORDS: u64 = 8;
+/// Elements of 32 bits in a repeat of a vector call.
+const LANES: u64 = 64;
+/// Most slots in UB at a time.
+const IDS_BLOCK: u64 = 8192;
+/// The same while they are looked at for faults.
+const CHECKED_BLOCK: u64 = 4096;
+/// First byte of UB after all lists.
+const LISTS_END: u64 = 152 * 1024;
+/// Lists of a word for each pair.
+const LISTS: u64 = 15;
+
+/// A launch that makes its route, with tokens that go to all experts alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoutingShape {
+    /// Ranks of the group.
+    pub ranks: u64,
+    /// Experts of each rank.
+    pub local_experts: u64,
+    /// Tokens of each rank.
+    pub tokens: u64,
+    /// Experts of each token.
+    pub top_k: u64,
+    /// Vector cores of each rank.
+    pub cores: u64,
+    /// Whether queues name experts by load.
+    pub by_load: bool,
+    /// Spaces of row tiles.
+    pub row_tiles: u64,
+    /// Spaces of sends.
+    pub sends: u64,
+    /// Spaces of arrivals.
+    pub arrivals: u64,
+    /// Phases, and the pairs of spaces and columns that come before their tiles.
+    pub starts: (u64, u64),
+}
+
+impl RoutingShape {
+    /// The time from the start of a launch to the moment at which all cores know that the tables are made.
+    #[must_use]
+    pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
+        let most = |steps: &dyn Fn(u64) -> RoutingSteps| {
+            let times = (0..self.cores).map(|core| steps(core).ns(target, prices));
+            times.fold(0.0, f64::max)
+        };
+        let counting = most(&|core| self.count(core));
+        // Puts follow each other; the last one arrives by the longest way.
+        let putting = most(&|core| self.put(core));
+        let hops = target.link.other_package_ns + 2.0 * target.sync.counter_visible_ns + target.sync.signal_ns;
+        let placing = most(&|core| self.sum(core) + self.place(core) + self.tables(core));
+        Time::from_ns(counting + putting + hops + placing)
+    }
+
+    /// Everything that a core does.
+    #[must_use]
+    pub fn steps(&self, core: u64) -> RoutingSteps {
+        self.count(core) + self.put(core) + self.sum(core) + self.place(core) + self.tables(core)
+    }
+
+    const fn experts(&self) -> u64 {
+        self.ranks * self.local_experts
+    }
+
+    const fn slots(&self) -> u64 {
+        self.tokens * self.top_k
+    }
+
+    /// Experts that a core counts.
+    fn own(&self, core: u64) -> u64 {
+        let share = self.experts().div_ceil(self.cores);
+        share.min(self.experts().saturating_sub(core * share))
+    }
+
+    /// Blocks of ids, each with its slots.
+    fn blocks(&self) -> impl Iterator<Item = u64> {
+        let block = IDS_BLOCK / self.top_k * self.top_k;
+        let slots = self.slots();
+        (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block))
+    }
+
+    /// `ids.h`.
+    fn count(&self, core: u64) -> RoutingSteps {
+        let own = self.own(core);
+        let mut steps = RoutingSteps::default();
+        if own == 0 {
+            return steps;
+        }
+        let counted = own.next_multiple_of(BLOCK_WORDS);
+        steps.ramp(IDS_BLOCK);
+        steps.vector(1, counted);
+        steps.waits += 1;
+        self.check(core, &mut steps);
+        for slots in self.blocks() {
+            steps.load(slots);
+            // A comparison, a GatherMask, a wait; the count, and the fragment that is kept.
+            steps.vector(2 * own, slots);
+            steps.waits += own;
+            steps.vector(own, slots / self.experts());
+            steps.scalars += 4 * own;
+        }
+        steps.waits += 1;
+        steps.vector(2, counted);
+        steps
+    }
+
+    /// The search for faults.
+    fn check(&self, core: u64, steps: &mut RoutingSteps) {
+        let counting = self.experts().div_ceil(self.experts().div_ceil(self.cores));
+        let share = self.tokens.div_ceil(counting) * self.top_k;
+        let mut left = share.min(self.slots().saturating_sub(core * share));
+        if left == 0 {
+            return;
+        }
+        let block = CHECKED_BLOCK / self.top_k * self.top_k;
+        steps.vector(13, left.min(block));
+        while left > 0 {
+            let slots = left.min(block);
+            steps.load(slots);
+            steps.vector(2 + 2 + 2, slots);
+            steps.waits += 1 + self.top_k / 2;
+            steps.vector(2 * (self.top_k / 2), slots);
+            for _ in 0..self.top_k / 2 {
+                steps.gather(slots);
+            }
+            left -= slots;
+        }
+    }
+
+    /// `PutCounts`.
+    fn put(&self, core: u64) -> RoutingSteps {
+        let own = self.own(core);
+        let copies = if own > 0 { self.ranks } else { 0 };
+        // One address each; copies follow each other without a wait.
+        RoutingSteps { scalars: 2 * copies, copies, bytes: copies * own * 4, ..RoutingSteps::default() }
+    }
+
+    fn list_bytes(&self) -> u64 {
+        (self.experts() + 1).next_multiple_of(LANES) * 4 + 32
+    }
+
+    /// `SumCounts`, with all counts there.
+    fn sum(&self, _core: u64) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        let pairs = self.experts();
+        let pitch = pairs.next_multiple_of(BLOCK_WORDS);
+        steps.ramp(pairs + 1);
+        steps.vector(2, pairs);
+        let room = (LISTS_END - LISTS * self.list_bytes()) / (pitch * 4);
+        let most = room * 2 / 3;
+        let mut left = self.ranks;
+        while left > 0 {
+            let rows = left.min(most);
+            steps.load(rows * pairs);
+            steps.vector(1, rows * pitch);
+            steps.least(rows, pitch);
+            steps.fold(rows, pitch);
+            steps.vector(4, pairs);
+            left -= rows;
+        }
+        steps.vector(3, pairs);
+        steps.reduce(pairs);
+        steps
+    }
+
+    /// `PlaceRows`, `FaultOfCapacity`, `PlaceKept` and the order of experts.
+    fn place(&self, core: u64) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        let pairs = self.experts();
+        steps.vector(9, pairs);
+        steps.sums(pairs);
+        steps.sums_in_segments(pairs);
+        steps.vector(4, pairs);
+        steps.reduce(pairs);
+        steps.vector(1, pairs);
+        steps.waits += 1;
+        let own = self.own(core);
+        let fragments = own * self.blocks().count() as u64;
+        steps.scalars += 3 * fragments;
+        steps.copies += fragments;
+        steps.bytes += own * self.slots() / pairs * 4;
+        if self.by_load {
+            self.order(&mut steps);
+        } else {
+            steps.vector(19, pairs);
+        }
+        steps
+    }
+
+    /// `OrderByLoad`.
+    fn order(&self, steps: &mut RoutingSteps) {
+        let (pairs, local) = (self.experts(), self.local_experts);
+        steps.vector(18 + 1, pairs);
+        for _ in 0..local {
+            steps.gather(pairs);
+            steps.vector(8, pairs);
+        }
+        steps.vector(1, pairs);
+        for _ in 1..local {
+            steps.gather(pairs);
+            steps.vector(7, pairs);
+        }
+        // LeastFirst.
+        steps.vector(2, pairs);
+        steps.sums(pairs);
+        for _ in 0..6 {
+            steps.gather(pairs);
+        }
+        steps.vector(34, pairs);
+        steps.vector(18 + 3, pairs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RoutingPrices, RoutingShape};
+    use hpmoe_codegen::target::Target;
+
+    /// The forward layer of DeepSeek-V3's shape: five spaces, nine phases.
+    fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
+        RoutingShape {
+            ranks,
+            local_experts: experts / ranks,
+            tokens,
+            top_k: 8,
+            cores: 48,
+            by_load: true,
+            row_tiles: 2,
+            sends: 1,
+            arrivals: 1,
+            starts: (9, 30),
+        }
+    }
+
+    /// Ranks, experts, tokens, the simulated time of the forward layer in µs, and the most that tables may take of it, in percent.
+    /// Gathers at a cycle for each lane are half of the time with 64 ranks.
+    const LAYERS: [(u64, u64, u64, f64, f64); 4] =
+        [(8, 64, 4096, 9502.0, 0.5), (8, 64, 64, 561.0, 5.0), (64, 512, 4096, 9470.0, 0.8), (64, 512, 64, 567.0, 8.5)];
+
+    #[test]
+    fn tables_take_little_of_a_layer() {
+        let target = Target::ascend_a3();
+        for (ranks, experts, tokens, layer, most) in LAYERS {
+            for times in [1.0, 2.0] {
+                let prices = RoutingPrices::of(&target);
+                let prices = RoutingPrices { scalar: times * prices.scalar, ..prices };
+                let time = shape(ranks, experts, tokens).time(&target, &prices).us();
+                let share = 100.0 * time / layer;
+                println!("EP{ranks}, {experts} experts, {tokens} tokens, x{times}: {time:.1} µs, {share:.2} %");
+                assert!(share <= most, "{share:.2} % of EP{ranks} with {tokens} tokens");
+            }
+        }
+    }
+}
