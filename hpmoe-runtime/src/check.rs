@@ -4,7 +4,7 @@ use hpmoe_kernels::{Rank, Ranks, Route};
 
 use crate::layout::RouteChunks;
 use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
-use crate::{Argument, KernelTables, LaunchError, RawPart};
+use crate::{Argument, ArgumentError, KernelTables, LaunchError, RawPart};
 
 /// Whether the route and the arguments fit the kernel on all ranks.
 pub(crate) fn launch(
@@ -17,7 +17,7 @@ pub(crate) fn launch(
     let tensors = || tables.tensors.iter().filter_map(|t| Some((t, argument_number(t)?)));
     let wanted = tensors().count();
     if arguments.len() != wanted {
-        return Err(LaunchError::Arity { kernel: tables.name, wanted, got: arguments.len() });
+        return Err(ArgumentError::Arity { kernel: tables.name, wanted, got: arguments.len() }.into());
     }
     for (tensor, number) in tensors() {
         fits_tensor(tensor, &arguments[number], ranks, route)?;
@@ -78,17 +78,22 @@ const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     }
 }
 
-fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, ranks: Ranks, route: &Route) -> Result<(), LaunchError> {
+fn fits_tensor(
+    tensor: &TensorTable,
+    argument: &Argument<'_>,
+    ranks: Ranks,
+    route: &Route,
+) -> Result<(), ArgumentError> {
     let name = argument.name;
     if argument.ranks.count() != ranks.count() {
-        return Err(LaunchError::Parts { tensor: name, parts: argument.ranks.count(), ranks: ranks.count() });
+        return Err(ArgumentError::Parts { tensor: name, parts: argument.ranks.count(), ranks: ranks.count() });
     }
     if argument.ranks != ranks {
-        return Err(LaunchError::PartsHere { tensor: name, parts: here(argument.ranks), group: here(ranks) });
+        return Err(ArgumentError::PartsHere { tensor: name, parts: here(argument.ranks), group: here(ranks) });
     }
     let columns = tensor.columns as usize;
     if (argument.element, argument.columns) != (tensor.element, columns) {
-        return Err(LaunchError::Type {
+        return Err(ArgumentError::Type {
             tensor: name,
             element: tensor.element,
             columns,
@@ -98,7 +103,7 @@ fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, ranks: Ranks, rout
     }
     fits_kind(tensor, argument)?;
     if tensor.writable && !argument.writable {
-        return Err(LaunchError::ReadOnly { tensor: name });
+        return Err(ArgumentError::ReadOnly { tensor: name });
     }
     ranks.here().try_for_each(|rank| {
         fits_rows(tensor, argument, route, rank)?;
@@ -107,11 +112,11 @@ fn fits_tensor(tensor: &TensorTable, argument: &Argument<'_>, ranks: Ranks, rout
 }
 
 /// Whether a part starts on a line. Tensors of this crate do.
-fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), LaunchError> {
+fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), ArgumentError> {
     let (address, alignment) = (argument.part(rank).address, RawPart::ALIGNMENT);
     match argument.bytes(rank) == 0 || address.is_multiple_of(alignment as u64) {
         true => Ok(()),
-        false => Err(LaunchError::Alignment { tensor: argument.name, rank: rank.id(), address, alignment }),
+        false => Err(ArgumentError::Alignment { tensor: argument.name, rank: rank.id(), address, alignment }),
     }
 }
 
@@ -123,9 +128,9 @@ fn here(ranks: Ranks) -> String {
     }
 }
 
-fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank: Rank) -> Result<(), LaunchError> {
+fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank: Rank) -> Result<(), ArgumentError> {
     let count = argument.part(rank).count;
-    let error = |unit, got, wanted, reason, way_out| LaunchError::Rows {
+    let error = |unit, got, wanted, reason, way_out| ArgumentError::Rows {
         tensor: argument.name,
         rank: rank.id(),
         unit,
@@ -163,7 +168,7 @@ fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank:
 }
 
 /// Whether the argument has the kind of rows that the kernel was built for.
-fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), LaunchError> {
+fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), ArgumentError> {
     let words = |kind| match kind {
         RowKind::Expert(height) => format!("{height} rows per expert"),
         RowKind::Token => "a row per token".to_owned(),
@@ -174,9 +179,11 @@ fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), Launch
     };
     match argument.kind == tensor.row_kind {
         true => Ok(()),
-        false => {
-            Err(LaunchError::Kind { tensor: argument.name, wanted: words(tensor.row_kind), got: words(argument.kind) })
-        }
+        false => Err(ArgumentError::Kind {
+            tensor: argument.name,
+            wanted: words(tensor.row_kind),
+            got: words(argument.kind),
+        }),
     }
 }
 

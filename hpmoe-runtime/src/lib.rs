@@ -26,7 +26,7 @@ pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
 pub use backend::host::HostStatistics;
 pub use backend::npu::NpuError;
 pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
-pub use error::{LaunchError, Resource};
+pub use error::{ArgumentError, LaunchError, Resource};
 pub use group::Group;
 #[doc(hidden)]
 pub use group::InjectedFault;

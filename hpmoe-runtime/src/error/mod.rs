@@ -1,12 +1,13 @@
 //! Errors of launches, with their words.
 
+mod argument;
 mod resource;
 mod words;
 
+pub use argument::ArgumentError;
 pub use resource::Resource;
 
 use hpmoe_kernels::RouteError;
-use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
 use crate::backend::npu::NpuError;
@@ -83,104 +84,9 @@ pub enum LaunchError {
         /// How many they are.
         gaps: usize,
     },
-    /// The number of tensors passed is not that of the taskflow.
-    #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
-    Arity {
-        /// Name of the kernel, `module::taskflow`.
-        kernel: &'static str,
-        /// Tensors of the taskflow.
-        wanted: usize,
-        /// Number of tensors passed.
-        got: usize,
-    },
-    /// The number of parts of a tensor is not the number of ranks.
-    #[error(
-        "`{tensor}` has parts for {parts} ranks, but the group has {ranks}: give one part per rank, with zero rows for a rank without tokens"
-    )]
-    Parts {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// Number of its parts.
-        parts: usize,
-        /// Ranks of the group.
-        ranks: usize,
-    },
-    /// A tensor has the parts of other ranks than those of this process.
-    #[error(
-        "`{tensor}` holds the parts of {parts}, but this process runs {group}: make it with PerRank::from_fn(group.ranks(), ..)"
-    )]
-    PartsHere {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// Ranks whose parts it holds.
-        parts: String,
-        /// Ranks of this process.
-        group: String,
-    },
-    /// A tensor has an element type or width that the kernel was not built for.
-    #[error(
-        "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
-    )]
-    Type {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// Element type of the kernel.
-        element: ElementType,
-        /// Columns of the kernel.
-        columns: usize,
-        /// Element type passed.
-        got: ElementType,
-        /// Number of columns passed.
-        got_columns: usize,
-    },
-    /// A tensor has a kind of rows that the kernel was not built for.
-    #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
-    Kind {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// What the kernel was built for.
-        wanted: String,
-        /// What was passed.
-        got: String,
-    },
-    /// The number of rows of a tensor is not what the route or the kernel requires.
-    #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
-    Rows {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// The rank whose part of the tensor does not fit.
-        rank: usize,
-        /// What is counted.
-        unit: &'static str,
-        /// How many there are.
-        got: usize,
-        /// How many there should be.
-        wanted: usize,
-        /// Who asks for that many.
-        reason: &'static str,
-        /// What to do.
-        way_out: &'static str,
-    },
-    /// A part of a tensor does not start on a line.
-    #[error(
-        "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"
-    )]
-    Alignment {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-        /// The rank whose part it is.
-        rank: usize,
-        /// Where it starts.
-        address: u64,
-        /// Bytes that it should be a multiple of.
-        alignment: usize,
-    },
-    /// The kernel writes a tensor that was passed for reading.
-    #[error("the kernel writes `{tensor}`, but it was passed for reading: rebuild, so that kernel and caller agree")]
-    ReadOnly {
-        /// Name of the tensor in the taskflow.
-        tensor: &'static str,
-    },
+    /// A tensor is not what the kernel was built for, or not what the route asks for.
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
     /// A rank would receive more rows than there is room for.
     #[error(
         "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}) or send fewer tokens"
