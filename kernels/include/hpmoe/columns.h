@@ -30,7 +30,8 @@ HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t at, uint32_t count,
                                uint32_t outer, uint32_t inner) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
-        offsets.SetValue(at + i, (start + i / width * outer + i % width * inner) * static_cast<uint32_t>(sizeof(float)));
+        offsets.SetValue(at + i,
+                         (start + i / width * outer + i % width * inner) * static_cast<uint32_t>(sizeof(float)));
     }
 }
 
@@ -90,7 +91,8 @@ HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, 
     if (cols % BLOCK_NUMBERS == 0) {
         const uint32_t pitch = UbPitch(out_cols);
         CopyColumns(out_at, pitch, left_at, UbPitch(cols), rows, cols);
-        CopyColumns(out_at + cols * static_cast<uint32_t>(sizeof(float)), pitch, right_at, UbPitch(others), rows, others);
+        CopyColumns(out_at + cols * static_cast<uint32_t>(sizeof(float)), pitch, right_at, UbPitch(others), rows,
+                    others);
         return;
     }
     WriteOffsets(offsets_at, 0, cols, 0, cols, 0, 1);

@@ -45,7 +45,7 @@ HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, u
                         uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t most) {
     const uint32_t pitch = AlignUp(cols, LANES);
     const uint32_t count = rows * pitch;
-    const uint32_t left_at = work_at; // the numbers that are left
+    const uint32_t left_at = work_at;                                                // the numbers that are left
     const uint32_t free_at = left_at + count * static_cast<uint32_t>(sizeof(float)); // their columns
     const uint32_t all_at = free_at + count * static_cast<uint32_t>(sizeof(float));  // one number for all columns
     const LocalTensor<float> ids = UbFrom<float>(ids_at);
@@ -124,8 +124,8 @@ HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, ui
 
 // out[r][ids[r][k]] = values[r][k], for ascending k where there is such a column; 0 elsewhere. `work` has three areas of whole
 // repeats for each row.
-HPMOE_ROUTINE void PlaceNumbers(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at, uint32_t bits_at,
-                         uint32_t rows, uint32_t cols, uint32_t placed) {
+HPMOE_ROUTINE void PlaceNumbers(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at,
+                                uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t placed) {
     const uint32_t pitch = UbPitch(cols);
     const uint32_t used = rows * pitch;
     const uint32_t count = AlignUp(used, LANES);

@@ -18,7 +18,7 @@ constexpr uint32_t kMost = 4; // operands, numbers, scratch values
 struct Frame {
     uint32_t out, in[kMost], scratch[kMost];
     uint32_t outRows, outCols, cols, terms, size; // `cols` are those of the first operand, `size` is its first size
-    int32_t count;                 // elements of the result, as rows lie in UB
+    int32_t count;                                // elements of the result, as rows lie in UB
     float number[kMost];
 
     static AscendC::LocalTensor<float> at(uint32_t address) { return hpmoe::UbFrom<float>(address); }
