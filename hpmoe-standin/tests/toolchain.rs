@@ -64,9 +64,10 @@ impl Package {
         }
     }
 
-    /// The file of the build with that ending, if there is exactly one.
+    /// The kernel's file with that ending, if there is exactly one. The list of the package's kernels is not one of them.
     fn made(&self, ending: &str) -> Option<PathBuf> {
         let mut files = self.files("out/hpmoe", ending);
+        files.retain(|path| !path.ends_with("exports.rs"));
         (files.len() == 1).then(|| files.remove(0))
     }
 
