@@ -50,7 +50,6 @@ struct Use {
 /// What each phase does with a tensor, in program order; the origins that it writes or reads are a use, too.
 fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
     let of_phase = |(phase, of): (PhaseId, &Phase)| {
-        let accesses = of.accesses.iter().filter(|access| access.tensor == tensor && access.write == write);
         let as_use = |access: &Access| Use {
             phase,
             rows: access.region.rows,
@@ -59,7 +58,7 @@ fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
         };
         let origins = of.origins.filter(|origins| origins.tensor == tensor && origins.write == write);
         let origins = origins.map(|_| Use { phase, rows: Rows::Piece, columns: Columns::All, remote: write });
-        accesses.map(as_use).chain(origins).collect::<Vec<_>>()
+        of.accesses_of(tensor, write).map(as_use).chain(origins).collect::<Vec<_>>()
     };
     graph.phases.iter().flat_map(of_phase).collect()
 }

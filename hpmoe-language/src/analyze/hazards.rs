@@ -21,10 +21,8 @@ pub(super) fn accesses(
     tensor: TensorId,
     write: bool,
 ) -> impl Iterator<Item = (PhaseId, &Phase, &Access)> {
-    graph.phases.iter().flat_map(move |(id, phase)| {
-        let wanted = move |access: &&Access| access.tensor == tensor && access.write == write;
-        phase.accesses.iter().filter(wanted).map(move |access| (id, phase, access))
-    })
+    let phases = graph.phases.iter();
+    phases.flat_map(move |(id, phase)| phase.accesses_of(tensor, write).map(move |access| (id, phase, access)))
 }
 
 /// Refuses calls that read elements that they write; whether there is one.

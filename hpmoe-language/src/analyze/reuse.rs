@@ -60,10 +60,10 @@ pub(super) fn check_read(graph: &TaskGraph, errors: &mut Errors) {
     if !graph.sizes.reuses() {
         return;
     }
-    let reads = |phase: &Phase, id: TensorId| phase.accesses.iter().any(|access| access.tensor == id && !access.write);
     let is_origins = |phase: &Phase, id: TensorId| phase.origins.is_some_and(|origins| origins.tensor == id);
     for (id, tensor) in graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument()) {
-        if !graph.phases.iter().any(|(_, phase)| is_origins(phase, id) || reads(phase, id)) {
+        if !graph.phases.iter().any(|(_, phase)| is_origins(phase, id) || phase.accesses_of(id, false).next().is_some())
+        {
             errors.push(tensor.span, Finding::Chunk(ChunkFault::Unread { tensor: tensor.name.clone() }));
         }
     }

@@ -112,6 +112,11 @@ impl Phase {
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()
     }
+
+    /// What one item reads of a tensor, or writes to it. Origins are no accesses.
+    pub(crate) fn accesses_of(&self, tensor: TensorId, write: bool) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().filter(move |access| access.tensor == tensor && access.write == write)
+    }
 }
 
 impl TaskGraph {
