@@ -13,8 +13,10 @@ fn main() {
         layers::write_variants(["moe_ffn", "moe_clipped", "moe_biased", "moe_int8", "moe_prescaled", "moe_relay"]);
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
-    let few = ["bodies", "bytes", "chunks", "coarse", "columns", "echo", "ffn", "once", "routers", "rows", "sums"]
-        .map(|name| format!("kernels/{name}.rs"));
+    let few = [
+        "bodies", "bytes", "chunks", "coarse", "columns", "echo", "external", "ffn", "once", "routers", "rows", "sums",
+    ]
+    .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few).matrix_cores(3).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.
     hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();

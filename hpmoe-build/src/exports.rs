@@ -70,6 +70,9 @@ mod tests {
             kernel: "layer".to_owned(),
             constants: constants.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             source: "layer.cpp".into(),
+            device_source: "".into(),
+            operators: Vec::new(),
+            package: "".into(),
             file: "layer.rs".to_owned(),
             device: None,
         }

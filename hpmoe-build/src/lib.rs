@@ -17,6 +17,7 @@ mod device;
 mod exports;
 mod files;
 mod module;
+mod operators;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -134,6 +135,7 @@ impl Kernels {
 
     fn try_build(self) -> Result<(), String> {
         let out_dir = PathBuf::from(variable("OUT_DIR")?);
+        let root = std::env::current_dir().map_err(|error| format!("can't tell the package's folder: {error}"))?;
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
         println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");
@@ -151,7 +153,8 @@ impl Kernels {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
-            let build = Build { settings, target, tune, device, package: package.clone(), folder: folder.clone() };
+            let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
+            let build = Build { settings, target, tune, device, package, folder, root };
             for source in &sources {
                 let Built { units, faulty } = build.module(source)?;
                 built.units.extend(units);

@@ -1,14 +1,15 @@
 //! What a build makes of one kernel module.
 
+use crate::operators::OperatorFiles;
 use crate::tuned::{Kept, kept_for, tuned_file};
 use crate::units::{Built, DeviceBuild, Unit};
 use crate::{KernelModule, files};
 use hpmoe_codegen::compile::back;
-use hpmoe_codegen::program::Program;
+use hpmoe_codegen::program::{DEVICE_SOURCE, Program};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{self, Candidate};
 use hpmoe_language::artifacts::{self, Artifact, Resolved};
-use hpmoe_language::fingerprint::{of_flow, of_module};
+use hpmoe_language::fingerprint::of_module;
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Constant, Overrides, declared_constants};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ pub(crate) struct Build {
     pub(crate) device: Option<DeviceBuild>,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
+    /// The folder of the package, from which files are named.
+    pub(crate) root: PathBuf,
 }
 
 impl Build {
@@ -45,11 +48,14 @@ impl Build {
         let overrides = tuned::overrides(&set, &candidate.sizes);
         let target = self.target.fingerprint().hex();
         let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();
-        let resolved = Resolved { source: source.file.clone(), target, overrides, choices: texts };
+        let front = front(&source.module, &overrides);
+        let operators = OperatorFiles::read(front.as_ref().map_or(&[], |front| &front.flows), &self.root);
+        let externals = operators.fingerprints();
+        let resolved = Resolved { source: source.file.clone(), target, overrides, choices: texts, externals };
         files::write(&self.folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
         files::write(&self.folder.join(format!("{name}.built")), &source.file)?;
         // The macro runs the same front end and shows its faults at their places.
-        let Ok(Front { flows, kernel }) = front(&source.module, &resolved.overrides) else {
+        let Ok(Front { flows, kernel }) = front else {
             return Ok(Built { faulty: vec![name], ..Built::default() });
         };
         let constants: Vec<(String, Constant)> =
@@ -57,17 +63,24 @@ impl Build {
         let mut built = Built::default();
         for checked in &flows {
             let graph = checked.graph();
-            let fingerprint = of_flow(hash, graph, &resolved.target, resolved.choices_of(&graph.taskflow));
+            let fingerprint = resolved.fingerprint_of(hash, graph);
             let choices = candidate.choices_of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
-            match back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex()) {
-                Ok(program) => {
+            let made = operators.of_flow(graph).and_then(|operators| {
+                let program = back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex())?;
+                Ok((operators, program))
+            });
+            match made {
+                Ok((operators, program)) => {
                     for warning in &program.warnings {
                         println!("cargo::warning=taskflow `{}::{}`: {warning}", graph.kernel, graph.taskflow);
                     }
                     self.write(&program)?;
                     built.units.push(Unit {
                         source: self.folder.join(artifact.file("cpp")),
+                        device_source: self.device_source(&program, &artifact),
+                        operators,
+                        package: self.root.clone(),
                         artifact,
                         kernel: name.clone(),
                         constants: constants.clone(),
@@ -76,7 +89,7 @@ impl Build {
                     });
                 }
                 Err(fault) => {
-                    files::write(&self.folder.join(format!("{}.fault", artifact.stem)), &fault)?;
+                    files::write(&self.folder.join(artifact.file("fault")), &fault.write())?;
                     built.faulty.push(name.clone());
                 }
             }
@@ -112,6 +125,12 @@ impl Build {
             self.target.name, source.file, self.tune
         );
         None
+    }
+
+    fn device_source(&self, program: &Program, artifact: &Artifact) -> PathBuf {
+        let own = artifact.file(DEVICE_SOURCE);
+        let differs = program.files.iter().any(|file| file.name == own);
+        self.folder.join(if differs { own } else { artifact.file("cpp") })
     }
 
     fn write(&self, program: &Program) -> Result<(), String> {

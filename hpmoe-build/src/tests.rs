@@ -53,6 +53,7 @@ impl Package {
             device: None,
             package: "user".into(),
             folder,
+            root: self.path(""),
         };
         let units = build.module(&self.source()).unwrap().units;
         units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()

@@ -1,9 +1,10 @@
 //! What compilers get.
 
 use crate::Device;
+use crate::operators::Operator;
 use hpmoe_language::artifacts::Artifact;
 use hpmoe_language::syntax::Constant;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a build makes of one kernel module.
 #[derive(Default)]
@@ -21,10 +22,23 @@ pub(crate) struct Unit {
     /// The constants of the module, as this build has them.
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) source: PathBuf,
+    /// What compilers for devices get: the same file, or another one if an operator is for devices only.
+    pub(crate) device_source: PathBuf,
+    /// The external operators of its tasks.
+    pub(crate) operators: Vec<Operator>,
+    /// The folder that their files are named from.
+    pub(crate) package: PathBuf,
     /// The file that it was generated from, as the build script names it.
     pub(crate) file: String,
     /// What it is compiled for in addition to this machine's CPU.
     pub(crate) device: Option<DeviceBuild>,
+}
+
+impl Unit {
+    /// The folder of the headers of its operators, if it has any.
+    pub(crate) fn headers(&self) -> Option<&Path> {
+        (!self.operators.is_empty()).then_some(self.package.as_path())
+    }
 }
 
 /// A device, and the toolkit that the build script names for it.

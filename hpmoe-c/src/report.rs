@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
 use hpmoe_runtime::prelude::Route;
+use hpmoe_runtime::tables::ExternalTable;
 use hpmoe_runtime::{Group, Report};
 use serde_json::{Value, json};
 
@@ -37,11 +38,26 @@ pub(crate) fn keep(report: &Report, group: &Group, route: &Route, copied: &[Copi
         "workspace_bytes": report.workspace_bytes,
         "wall_us": report.wall.as_secs_f64() * 1e6,
         "on_npus": report.on_npus,
+        "externals": externals(report),
         "received_rows": received,
         "copied": copies,
         "text": format!("{report}{words}"),
     });
     LAST_REPORT.set(text(&json.to_string()));
+}
+
+/// External operators, whether each ran, and how far results may be from the reference.
+fn externals(report: &Report) -> Value {
+    let operator = |external: &ExternalTable| {
+        let ExternalTable { task, file, .. } = external;
+        json!({"task": task, "file": file, "ran": report.ran(external)})
+    };
+    let tolerances =
+        report.tolerances.iter().map(|promised| (promised.tensor.to_owned(), json!(report.tolerance(promised.tensor))));
+    json!({
+        "operators": report.externals.iter().map(operator).collect::<Vec<_>>(),
+        "tolerances": tolerances.collect::<serde_json::Map<_, _>>(),
+    })
 }
 
 fn copy(copied: &Copied) -> Value {

@@ -3,6 +3,7 @@
 mod calibrate;
 mod check;
 mod diff;
+mod emit;
 mod graph;
 mod input;
 mod options;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Check(source) => check::check(&source),
         Command::Graph(graph) => graph::graph(&graph),
         Command::Schedule(schedule) => schedule::schedule(&schedule),
+        Command::Emit(emit) => emit::emit(&emit),
         Command::Simulate(simulate) => simulate::simulate(&simulate),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),

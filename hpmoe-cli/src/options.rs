@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Prints the schedule.
     Schedule(ScheduleArgs),
+    /// Prints the generated AscendC, or what an external operator of a task is given and must keep to.
+    Emit(EmitArgs),
     /// Simulates the kernel, the original system and one operator after another on a described target.
     Simulate(SimulateArgs),
     /// Fits three constants to published latencies and compares all twelve with the simulated ones.
@@ -62,6 +64,21 @@ pub(crate) struct GraphArgs {
     /// Prints a Mermaid flowchart.
     #[arg(long)]
     pub(crate) mermaid: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EmitArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Prints the contract of an external operator for this task, and a skeleton: the beginning of its file.
+    #[arg(long, value_name = "NAME", conflicts_with = "device")]
+    pub(crate) task: Option<String>,
+    /// The taskflow, as NAME or KERNEL::NAME; by default all of the file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) taskflow: Option<String>,
+    /// Prints what devices run, with operators that are for devices only, instead of what the host runs.
+    #[arg(long)]
+    pub(crate) device: bool,
 }
 
 #[derive(Args, Debug)]

@@ -79,7 +79,7 @@ impl FlowPlan {
         if self.replaced.is_empty() { choices } else { format!("{choices}, with {}", self.replaced) }
     }
 
-    fn graph(&self) -> &TaskGraph {
+    pub(crate) fn graph(&self) -> &TaskGraph {
         self.checked.graph()
     }
 

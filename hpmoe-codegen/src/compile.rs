@@ -1,7 +1,7 @@
 //! The code generator on one screen: from a checked graph to all files that a build writes.
 
-use crate::emit::{Names, Paths, ascendc, tables};
-use crate::program::{Program, program};
+use crate::emit::{Machine, Names, Paths, ascendc, tables};
+use crate::program::{Kernels, Program, program};
 use crate::schedule::{Choices, schedule_with};
 use crate::target::Target;
 use crate::validate::{Violation, validate};
@@ -24,10 +24,18 @@ pub fn back(
     let proposed = schedule_with(checked, target, choices);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
     let names = Names { file, symbol: &artifact.symbol };
-    let kernel = ascendc(checked, &valid, &names);
+    let kernel = ascendc(checked, &valid, &names, Machine::Host);
+    let for_devices = differs(checked).then(|| ascendc(checked, &valid, &names, Machine::Device));
     let descriptors = artifact.below_out_dir("descriptors");
     let tables = tables(checked, &valid, &names, &Paths { fingerprint, descriptors: &descriptors });
-    Ok(program(checked, &valid, target, artifact, &kernel, tables, fingerprint))
+    let kernels = Kernels { host: &kernel, device: for_devices.as_ref() };
+    Ok(program(checked, &valid, target, artifact, kernels, tables, fingerprint))
+}
+
+/// Whether the kernel's file for devices differs from the one for the host: an operator is for devices only.
+fn differs(checked: &CheckedGraph) -> bool {
+    let mut externals = checked.graph().tasks.iter().filter_map(|(_, task)| task.external.as_ref());
+    externals.any(|external| external.device_only)
 }
 
 /// The text for a user whose taskflow has no valid schedule.

@@ -27,13 +27,23 @@ pub struct File {
     pub bytes: Vec<u8>,
 }
 
+/// The ending of the file that compilers for devices get, where it is another one than the host's.
+pub const DEVICE_SOURCE: &str = "device.cpp";
+
+/// The generated kernel, for the host and, where that differs, for devices.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernels<'a> {
+    pub(crate) host: &'a Ascendc,
+    pub(crate) device: Option<&'a Ascendc>,
+}
+
 /// Makes all files of a taskflow.
 pub(crate) fn program(
     checked: &CheckedGraph,
     valid: &ValidSchedule,
     target: &Target,
     artifact: &Artifact,
-    kernel: &Ascendc,
+    Kernels { host: kernel, device }: Kernels<'_>,
     tables: Tables,
     fingerprint: &str,
 ) -> Program {
@@ -88,8 +98,10 @@ pub(crate) fn program(
     ];
     files
         .extend(texts.into_iter().map(|text| File { name: artifact.file(text.ending), bytes: text.text.into_bytes() }));
+    let for_devices = device.map(|kernel| kernel.text.clone().into_bytes());
+    files.extend(for_devices.map(|bytes| File { name: artifact.file(DEVICE_SOURCE), bytes }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
-    let warnings = unread(checked).chain(kernel.beyond_the_caches()).collect();
+    let warnings = unread(checked).chain(device.unwrap_or(kernel).beyond_the_caches()).collect();
     Program { files, warnings }
 }
 

@@ -11,7 +11,7 @@ mod objects;
 mod settings;
 mod store;
 
-pub use objects::Compiler;
+pub use objects::{Compiler, Refusal, Source};
 pub use settings::Settings;
 pub use store::{Store, in_parallel};
 

@@ -3,6 +3,7 @@
 use crate::settings::called;
 use crate::{Settings, Store, in_parallel};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,14 +50,24 @@ impl Compiler {
     ///
     /// The first file, in their order, that can't be read or compiled.
     pub fn objects(&self, sources: &[&Path]) -> Result<Vec<PathBuf>, String> {
-        in_parallel(sources, |source| self.object(source)).into_iter().collect()
+        let sources: Vec<Source<'_>> = sources.iter().map(|file| Source { file, headers: None }).collect();
+        self.each(&sources).into_iter().map(|object| object.map_err(|refusal| refusal.to_string())).collect()
     }
 
-    fn object(&self, source: &Path) -> Result<PathBuf, String> {
+    /// The object of each file, or why it was not compiled, in the same order.
+    #[must_use]
+    pub fn each(&self, sources: &[Source<'_>]) -> Vec<Result<PathBuf, Refusal>> {
+        in_parallel(sources, |source| self.object(source))
+    }
+
+    fn object(&self, Source { file: source, headers }: &Source<'_>) -> Result<PathBuf, Refusal> {
         let folder = source.parent().unwrap_or(Path::new(""));
         self.store.object(source, "o", |draft| {
             let mut command = self.tool.to_command();
             command.args(&self.places).arg(called(&folder.join(""), Path::new("")));
+            if let Some(headers) = headers {
+                command.arg("-I").arg(headers).arg(called(&headers.join(""), Path::new("")));
+            }
             let output = command.arg("-c").arg(source).arg("-o").arg(draft).output();
             let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
             match output.status.success() {
@@ -68,7 +79,7 @@ impl Compiler {
 
     /// Why a file was not compiled: the compiler itself, its flags or its temporary folder where a file of a few lines is refused
     /// too, else the file.
-    fn refusal(&self, source: &Path, draft: &Path, said: &str) -> String {
+    fn refusal(&self, source: &Path, draft: &Path, said: &str) -> Refusal {
         let tool = self.tool.path().display();
         let (probe, object) = (draft.with_extension("probe.cpp"), draft.with_extension("probe.o"));
         let compiled = std::fs::write(&probe, PROBE).map_err(|error| error.to_string()).and_then(|()| {
@@ -84,16 +95,60 @@ impl Compiler {
         }
         match compiled {
             Ok(()) => {
-                format!("the C++ compiler `{tool}` refused `{}`; this is a fault of hpmoe:\n{said}", source.display())
+                let compiler = tool.to_string();
+                Refusal::File { compiler, file: source.to_path_buf(), said: said.to_owned() }
             }
-            Err(problem) => format!(
+            Err(problem) => Refusal::Compiler(format!(
                 "the C++ compiler `{tool}` can't compile a C++17 file of five lines:\n{}\nhelp: hpmoe needs g++ 9 or clang++ 10, or \
                  newer: name one in CXX; look at CXXFLAGS, and at the space that is left in `{}` and in `{}`",
                 problem.trim_end(),
                 std::env::temp_dir().display(),
                 self.store.folder().display()
-            ),
+            )),
         }
+    }
+}
+
+/// A file to compile.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The C++ file.
+    pub file: &'a Path,
+    /// A folder of headers of this file alone. The file must say what they hold (by a hash in a name): objects are looked up by its text.
+    pub headers: Option<&'a Path>,
+}
+
+/// Why there is no object of a file.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// The compiler, its flags or a folder are to blame; the text says which, and a way out.
+    Compiler(String),
+    /// The compiler works, and refused the file.
+    File {
+        /// The compiler's program.
+        compiler: String,
+        /// The file.
+        file: PathBuf,
+        /// What the compiler said.
+        said: String,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compiler(problem) => f.write_str(problem),
+            Self::File { compiler, file, said } => {
+                let file = file.display();
+                write!(f, "the C++ compiler `{compiler}` refused `{file}`; this is a fault of hpmoe:\n{said}")
+            }
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self::Compiler(problem)
     }
 }
 

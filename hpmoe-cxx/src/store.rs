@@ -53,12 +53,12 @@ impl Store {
     /// # Errors
     ///
     /// The source can't be read, or what `make` says.
-    pub fn object(
+    pub fn object<E: From<String>>(
         &self,
         source: &Path,
         ending: &str,
-        make: impl FnOnce(&Path) -> Result<(), String>,
-    ) -> Result<PathBuf, String> {
+        make: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
         let text = std::fs::read_to_string(source).map_err(|e| format!("can't read `{}`: {e}", source.display()))?;
         let mut identity = self.identity.clone();
         without_comments(&text).hash(&mut identity);

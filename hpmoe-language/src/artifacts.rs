@@ -2,6 +2,7 @@
 
 use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
+use crate::graph::TaskGraph;
 use crate::names::ByName;
 
 /// The folder below `OUT_DIR` that holds everything that the build script writes.
@@ -65,16 +66,19 @@ pub struct Resolved {
     pub overrides: Overrides,
     /// The choices that differ from the default, as text, by taskflow.
     pub choices: ByName<String>,
+    /// The fingerprints of the files of external operators, in hexadecimal digits, by file.
+    pub externals: ByName<String>,
 }
 
 impl Resolved {
-    /// The text of the file: source, target, a line `NAME=value` for each constant that the build sets, and a line
-    /// `@taskflow key=value …` for each taskflow with choices.
+    /// The text of the file: source, target, a line `NAME=value` for each constant that the build sets, a line
+    /// `@taskflow key=value …` for each taskflow with choices, and a line `#fingerprint file` for each file of external operators.
     #[must_use]
     pub fn write(&self) -> String {
         let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         let choices: String = self.choices.iter().map(|(flow, choices)| format!("@{flow} {choices}\n")).collect();
-        format!("{}\n{}\n{lines}{choices}", self.source, self.target)
+        let externals: String = self.externals.iter().map(|(file, hash)| format!("#{hash} {file}\n")).collect();
+        format!("{}\n{}\n{lines}{choices}{externals}", self.source, self.target)
     }
 
     /// Reads the text of such a file; `None` if it has another form.
@@ -82,11 +86,15 @@ impl Resolved {
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let (source, target) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let mut resolved = Self { source, target, overrides: Overrides::new(), choices: ByName::new() };
+        let (overrides, choices, externals) = (Overrides::new(), ByName::new(), ByName::new());
+        let mut resolved = Self { source, target, overrides, choices, externals };
         for line in lines {
             if let Some(choices) = line.strip_prefix('@') {
                 let (flow, choices) = choices.split_once(' ')?;
                 resolved.choices.insert(flow.to_owned(), choices.to_owned());
+            } else if let Some(external) = line.strip_prefix('#') {
+                let (hash, file) = external.split_once(' ')?;
+                resolved.externals.insert(file.to_owned(), hash.to_owned());
             } else {
                 let (name, value) = line.split_once('=')?;
                 resolved.overrides.insert(name.to_owned(), Constant::read(value)?);
@@ -95,10 +103,56 @@ impl Resolved {
         Some(resolved)
     }
 
+    /// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target, the choices of its
+    /// schedule, the files of its external operators, this compiler.
+    #[must_use]
+    pub fn fingerprint_of(&self, module: Fingerprint, graph: &TaskGraph) -> Fingerprint {
+        let choices = self.choices_of(&graph.taskflow);
+        let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(&self.target);
+        let named = if choices.is_empty() { named } else { named.text(choices) };
+        let externals = graph.tasks.iter().filter_map(|(_, task)| self.externals.get(&task.external.as_ref()?.file));
+        let named = externals.fold(named, |hash, external| hash.text(external));
+        graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
+    }
+
     /// The choices of a taskflow, as text; empty for the default.
     #[must_use]
     pub fn choices_of(&self, flow: &str) -> &str {
         self.choices.get(flow).map_or("", String::as_str)
+    }
+}
+
+/// A fault that only the build script finds: its text for users, and the task that it belongs to, if that is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The function's name.
+    pub task: Option<String>,
+    /// What is wrong, and a way out.
+    pub text: String,
+}
+
+impl Fault {
+    /// The text of the file that tells the macro.
+    #[must_use]
+    pub fn write(&self) -> String {
+        match &self.task {
+            Some(task) => format!("@{task}\n{}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// Reads the text of such a file.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let named = text.strip_prefix('@').and_then(|rest| rest.split_once('\n'));
+        let (task, text) = named.map_or((None, text), |(task, text)| (Some(task.to_owned()), text));
+        Self { task, text: text.to_owned() }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Self { task: None, text }
     }
 }
 
@@ -138,7 +192,9 @@ mod tests {
     fn resolved_constants_come_back_as_written() {
         let overrides = parse_settings("B=2,A=-1e-7").unwrap();
         let choices = ByName::from_iter([("forward".to_owned(), "put_cores=8 ahead=0".to_owned())]);
-        let resolved = Resolved { source: "src/moe.rs".into(), target: "0123456789abcdef".into(), overrides, choices };
+        let externals = ByName::from_iter([("ops/a = b.h".to_owned(), "0123456789abcdef".to_owned())]);
+        let (source, target) = ("src/moe.rs".into(), "0123456789abcdef".into());
+        let resolved = Resolved { source, target, overrides, choices, externals };
         assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
         assert_eq!(Resolved::read("x\n0123456789abcdef\nA=b\n"), None);
     }

@@ -1,6 +1,5 @@
 //! Fingerprints: a kernel that was compiled from other tokens, constants or choices is never linked.
 
-use crate::graph::TaskGraph;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A 64-bit FNV-1a hash: stable across platforms and compiler versions, unlike the standard hasher.
@@ -67,15 +66,6 @@ fn is_documentation(token: &TokenTree) -> bool {
 pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
     let bare = syn::ItemMod { attrs: Vec::new(), ..module.clone() };
     Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
-}
-
-/// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target (its fingerprint in
-/// digits), the choices of its schedule as text, this compiler.
-#[must_use]
-pub fn of_flow(module: Fingerprint, graph: &TaskGraph, target: &str, choices: &str) -> Fingerprint {
-    let named = module.text(env!("CARGO_PKG_VERSION")).text(&graph.taskflow).text(target);
-    let named = if choices.is_empty() { named } else { named.text(choices) };
-    graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
 }
 
 #[cfg(test)]

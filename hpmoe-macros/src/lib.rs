@@ -26,9 +26,11 @@ macro_rules! markers {
 }
 
 markers! {
-    /// Marks a task for the matrix cores, inside a `#[megakernel]` module.
+    /// Marks a task for the matrix cores, inside a `#[megakernel]` module. With `external = "ops/gemm.h"`, a hand-written function takes
+    /// the place of its body on the device (docs/external.md).
     aic_task
-    /// Marks a task for the vector cores, inside a `#[megakernel]` module.
+    /// Marks a task for the vector cores, inside a `#[megakernel]` module. It can have an external operator, as
+    /// [`macro@aic_task`].
     aiv_task
     /// Marks a one-sided put, inside a `#[megakernel]` module.
     comm_put

@@ -36,6 +36,10 @@ pub struct KernelTables {
     pub counters: &'static [CounterTable],
     /// Calls of the taskflow by number.
     pub phases: &'static [PhaseTable],
+    /// Tasks that have an external operator.
+    pub externals: &'static [ExternalTable],
+    /// Results whose bits may differ from the reference's, because of what an operator promises.
+    pub tolerances: &'static [ToleranceTable],
     /// One schedule for each number of ranks that divides `experts`, up to 256, ascending.
     pub schedules: &'static [ScheduleTable],
 }
@@ -87,6 +91,28 @@ pub struct TensorTable {
     pub storage: Storage,
     /// Whether the taskflow writes it.
     pub writable: bool,
+}
+
+/// A task whose place a hand-written function of C++ takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExternalTable {
+    /// Label of the task, unique among the tasks of the kernel.
+    pub task: &'static str,
+    /// The file of the function, relative to the package.
+    pub file: &'static str,
+    /// Whether host runs take the task's body instead.
+    pub device_only: bool,
+}
+
+/// A result that may differ from the reference's: at most by so much, relative to the largest element of the tile.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ToleranceTable {
+    /// Name of the taskflow's parameter.
+    pub tensor: &'static str,
+    /// The tolerance of host runs.
+    pub host: f32,
+    /// The tolerance of runs on devices, next to that of the cube's order of sums.
+    pub device: f32,
 }
 
 /// An iteration space.

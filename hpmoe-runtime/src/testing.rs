@@ -44,6 +44,8 @@ pub(crate) const TABLES: KernelTables = KernelTables {
         PhaseTable { task: "project", source: "project(&recv[r].group(e, m), ..)", line: 41, space: 0, starts: &[] },
         PhaseTable { task: "combine", source: "combine(&back[r].slots(t), ..)", line: 57, space: 1, starts: &[(0, 2)] },
     ],
+    externals: &[],
+    tolerances: &[],
     schedules: &[schedule(1), schedule(2)],
 };
 

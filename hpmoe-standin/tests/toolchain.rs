@@ -252,3 +252,103 @@ fn no_other_command_line_is_taken() {
     let (done, said) = run("ld.lld", &["-m", "aicorelinux", "-Ttext=0", "k.part.o", "-shared", "-o", "k.o"]);
     assert!(!done && said.contains("instead of -m aicorelinux -Ttext=0 k.part.o -shared -o k.o"), "{said}");
 }
+
+/// An operator for the task `sum`: its head, and what it does.
+const OPERATOR: &str = "#pragma once
+#include \"zeros.h\"
+HPMOE_INLINE void sum(const hpmoe::View<bfloat16_t> &, const hpmoe::View<float> &, const hpmoe::View<float> &y) {
+    Zeros(y);
+}
+";
+const ZEROS: &str = "#include \"hpmoe/kernel.h\"
+HPMOE_INLINE void Zeros(const hpmoe::View<float> &y) {
+    using namespace hpmoe;
+    Duplicate(Ub<float>(0, UB_TASKS), 0.0f, UbCount(y.rows, y.cols));
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    StoreRows(y, 0, y.rows, Ub<float>(0, UB_TASKS));
+}
+";
+
+/// A package whose task `sum` has an operator that is declared so.
+fn with_operator(declared: &str) -> Package {
+    let package = Package::new();
+    let attribute = format!("#[aiv_task(external = \"ops/sum.h\"{declared})]");
+    fs::write(package.path("echo.rs"), KERNEL.replace("#[aiv_task]", &attribute)).unwrap();
+    fs::create_dir(package.path("ops")).unwrap();
+    fs::write(package.path("ops/sum.h"), OPERATOR).unwrap();
+    fs::write(package.path("ops/zeros.h"), ZEROS).unwrap();
+    package
+}
+
+#[test]
+fn operators_are_built_for_both_machines_and_again_when_a_file_of_theirs_changes() {
+    let package = with_operator("");
+    let printed = package.build().unwrap();
+    for told in ["rerun-if-changed=ops/sum.h", "rerun-if-changed=ops/zeros.h"] {
+        assert!(printed.contains(told), "{told} is missing in\n{printed}");
+    }
+    assert!(package.made(".fault").is_none(), "{}", package.text(".fault"));
+    let first = package.made(".device.o").unwrap();
+    assert!(fs::read_to_string(first.with_extension("").with_extension("cpp")).unwrap().contains("::sum(slots,"));
+    fs::write(package.path("ops/zeros.h"), ZEROS.replace("0.0f", "0.5f")).unwrap();
+    package.build().unwrap();
+    let objects = package.files("out/hpmoe", ".device.o");
+    assert_eq!(objects.len(), 2, "another file makes another kernel");
+}
+
+#[test]
+fn an_operator_for_devices_is_not_given_to_the_host() {
+    let package = with_operator(", device_only");
+    // No host knows such a function.
+    fs::write(package.path("ops/zeros.h"), format!("#ifndef __NPU_ARCH__\n#error \"for devices\"\n#endif\n{ZEROS}"))
+        .unwrap();
+    package.build_with(&[]).unwrap();
+    assert!(package.made(".fault").is_none(), "{}", package.text(".fault"));
+    let host: Vec<PathBuf> = package.files("out/hpmoe", ".cpp");
+    let (device, host): (Vec<_>, Vec<_>) =
+        host.iter().partition(|path| path.to_str().unwrap().ends_with(".device.cpp"));
+    let text = |paths: &[&PathBuf]| fs::read_to_string(paths[0]).unwrap();
+    assert!(!text(&host).contains("ops/sum.h") && text(&host).contains("WeightedSum("), "{}", text(&host));
+    assert!(text(&device).contains("#include \"ops/sum.h\""), "{}", text(&device));
+    // The device's compiler gets it, which here is the host's: it refuses it, and the fault is that of the operator.
+    package.build().unwrap();
+    let fault = package.text(".fault");
+    assert!(fault.starts_with("@sum\n`ops/sum.h`, where the task `sum`") && fault.contains("for devices"), "{fault}");
+    fs::write(package.path("ops/zeros.h"), ZEROS).unwrap();
+    package.build().unwrap();
+    assert!(package.made(".fault").is_none() && package.made(".device").is_some());
+}
+
+#[test]
+fn what_is_wrong_with_an_operator_is_told_at_its_task() {
+    let package = with_operator("");
+    let fault = |operator: &str| {
+        fs::write(package.path("ops/sum.h"), operator).unwrap();
+        package.build_with(&[]).unwrap();
+        let fault = package.text(".fault");
+        assert!(fault.starts_with("@sum\n") && fault.contains(" [HP20]") && fault.contains("\nhelp: "), "{fault}");
+        fault
+    };
+    let declared = "HPMOE_INLINE void sum(const hpmoe::View<bfloat16_t> &slots, const hpmoe::View<float> &weights, const \
+        hpmoe::View<float> &y)";
+    for (operator, problem) in [
+        (OPERATOR.replace("hpmoe::View<bfloat16_t> &,", "hpmoe::View<float> &,"), "doesn't take what the task gives: "),
+        (OPERATOR.replace("const hpmoe::View<float> &, ", ""), "doesn't take what the task gives: "),
+        (OPERATOR.replace("void sum(", "void total("), "has no such function: "),
+        (OPERATOR.replace("Zeros(y)", "Ones(y)"), "is refused: "),
+        (OPERATOR.replace("zeros.h", "nothing.h"), "is refused: "),
+    ] {
+        let fault = fault(&operator);
+        let first = fault.lines().nth(1).unwrap();
+        assert!(first.contains("`ops/sum.h`, where the task `sum` has its external operator `sum`"), "{fault}");
+        assert!(first.contains(problem) && fault.contains(declared), "{problem}: {fault}");
+    }
+    fs::remove_file(package.path("ops/sum.h")).unwrap();
+    package.build_with(&[]).unwrap();
+    let fault = package.text(".fault");
+    assert!(
+        fault.starts_with("@sum\ncan't read `ops/sum.h`, the file of the external operator of `sum`: No such"),
+        "{fault}"
+    );
+}

@@ -20,6 +20,8 @@ mod deep_file;
 mod echo_file;
 #[path = "elementwise.rs"]
 mod elementwise_file;
+#[path = "external.rs"]
+mod external_file;
 #[path = "ffn.rs"]
 mod ffn_file;
 #[path = "mixed.rs"]
@@ -45,6 +47,7 @@ pub use columns_file::columns;
 pub use deep_file::deep;
 pub use echo_file::echo;
 pub use elementwise_file::elementwise;
+pub use external_file::external;
 pub use ffn_file::ffn;
 pub use mixed_file::mixed;
 pub use odd_file::odd;

@@ -2,8 +2,10 @@
 
 use super::diagnosis;
 use super::toolkit::Toolkit;
+use crate::operators;
 use crate::units::Unit;
 use hpmoe_cxx::Store;
+use hpmoe_language::artifacts::Fault;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -64,8 +66,8 @@ impl DeviceCompiler {
     }
 
     /// The linked object of a kernel; compiled if there is none for the same content.
-    pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, String> {
-        self.store.object(&unit.source, "aicore.o", |draft| {
+    pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, Fault> {
+        self.store.object(&unit.device_source, "aicore.o", |draft| {
             let part = draft.with_extension("part.o");
             let made = self.compile(unit, &part).and_then(|()| self.link(unit, &part, draft));
             // A part that was never written can't be removed either.
@@ -74,17 +76,24 @@ impl DeviceCompiler {
         })
     }
 
-    fn compile(&self, unit: &Unit, part: &Path) -> Result<(), String> {
+    fn compile(&self, unit: &Unit, part: &Path) -> Result<(), Fault> {
         let mut command = Command::new(&self.compiler);
         command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
-        command.arg("-c").arg(&unit.source).arg("-o").arg(part);
-        output(command).map_err(|said| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said))
+        if let Some(headers) = unit.headers() {
+            command.arg("-I").arg(headers);
+        }
+        command.arg("-c").arg(&unit.device_source).arg("-o").arg(part);
+        output(command).map_err(|said| {
+            let compiler = format!("{} ({})", self.compiler.display(), self.toolkit);
+            let of_operator = operators::refused(unit, &unit.device_source, &compiler, &said);
+            of_operator.unwrap_or_else(|| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said).into())
+        })
     }
 
-    fn link(&self, unit: &Unit, part: &Path, object: &Path) -> Result<(), String> {
+    fn link(&self, unit: &Unit, part: &Path, object: &Path) -> Result<(), Fault> {
         let mut command = Command::new(&self.linker);
         command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
-        output(command).map_err(|said| diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said))
+        output(command).map_err(|said| diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said).into())
     }
 
     /// The words for an object that can't be launched.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 /// The compiler refused a kernel.
 pub(super) fn of_compiler(unit: &Unit, compiler: &Path, toolkit: &str, said: &str) -> String {
-    let text = std::fs::read_to_string(&unit.source).unwrap_or_default();
-    let line = generated_line(&unit.source, said);
+    let text = std::fs::read_to_string(&unit.device_source).unwrap_or_default();
+    let line = generated_line(&unit.device_source, said);
     let place = line.and_then(|line| user_line(&text, &unit.file, line));
     format!(
         "CANN's compiler refused the kernel{}: {}\n\
@@ -14,7 +14,7 @@ pub(super) fn of_compiler(unit: &Unit, compiler: &Path, toolkit: &str, said: &st
         place.map(|place| format!(" at {place}")).unwrap_or_default(),
         first_error(said),
         compiler.display(),
-        line.map(|line| format!(" of line {line} of `{}`", unit.source.display())).unwrap_or_default(),
+        line.map(|line| format!(" of line {line} of `{}`", unit.device_source.display())).unwrap_or_default(),
         said.trim_end(),
     )
 }
@@ -42,14 +42,14 @@ const HELP: &str = "help: kernels are generated for the headers of CANN 9.1, so 
                     version: please report it; HPMOE_DEVICE=off builds for this machine's CPU alone";
 
 /// The first line that says `error`, from that word on.
-fn first_error(said: &str) -> &str {
+pub(crate) fn first_error(said: &str) -> &str {
     let error = said.lines().find_map(|line| line.find("error: ").map(|at| line[at + "error: ".len()..].trim()));
     error.unwrap_or_else(|| said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason"))
 }
 
 /// The line of the generated file that a message names: that of an error, else of a note (an error in a header is found
 /// where the kernel uses it).
-fn generated_line(source: &Path, said: &str) -> Option<usize> {
+pub(crate) fn generated_line(source: &Path, said: &str) -> Option<usize> {
     let file = source.file_name()?.to_str()?;
     let number = |line: &str| {
         let (_, rest) = line.split_once(file)?;

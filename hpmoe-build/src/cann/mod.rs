@@ -1,13 +1,14 @@
 //! Compiles generated AscendC for NPUs by the compiler of CANN: an object with both halves of a kernel, which the macro embeds.
 
 mod compiler;
-mod diagnosis;
+pub(crate) mod diagnosis;
 mod object;
 mod toolkit;
 
 use crate::files;
 use crate::units::Unit;
 use compiler::DeviceCompiler;
+use hpmoe_language::artifacts::Fault;
 use std::path::{Path, PathBuf};
 use toolkit::Toolkit;
 
@@ -23,13 +24,13 @@ pub(crate) fn compile(units: &[&Unit], toolkit: Option<&Path>, folder: &Path) ->
     for (unit, object) in units.iter().zip(objects) {
         match object {
             Ok(path) => embed(unit, &path, &toolkit, folder)?,
-            Err(fault) => files::write(&folder.join(unit.artifact.file("fault")), &fault)?,
+            Err(fault) => files::write(&folder.join(unit.artifact.file("fault")), &fault.write())?,
         }
     }
     Ok(())
 }
 
-fn object(compiler: &DeviceCompiler, unit: &Unit) -> Result<PathBuf, String> {
+fn object(compiler: &DeviceCompiler, unit: &Unit) -> Result<PathBuf, Fault> {
     let object = compiler.object(unit)?;
     let bytes = read(&object)?;
     object::check(&bytes, &unit.artifact.symbol).map_err(|fault| compiler.unusable(unit, &fault))?;

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod damaged;
+mod emit;
 mod export;
 mod output;
 mod pictures;

@@ -2,6 +2,7 @@
 
 #[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
 mod cost;
+mod declared;
 mod matrices;
 mod reuse;
 mod time;

@@ -1,5 +1,6 @@
 //! The work of the tiles of each phase.
 
+use super::declared::declared;
 use super::{CostModel, Neighbours, ProductExtents, TileWalk, Time, Work, Written, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Contracted, Device, TaskKind};
@@ -23,6 +24,8 @@ pub struct Works {
     widths: Vec<u32>,
     /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
     bytes_per_flop: f64,
+    /// The time of a full tile that an external operator declares.
+    pub(super) declared: Option<Time>,
 }
 
 /// The work of a full tile in one column of a phase.
@@ -78,6 +81,7 @@ impl Works {
                 columns: (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect(),
                 widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
                 bytes_per_flop: 0.0,
+                declared: declared(graph, phase),
             })
             .collect();
         let bytes_per_flop = bytes_per_flop(graph, &works);
@@ -114,9 +118,8 @@ impl Works {
         Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
-    /// The work of a tile.
-    #[must_use]
-    pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
+    /// The work of a tile by the task's body.
+    pub(super) fn work_of_body(&self, target: &Target, tile: EntryTile) -> Work {
         let EntryTile { peer, rows: item_rows, column, items, band, joined } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {

@@ -4,9 +4,9 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, PRODUCT, PUTS, TERM, VECTOR_LIBRARY, of_function, out_of_line, size,
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, TERM, VECTOR_LIBRARY, of_function, out_of_line, size,
 };
-use super::{Names, cube, put, readiness, vector, views};
+use super::{Machine, Names, cube, external, put, readiness, vector, views};
 use crate::schedule::CoreKind;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
@@ -56,8 +56,8 @@ impl Ascendc {
 
 /// Writes the kernel's file.
 #[must_use]
-pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>) -> Ascendc {
-    let context = Context::new(checked, valid.schedule(), names.file);
+pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, machine: Machine) -> Ascendc {
+    let context = Context::new(checked, valid.schedule(), names.file, machine);
     let tasks: Vec<(TaskId, Function)> =
         context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
     let (aic_bytes, aic_routines) = code(&context, &tasks, CoreKind::Aic);
@@ -68,6 +68,7 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>)
     });
     let tasks: Vec<(TaskId, Function)> = tasks.collect();
     let mut items = header(&context, aic_bytes, aiv_bytes);
+    items.extend(external::files(&context));
     let mut inside = vec![Item::Blank, Item::Using("hpmoe".to_owned()), Item::Blank];
     inside.extend(constants(&context));
     inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
@@ -87,6 +88,10 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
         cache(CoreKind::Aic),
         cache(CoreKind::Aiv),
     );
+    let comment = match external::files(context).is_empty() {
+        true => comment,
+        false => format!("{comment} The code of external operators comes on top."),
+    };
     vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned()), Item::Blank]
 }
 
@@ -126,7 +131,12 @@ fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Function)>) -> Vec<Item>
     let mut items = vec![Item::Blank];
     for (id, function) in tasks {
         let task = &context.graph.tasks[id];
-        items.push(Item::Comment(format!("{}  {}", task.label, context.place(task.line))));
+        let by = match context.plan(id) {
+            Plan::External(_) => task.external.as_ref().map(|external| format!(" by {}", external.file)),
+            _ => None,
+        };
+        let by = by.unwrap_or_default();
+        items.push(Item::Comment(format!("{}{by}  {}", task.label, context.place(task.line))));
         items.extend([Item::Function(function), Item::Blank]);
     }
     items
@@ -135,12 +145,13 @@ fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Function)>) -> Vec<Item>
 fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
     let task = &context.graph.tasks[id];
     let function = &context.task_names[id];
-    Some(match &context.plans[id] {
+    Some(match context.plan(id) {
         Plan::Cube(plan) => cube::cube(task, function, plan),
         // The first layout is that of puts.
         Plan::Vector(plan) => vector::vector(task, function, plan, number(id) + 1, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
         Plan::Word => return None,
+        Plan::External(_) => external::external(task, function),
     })
 }
 
@@ -160,7 +171,8 @@ fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> 
     let mut bytes = size(&[run(context, kind)]) + library(context, kind);
     let mut savings = Vec::new();
     for (id, function) in tasks {
-        let (calls, copy) = (calls(*id), of_function(function));
+        let lent = if matches!(context.plan(*id), Plan::External(_)) { LENT } else { Bytes(0) };
+        let (calls, copy) = (calls(*id), of_function(function) + lent);
         bytes += copy * calls;
         if calls > 1 && copy * (calls - 1) > CALLED {
             savings.push((copy * (calls - 1) - CALLED, *id));

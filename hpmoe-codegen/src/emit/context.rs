@@ -1,11 +1,12 @@
 //! The lookup tables that all emitters share.
 
+use super::Machine;
 use super::cpp::{self, identifier};
 use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
 use hpmoe_language::graph::{Height, Phase, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
-use hpmoe_language::plan::Plan;
+use hpmoe_language::plan::{ExternalPlan, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A checked graph and its schedule, with a name for everything in generated text.
@@ -14,7 +15,8 @@ pub(super) struct Context<'a> {
     pub(super) counters: &'a Arena<CounterId, Counter>,
     pub(super) reuse: Option<&'a Reuse>,
     pub(super) dependencies: &'a [Dependency],
-    pub(super) plans: &'a Arena<TaskId, Plan>,
+    plans: &'a Arena<TaskId, Plan>,
+    machine: Machine,
     pub(super) schedule: &'a Schedule,
     pub(super) file: &'a str,
     pub(super) tensor_names: Arena<TensorId, String>,
@@ -23,7 +25,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str) -> Self {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str, machine: Machine) -> Self {
         let graph = checked.graph();
         let (mut tensors, mut tasks) = (cpp::Scope::default(), cpp::Scope::default());
         Self {
@@ -32,6 +34,7 @@ impl<'a> Context<'a> {
             reuse: checked.reuse(),
             dependencies: checked.dependencies(),
             plans: checked.plans(),
+            machine,
             schedule,
             file,
             tensor_names: graph.tensors.iter().map(|(_, tensor)| tensors.new_name(&tensor.name)).collect(),
@@ -42,6 +45,14 @@ impl<'a> Context<'a> {
 
     pub(super) fn core_kind(&self, phase: PhaseId) -> CoreKind {
         self.schedule.roles[self.schedule.phases[phase].role].kind
+    }
+
+    /// How a task uses its core: as its external operator does, or as its body does where that is taken instead.
+    pub(super) fn plan(&self, task: TaskId) -> &'a Plan {
+        match &self.plans[task] {
+            Plan::External(ExternalPlan { body: Some(body), .. }) if self.machine == Machine::Host => body,
+            plan => plan,
+        }
     }
 
     /// `file:line`, or the file alone if the line is not known.

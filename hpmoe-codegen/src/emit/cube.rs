@@ -33,7 +33,7 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
 /// The copies of the library's product that tasks need, and how many terms each has: one for each way to hold operands, and for
 /// each type of result.
 pub(super) fn instances(context: &Context<'_>) -> BTreeMap<String, u64> {
-    let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match &context.plans[id] {
+    let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match context.plan(id) {
         Plan::Cube(plan) => Some((task, plan)),
         _ => None,
     });

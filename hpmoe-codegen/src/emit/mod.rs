@@ -2,18 +2,22 @@
 
 mod ascendc;
 mod context;
+mod contract;
 mod cpp;
 mod cube;
 mod descriptors;
 mod dispatch;
+mod external;
 mod put;
 mod readiness;
 mod size;
 mod tables;
+mod tolerance;
 mod vector;
 mod views;
 
 pub use ascendc::{Ascendc, ascendc};
+pub use contract::{contract, signature};
 pub use readiness::awaits_ready;
 pub use tables::{Paths, Tables, tables};
 
@@ -24,6 +28,15 @@ pub struct Names<'a> {
     pub file: &'a str,
     /// The symbol of the kernel's entry point.
     pub symbol: &'a str,
+}
+
+/// The machine that a kernel's file is written for. They differ where operators are for devices only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Machine {
+    /// This machine's CPU.
+    Host,
+    /// A device.
+    Device,
 }
 
 #[cfg(test)]

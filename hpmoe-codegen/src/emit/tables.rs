@@ -3,11 +3,12 @@
 use super::Names;
 use super::context::UsedCounters;
 use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
+use super::tolerance::{Tolerance, tolerances};
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
-use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Tensor};
+use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Task, Tensor};
 use hpmoe_language::ids::Id as _;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -98,6 +99,16 @@ fn kernel(
         let (line, space) = (phase.line as u32, phase.space.index() as u32);
         quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
     });
+    let external = |(_, task): (_, &Task)| {
+        let external = task.external.as_ref()?;
+        let (task, file, device_only) = (&task.label, &external.file, external.device_only);
+        Some(quote!(ExternalTable { task: #task, file: #file, device_only: #device_only }))
+    };
+    let externals = graph.tasks.iter().filter_map(external);
+    let tolerances = tolerances(graph).into_iter().map(|(tensor, Tolerance { host, device })| {
+        let tensor = &graph.tensors[tensor].name;
+        quote!(ToleranceTable { tensor: #tensor, host: #host, device: #device })
+    });
     quote! {
         const TABLES: hpmoe_runtime::tables::KernelTables = {
             use hpmoe_runtime::op::ElementType;
@@ -118,6 +129,8 @@ fn kernel(
                 spaces: &[#(#spaces),*],
                 counters: &[#(#counters),*],
                 phases: &[#(#phases),*],
+                externals: &[#(#externals),*],
+                tolerances: &[#(#tolerances),*],
                 schedules: &[#(#schedules),*],
             }
         };

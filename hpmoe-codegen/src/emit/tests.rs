@@ -15,7 +15,7 @@ fn valid(checked: &CheckedGraph) -> ValidSchedule {
 
 fn emitted(checked: &CheckedGraph) -> (Ascendc, ValidSchedule) {
     let schedule = valid(checked);
-    (ascendc(checked, &schedule, &NAMES), schedule)
+    (ascendc(checked, &schedule, &NAMES, Machine::Host), schedule)
 }
 
 fn count(text: &str, part: &str) -> usize {

@@ -23,6 +23,15 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
             graph.tasks.iter().filter(|(_, task)| task.kind == core).map(|(_, task)| task.label.as_str()).collect();
         let _ = writeln!(text, "  {name:<12}  {}", if tasks.is_empty() { "none".into() } else { tasks.join(", ") });
     }
+    for (_, task) in graph.tasks.iter() {
+        let Some(external) = &task.external else { continue };
+        let only = if external.device_only { ", on devices only" } else { "" };
+        let near = match external.tolerance {
+            0.0 => String::new(),
+            tolerance => format!(", within {tolerance} of its body"),
+        };
+        let _ = writeln!(text, "  operators     {} by {}{only}{near}", task.label, external.file);
+    }
     let _ = writeln!(text, "  tiles         {} on each rank, were the routing even", totals.tiles);
     let _ = writeln!(
         text,

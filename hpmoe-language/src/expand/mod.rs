@@ -3,9 +3,9 @@
 mod launch;
 mod module;
 
-use crate::artifacts::{self, Artifact, Resolved};
+use crate::artifacts::{self, Artifact, Fault, Resolved};
 use crate::finding::{Diagnostic, Errors};
-use crate::fingerprint::{Fingerprint, of_flow, of_module};
+use crate::fingerprint::{Fingerprint, of_module};
 use crate::front::{Front, front};
 use crate::syntax::{refuse_arguments, with_tasks};
 use proc_macro2::{Span, TokenStream};
@@ -125,17 +125,17 @@ impl Built {
         hash: Fingerprint,
         environment: &Environment,
         read: Read<'_>,
-    ) -> Result<BuiltFlow, String> {
+    ) -> Result<BuiltFlow, Fault> {
         let graph = front.flows[flow].graph();
         let artifact = Artifact::new(
             &environment.package,
             &graph.kernel,
             &graph.taskflow,
-            of_flow(hash, graph, &self.resolved.target, self.resolved.choices_of(&graph.taskflow)),
+            self.resolved.fingerprint_of(hash, graph),
         );
         let folder = environment.out_dir.clone().unwrap_or_default().join(artifacts::FOLDER);
         match read(&folder.join(format!("{}.fault", artifact.stem))) {
-            Some(fault) => Err(fault),
+            Some(fault) => Err(Fault::read(&fault)),
             None => {
                 let for_device = read(&folder.join(artifact.file("device"))).is_some();
                 Ok(BuiltFlow { artifact, for_device })

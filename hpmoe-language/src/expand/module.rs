@@ -2,8 +2,10 @@
 
 use super::{BuiltFlow, launch};
 use crate::analyze::CheckedGraph;
+use crate::artifacts::Fault;
 use crate::constant::{Constant, Overrides};
 use crate::front::Front;
+use crate::graph::TaskGraph;
 use crate::syntax::{Marker, is_library_use, runtime};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -14,7 +16,7 @@ pub(super) fn with_launch(
     module: &ItemMod,
     front: &Front,
     overrides: &Overrides,
-    notice: impl Fn(usize) -> Result<BuiltFlow, String>,
+    notice: impl Fn(usize) -> Result<BuiltFlow, Fault>,
 ) -> TokenStream {
     let runtime = runtime(module);
     let mut module = stripped(module);
@@ -47,19 +49,29 @@ pub(super) fn with_launch(
             }
         }
     }
+    let mut faults = Vec::new();
     for (index, checked) in front.flows.iter().enumerate() {
         let Some(function) = taskflow(items, &checked.graph().taskflow) else { continue };
         added.push(match notice(index) {
             Ok(built) => launch::built(function, &built, &runtime),
-            Err(text) => {
-                let fault = super::fault(checked.graph().span, &text);
+            Err(fault) => {
                 let stand_in = launch::stand_in(function, &runtime);
-                quote!(#fault #stand_in)
+                // Taskflows share tasks, and their faults.
+                let shown = if faults.contains(&fault) { None } else { Some(at_its_task(checked.graph(), &fault)) };
+                faults.push(fault);
+                quote!(#shown #stand_in)
             }
         });
     }
     items.extend(added.into_iter().map(Item::Verbatim));
     module.into_token_stream()
+}
+
+/// A fault at the task that it belongs to, or at the taskflow.
+fn at_its_task(graph: &TaskGraph, fault: &Fault) -> TokenStream {
+    let mut tasks = graph.tasks.iter().map(|(_, task)| task);
+    let task = fault.task.as_ref().and_then(|name| tasks.find(|task| task.name == *name));
+    super::fault(task.map_or(graph.span, |task| task.span), &fault.text)
 }
 
 /// A constant as an expression; a number may have a sign.

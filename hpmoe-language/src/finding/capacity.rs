@@ -35,6 +35,8 @@ pub(crate) enum Piece {
         /// The most rows whose (token, k) fit.
         most: u64,
     },
+    /// What an external operator declares.
+    External { file: String },
 }
 
 /// Something that takes up on-chip memory.

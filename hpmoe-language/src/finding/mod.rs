@@ -7,6 +7,7 @@ mod capacity;
 mod chunks;
 mod diagnostic;
 mod errors;
+mod external;
 mod numbers;
 mod sizes;
 mod syntax;
@@ -19,6 +20,7 @@ pub(crate) use chunks::ChunkFault;
 pub(crate) use diagnostic::Site;
 pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::Errors;
+pub(crate) use external::ExternalFault;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
 pub(crate) use sizes::{RealOperand, RealSize};
 pub(crate) use syntax::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
@@ -110,6 +112,8 @@ pub(crate) enum Finding {
     Call(CallFault),
     /// A statement of a task that the compiler can't carry out.
     Body(BodyFault),
+    /// An argument of a task's attribute that says something wrong of an external operator.
+    External(ExternalFault),
     /// Something that a loop over chunks can't have.
     Chunk(ChunkFault),
 }

@@ -10,7 +10,7 @@ mod tensor;
 pub use access::{Access, Columns, Region, Rows};
 pub use height::Height;
 pub use space::{Space, SpaceKind};
-pub use task::{Body, Param, Step, Task};
+pub use task::{Body, External, Param, Step, Task};
 pub use tensor::{RowKind, Storage, Tensor, pitch};
 
 use crate::constant::Constant;

@@ -1,6 +1,8 @@
 //! Tasks: a signature and a straight-line body, with every constant resolved.
 
 use crate::ids::{Arena, ValueId};
+use crate::memory::OnChipMemory;
+use crate::units::Bytes;
 use hpmoe_kernels::op::{ElementType, Operation, Shape, TaskKind};
 use proc_macro2::Span;
 
@@ -47,6 +49,24 @@ pub struct Body {
     pub steps: Vec<Step>,
 }
 
+/// A hand-written function of C++ for a task, and what it declares of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct External {
+    /// The file that holds it, relative to the package.
+    pub file: String,
+    /// Its name in C++.
+    pub function: String,
+    /// Whether it can't run on the host, where the task's body is run instead.
+    pub device_only: bool,
+    /// The most that an element differs from what the body computes, relative to the largest element of the tile; 0 if it promises
+    /// equal bits.
+    pub tolerance: f32,
+    /// The time that it takes for a full tile, if it declares one.
+    pub microseconds: Option<f32>,
+    /// The bytes that it uses of memories, from address 0; of those that are not here, all that a task can have.
+    pub memory: Vec<(OnChipMemory, Bytes)>,
+}
+
 /// An instance of a task function: the function with its const arguments.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -62,6 +82,8 @@ pub struct Task {
     pub params: Vec<Param>,
     /// The tile program.
     pub body: Body,
+    /// The function of C++ that takes the body's place on the device, if there is one.
+    pub external: Option<External>,
     /// The function's line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
     /// The function's name in the source; of a task of the library, its first call.

@@ -134,6 +134,7 @@ pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
         kind: TaskKind::Vector,
         params: Vec::new(),
         body: Body::default(),
+        external: None,
         line,
         span: chunks.span,
     });

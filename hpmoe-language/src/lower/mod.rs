@@ -5,6 +5,7 @@ mod body;
 mod calls;
 mod chunks;
 mod cores;
+mod external;
 mod fits;
 mod instances;
 mod loops;

@@ -1,7 +1,7 @@
 //! Instances of task functions: parameters and body with const arguments filled in.
 
-use super::body;
 use super::tensors::MOST_COLUMNS;
+use super::{body, external};
 use crate::finding::{BodyFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
@@ -37,6 +37,7 @@ pub(super) fn instance(
         let finding = Finding::Body(BodyFault::WritesNothing { task: function.name.clone() });
         errors.push(function.span, finding);
     }
+    let external = external::external(kernel, function, arguments, errors);
     let suffix: String = arguments.iter().map(|(name, value)| format!("_{}{value}", name.to_lowercase())).collect();
     (errors.len() == before).then(|| Task {
         name: function.name.clone(),
@@ -45,6 +46,7 @@ pub(super) fn instance(
         kind: function.kind,
         params,
         body: Body { steps },
+        external,
         line: line(function.span),
         span: function.span,
     })

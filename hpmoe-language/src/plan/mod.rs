@@ -3,6 +3,7 @@
 //! A plan depends only on the task's body, so that it can be part of the checks of a kernel.
 
 mod cube;
+mod external;
 mod flatten;
 mod limits;
 mod program;
@@ -12,6 +13,7 @@ mod vector;
 
 pub use cube::panel_rows;
 pub use cube::{CubePlan, Product, Term};
+pub use external::{ExternalPlan, memory_of_operators};
 pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
 pub use put::PutPlan;
 pub use vector::VectorPlan;
@@ -34,6 +36,8 @@ pub enum Plan {
     Put(PutPlan),
     /// The compiler's own task that writes a freed word at peers: it uses no memory.
     Word,
+    /// The plan of a task with an external operator.
+    External(ExternalPlan),
 }
 
 impl Plan {
@@ -45,6 +49,7 @@ impl Plan {
             Self::Put(plan) => vec![(OnChipMemory::Ub, plan.used, limits::UB_TASKS)],
             Self::Cube(plan) => plan.used(),
             Self::Word => Vec::new(),
+            Self::External(plan) => plan.used(),
         }
     }
 }
@@ -54,8 +59,16 @@ impl Plan {
 /// # Errors
 ///
 /// If the smallest legal piece does not fit: one row of the result on a vector core, sixteen rows on a matrix core, one row
-/// of a put.
+/// of a put; or what an external operator declares.
 pub(crate) fn plan(task: &Task) -> Result<Plan, Overflow> {
+    match &task.external {
+        Some(external) => external::external(task, external).map(Plan::External),
+        None => of_body(task),
+    }
+}
+
+/// Plans the body of a task.
+fn of_body(task: &Task) -> Result<Plan, Overflow> {
     match task.kind {
         TaskKind::Vector if task.params.is_empty() => Ok(Plan::Word),
         TaskKind::Vector => vector::vector(task).map(Plan::Vector),

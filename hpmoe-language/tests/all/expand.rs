@@ -29,6 +29,7 @@ fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
         target: "0123456789abcdef".to_owned(),
         overrides: overrides.clone(),
         choices: ByName::new(),
+        externals: ByName::new(),
     };
     let latest = Path::new("out").join(FOLDER).join("moe_ffn.built");
     HashMap::from([(file, resolved.write()), (latest, "src/moe.rs".into())])

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
+use crate::tables::{ExternalTable, ToleranceTable};
 pub(crate) use words::size_text;
 use words::{between, counted};
 
@@ -51,6 +52,10 @@ pub struct Report {
     /// The caller's tensors of received rows, which one launch keeps for another: name, and bytes on the rank with the
     /// most.
     pub kept: Vec<(&'static str, usize)>,
+    /// Tasks that have an external operator; [`ran`](Self::ran) tells which of these ran.
+    pub externals: &'static [ExternalTable],
+    /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) tells by how much.
+    pub tolerances: &'static [ToleranceTable],
     /// Time of all launches on this machine, from the first rank's start to the last one's end.
     pub wall: Duration,
     /// What the host run counted, over all ranks and launches; zeros where NPUs ran it.
@@ -101,10 +106,26 @@ impl Report {
             descriptor_bytes: size_of::<HpmoeDescriptor>(),
             workspace_bytes: memory.workspace,
             kept: memory.kept,
+            externals: tables.externals,
+            tolerances: tables.tolerances,
             wall,
             host,
             on_npus: false,
         }
+    }
+
+    /// Whether an external operator ran. One that is for devices only is left out on the host, and the task's body ran instead.
+    #[must_use]
+    pub const fn ran(&self, external: &ExternalTable) -> bool {
+        self.on_npus || !external.device_only
+    }
+
+    /// The most that an element of a result differs from the reference's, relative to the largest element of its tile, by what the external
+    /// operators promise that it comes from. 0: they promise equal bits. On NPUs, the cube's order of sums adds to it.
+    #[must_use]
+    pub fn tolerance(&self, tensor: &str) -> f32 {
+        let promised = self.tolerances.iter().find(|promised| promised.tensor == tensor);
+        promised.map_or(0.0, |promised| if self.on_npus { promised.device } else { promised.host })
     }
 }
 
@@ -129,6 +150,19 @@ impl fmt::Display for Report {
                 self.kept.iter().map(|(name, size)| format!("{name} {}", size_text(*size))).collect();
             writeln!(f, "  {all} kept by the caller on the rank with the most: {}", each.join(", "))?;
         }
+        for external in self.externals {
+            let ExternalTable { task, file, .. } = external;
+            match self.ran(external) {
+                true => writeln!(f, "  `{task}` ran as {file}")?,
+                false => writeln!(f, "  `{task}` ran as its body in Rust: {file} is for devices only")?,
+            }
+        }
+        for promised in self.tolerances {
+            let tolerance = self.tolerance(promised.tensor);
+            if tolerance > 0.0 {
+                writeln!(f, "  `{}` within {tolerance} of the reference, as operators promise", promised.tensor)?;
+            }
+        }
         match self.on_npus {
             true => write!(f, "  run on NPUs"),
             false => write!(f, "  {LIMITS}"),
@@ -142,6 +176,30 @@ mod tests {
     use crate::abi::HPMOE_DONE;
     use crate::testing::TABLES;
     use bytemuck::Zeroable;
+
+    #[test]
+    fn a_report_tells_what_operators_ran_and_promise() {
+        let tables = KernelTables {
+            externals: &[
+                ExternalTable { task: "gemm", file: "ops/gemm.h", device_only: false },
+                ExternalTable { task: "act", file: "ops/act.h", device_only: true },
+            ],
+            tolerances: &[ToleranceTable { tensor: "y", host: 0.25, device: 0.5 }],
+            ..TABLES
+        };
+        let (memory, wall) = (MemoryUse::default(), Duration::from_millis(1));
+        let cores = [vec![HpmoeRecord::zeroed(); 6]];
+        let host = Report::new(&tables, &cores, 1, memory, wall, HostStatistics::default());
+        assert_eq!((host.tolerance("y"), host.tolerance("x")), (0.25, 0.0));
+        assert_eq!(tables.externals.iter().map(|external| host.ran(external)).collect::<Vec<_>>(), [true, false]);
+        assert!(host.to_string().contains(
+            "\n  `gemm` ran as ops/gemm.h\n  `act` ran as its body in Rust: ops/act.h is for devices only\n  \
+             `y` within 0.25 of the reference, as operators promise\n"
+        ));
+        let npus = Report { on_npus: true, ..host };
+        assert_eq!(npus.tolerance("y"), 0.5);
+        assert!(npus.to_string().contains("`act` ran as ops/act.h"));
+    }
 
     #[test]
     fn a_report_is_plain_figures() {

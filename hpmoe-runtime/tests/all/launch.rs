@@ -66,6 +66,8 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],
         counters: &[CounterTable { name: "recv", grid: Grid::RowTiles { space: 0, columns: 1 } }],
         phases: &[PhaseTable { task: "project", source: "project(..)", line: 41, space: 0, starts: &[] }],
+        externals: &[],
+        tolerances: &[],
         schedules: SCHEDULES,
     }
 }

@@ -31,6 +31,8 @@ impl Colours {
         let mut used = [0; 3];
         for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
             let (kind, shades) = match work {
+                // The declared time of a vector task is a share of a product without operations.
+                Work::Share(products) if products.flops == 0.0 => (1, VECTOR),
                 Work::Gemm { .. } | Work::Share(_) => (0, MATRIX),
                 Work::Vector { .. } => (1, VECTOR),
                 Work::Put { .. } => (2, PUT),

@@ -27,10 +27,7 @@ struct CubeCore : Core {
         FillL1(L1_ONES, BLOCK_BYTES, 1);
         FillL1(L1_LAUNCH, BLOCK_BYTES, launch.launch);
         PipeBarrier<PIPE_ALL>();
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            SetFlag<HardEvent::MTE1_MTE2>(stage);
-            SetFlag<HardEvent::M_MTE1>(stage);
-        }
+        FreeStages();
         SetFlag<HardEvent::MTE3_S>(0);
         return true;
     }
@@ -51,11 +48,20 @@ struct CubeCore : Core {
         SetAtomicNone();
     }
 
+    // An external operator gets the core: all pipes are idle, and but for MTE3_S 0 no flag is set.
+    HPMOE_INLINE void Lend() {
+        AwaitStages();
+        PipeBarrier<PIPE_ALL>();
+    }
+
+    HPMOE_INLINE void TakeBack() {
+        SetAtomicNone();
+        PipeBarrier<PIPE_ALL>();
+        FreeStages();
+    }
+
     HPMOE_INLINE void Leave() {
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            WaitFlag<HardEvent::MTE1_MTE2>(stage);
-            WaitFlag<HardEvent::M_MTE1>(stage);
-        }
+        AwaitStages();
         WaitFlag<HardEvent::MTE3_S>(0);
         if (record.state == HPMOE_GAVE_UP) {
             const LocalTensor<int32_t> line = Local<int32_t>(TPosition::A1, L1_LAUNCH, BLOCK_BYTES);
@@ -69,6 +75,20 @@ struct CubeCore : Core {
     }
 
   private:
+    HPMOE_INLINE void AwaitStages() {
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            WaitFlag<HardEvent::MTE1_MTE2>(stage);
+            WaitFlag<HardEvent::M_MTE1>(stage);
+        }
+    }
+
+    HPMOE_INLINE void FreeStages() {
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            SetFlag<HardEvent::MTE1_MTE2>(stage);
+            SetFlag<HardEvent::M_MTE1>(stage);
+        }
+    }
+
     HPMOE_INLINE void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
         const InitConstValueParams<int32_t> fill(1, static_cast<uint16_t>(bytes / BLOCK_BYTES), 0, value);
         Fill(Local<int32_t>(TPosition::A1, address, bytes), fill);

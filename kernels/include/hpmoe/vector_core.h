@@ -10,8 +10,10 @@ namespace hpmoe {
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
 //   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
+    static constexpr uint32_t NOBODY = ~0u; // a layout: no task relies on what is in UB
+
     RankSet ready;   // peers that are known to be ready for this launch
-    uint32_t layout; // whose buffers are in UB
+    uint32_t layout; // whose buffers are in UB, or NOBODY's
     uint32_t half;   // of the next rows of a put
     uint32_t line;   // of the next signal
 
@@ -23,17 +25,13 @@ struct VectorCore : Core {
         InitSocState();
         ready.Clear();
         ready.Add(launch.rank); // whatever this rank did before this launch is over
-        layout = ~0u;
+        layout = NOBODY;
         half = 0;
         line = 0;
         Duplicate(Ub<int32_t>(0, UB_ZEROS), 0, UB_ZEROS / 4);
         Duplicate(Line(0), 0, UB_LINES * BLOCK_BYTES / 4);
         PipeBarrier<PIPE_ALL>();
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            SetFlag<HardEvent::V_MTE2>(stage);
-            SetFlag<HardEvent::MTE3_V>(stage);
-            SetFlag<HardEvent::MTE3_MTE2>(stage);
-        }
+        FreeStages();
         for (uint32_t i = 0; i < UB_LINES; ++i) {
             SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
         }
@@ -51,6 +49,20 @@ struct VectorCore : Core {
             PipeBarrier<PIPE_ALL>();
             layout = next;
         }
+    }
+
+    // An external operator gets the core: all pipes are idle, and but for those of signal lines no flag is set. Whoever is next
+    // in UB waits for what the operator has begun.
+    HPMOE_INLINE void Lend() {
+        AwaitStages();
+        PipeBarrier<PIPE_ALL>();
+        layout = NOBODY;
+    }
+
+    HPMOE_INLINE void TakeBack() {
+        SetAtomicNone();
+        ResetMask();
+        FreeStages();
     }
 
     // What this core wrote on its own rank is in global memory before the signals that follow.
@@ -133,11 +145,7 @@ struct VectorCore : Core {
                 Store(Heap(rank) + launch.abort, launch.launch);
             }
         }
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            WaitFlag<HardEvent::V_MTE2>(stage);
-            WaitFlag<HardEvent::MTE3_V>(stage);
-            WaitFlag<HardEvent::MTE3_MTE2>(stage);
-        }
+        AwaitStages();
         for (uint32_t i = 0; i < UB_LINES; ++i) {
             WaitFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
         }
@@ -147,6 +155,22 @@ struct VectorCore : Core {
     }
 
   private:
+    HPMOE_INLINE void AwaitStages() {
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            WaitFlag<HardEvent::V_MTE2>(stage);
+            WaitFlag<HardEvent::MTE3_V>(stage);
+            WaitFlag<HardEvent::MTE3_MTE2>(stage);
+        }
+    }
+
+    HPMOE_INLINE void FreeStages() {
+        for (int32_t stage = 0; stage < 2; ++stage) {
+            SetFlag<HardEvent::V_MTE2>(stage);
+            SetFlag<HardEvent::MTE3_V>(stage);
+            SetFlag<HardEvent::MTE3_MTE2>(stage);
+        }
+    }
+
     // Matrix cores, which may not see what is wrong, and peers have begun to wait: they are told to leave.
     HPMOE_INLINE void Refuse() {
         if (number != 0) {

@@ -4,6 +4,7 @@
 mod bodies;
 mod chunks;
 mod compile;
+mod external;
 mod gradients;
 mod gradients_in_chunks;
 mod gradients_of_any_routing;

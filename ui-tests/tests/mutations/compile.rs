@@ -54,7 +54,7 @@ pub fn compile(folder: &Path, kernel: &str) -> Result<Built, String> {
         )
         .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-I"])
         .arg(folder)
-        .args(["-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR])
+        .args(["-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR, "-I", env!("CARGO_MANIFEST_DIR")])
         .arg(folder.join(format!("{kernel}.cpp")))
         .arg("-o")
         .arg(&library)

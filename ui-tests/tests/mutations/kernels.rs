@@ -3,7 +3,7 @@
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chunks, coarse, columns, deep, echo, ffn, once, products, rows as operations, sums,
+    bytes as octets, chunks, coarse, columns, deep, echo, external, ffn, once, products, rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
@@ -84,7 +84,7 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 11] = [
+pub static ALL: [Kernel; 12] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -102,6 +102,15 @@ pub static ALL: [Kernel; 11] = [
         gate = |case, _| experts(case, ffn::EXPERTS, 1),
         up = |case, _| experts(case, ffn::EXPERTS, 2),
         down = |case, _| experts(case, ffn::EXPERTS, 3);
+        y = |case: &Case, _| case.zeros()
+    ),
+    kernel!(
+        external,
+        x = |case, _| numbers(case),
+        weights = |case, _| weights(case),
+        gate = |case, _| experts(case, external::EXPERTS, 1),
+        up = |case, _| experts(case, external::EXPERTS, 2),
+        down = |case, _| experts(case, external::EXPERTS, 3);
         y = |case: &Case, _| case.zeros()
     ),
     kernel!(

@@ -25,6 +25,7 @@ impl Piece {
             Self::Row { tile, shape } => format!("one row of `{tile}`, {shape}"),
             Self::PutRow { tile } => format!("one row of `{tile}`, in one of two halves of UB"),
             Self::Origins { tile, rows, .. } => format!("the (token, k) of the {rows} rows of `{tile}`"),
+            Self::External { file } => format!("the operator of `{file}`"),
         }
     }
 
@@ -40,6 +41,9 @@ impl Piece {
                 "put fewer columns at a time: declare narrower tiles and put `.cols(n)` of both".into()
             }
             Self::Origins { most, .. } => format!("declare tiles of at most {most} rows"),
+            Self::External { .. } => {
+                "let the operator work on fewer rows or columns at a time, and declare what it then uses".into()
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod bodies;
 mod calls;
 mod capacity;
 mod chunks;
+mod external;
 mod names;
 mod numbers;
 mod operations;
@@ -62,6 +63,7 @@ fn code(finding: &Finding) -> &'static str {
         Finding::LongRow { .. } | Finding::Overflow { .. } => "HP14",
         Finding::NoEffect { .. } => "HP15",
         Finding::Call(_) | Finding::Body(_) | Finding::Chunk(_) => "HP16",
+        Finding::External(_) => "HP20",
     }
 }
 
@@ -94,6 +96,7 @@ fn sentence(finding: &Finding) -> Sentence {
         Finding::Call(fault) => fault.words(),
         Finding::Body(fault) => fault.words(),
         Finding::Chunk(fault) => fault.words(),
+        Finding::External(fault) => fault.words(),
         Finding::EmptyTile { tensor, index, size, extent, along, fixed } => {
             sizes::empty_tile(tensor, *index, (*size, *extent), *along, *fixed)
         }

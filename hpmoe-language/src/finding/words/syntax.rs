@@ -205,6 +205,7 @@ impl ArgumentForm {
 fn attribute_argument(attribute: &str, argument: Option<&str>, known: &[&str]) -> Sentence {
     let problem = match argument {
         Some(argument) if !known.is_empty() => format!("`#[{attribute}]` has no argument `{argument}`"),
+        None if !known.is_empty() => format!("arguments of `#[{attribute}]` have names"),
         _ => format!("`#[{attribute}]` takes no arguments"),
     };
     let nearest = argument.and_then(|argument| crate::names::nearest(argument, known.iter().copied()));

@@ -1,11 +1,13 @@
 //! The tree: a kernel module as written, before anything is known about it. The readers are in `parse`.
 
 mod body;
+mod external;
 mod flow;
 mod kernel;
 mod task;
 
 pub(crate) use body::{BodyExpr, BodyStmt};
+pub(crate) use external::ExternalFn;
 pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Role, Stmt, TensorKind};
 pub use kernel::Kernel;
 pub(crate) use task::{TaskFn, TileParam};

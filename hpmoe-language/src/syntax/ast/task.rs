@@ -1,6 +1,6 @@
 //! Task functions as written.
 
-use super::BodyStmt;
+use super::{BodyStmt, ExternalFn};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use proc_macro2::Span;
 use syn::Expr;
@@ -28,6 +28,8 @@ pub(crate) struct TaskFn {
     pub(crate) generics: Vec<String>,
     pub(crate) params: Vec<TileParam>,
     pub(crate) body: Vec<BodyStmt>,
+    /// What takes the body's place on the device.
+    pub(crate) external: Option<ExternalFn>,
     /// A task of the library: its spans are those of its name in the module's `use`.
     pub(crate) library: bool,
     pub(crate) span: Span,

@@ -1,5 +1,6 @@
 //! Reads the attributes of the language, including bare markers: one table, one reader, faults of one kind.
 
+use super::external;
 use crate::finding::{Errors, Finding, SyntaxFault};
 use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Span, TokenStream};
@@ -23,9 +24,6 @@ const MARKERS: [(&str, Marker); 4] = [
     ("taskflow", Marker::Flow),
 ];
 
-/// The arguments that attributes of the language take.
-const ARGUMENTS: &[&str] = &[];
-
 impl Marker {
     /// The marker that an attribute is, if it is one of the language.
     pub(crate) fn from_attribute(attribute: &Attribute) -> Option<Self> {
@@ -33,17 +31,23 @@ impl Marker {
         MARKERS.iter().find(|(marker, _)| name == marker).map(|(_, marker)| *marker)
     }
 
-    /// The marker among a function's attributes; refuses arguments and second markers.
+    /// The marker among a function's attributes; refuses second markers, and arguments where a marker takes none.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
         let mut first = None;
         for (attribute, marker) in
             attributes.iter().filter_map(|attribute| Some((attribute, Self::from_attribute(attribute)?)))
         {
             let name = attribute.path().segments.last()?.ident.to_string();
+            let known = match marker {
+                Self::Task(kind) => external::arguments(kind),
+                Self::Flow => &[],
+            };
             match &attribute.meta {
                 Meta::Path(_) => {}
+                // Who reads the task reads the arguments, too.
+                Meta::List(_) if !known.is_empty() => {}
                 Meta::List(list) => refuse_arguments(&name, list.tokens.clone(), attribute.span(), errors),
-                Meta::NameValue(_) => refuse_argument(&name, None, attribute.span(), errors),
+                Meta::NameValue(_) => refuse_argument(&name, None, known, attribute.span(), errors),
             }
             if first.is_some() {
                 errors.push(attribute.span(), Finding::Syntax(SyntaxFault::SecondMarker));
@@ -54,25 +58,30 @@ impl Marker {
     }
 }
 
-/// Refuses the arguments that an attribute doesn't take; `at` is the place of arguments without a name.
+/// Refuses the arguments of an attribute that takes none; `at` is the place of arguments without a name.
 pub(crate) fn refuse_arguments(attribute: &str, arguments: TokenStream, at: Span, errors: &mut Errors) {
     if arguments.is_empty() {
         return;
     }
     let Ok(named) = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(arguments) else {
-        return refuse_argument(attribute, None, at, errors);
+        return refuse_argument(attribute, None, &[], at, errors);
     };
     for argument in named {
         let name = argument.path().get_ident().map(ToString::to_string);
-        if !name.as_deref().is_some_and(|name| ARGUMENTS.contains(&name)) {
-            refuse_argument(attribute, name, argument.span(), errors);
-        }
+        refuse_argument(attribute, name, &[], argument.span(), errors);
     }
 }
 
-fn refuse_argument(attribute: &str, argument: Option<String>, at: Span, errors: &mut Errors) {
+/// Refuses an argument of an attribute that takes the `known` ones.
+pub(super) fn refuse_argument(
+    attribute: &str,
+    argument: Option<String>,
+    known: &'static [&'static str],
+    at: Span,
+    errors: &mut Errors,
+) {
     let attribute = attribute.to_owned();
-    errors.push(at, Finding::Syntax(SyntaxFault::AttributeArgument { attribute, argument, known: ARGUMENTS }));
+    errors.push(at, Finding::Syntax(SyntaxFault::AttributeArgument { attribute, argument, known }));
 }
 
 #[cfg(test)]
@@ -91,7 +100,8 @@ mod tests {
         assert_eq!(faults("#[inline] #[hpmoe::aic_task]"), [""; 0]);
         assert_eq!(faults("#[taskflow(4)]"), ["`#[taskflow]` takes no arguments"]);
         assert_eq!(faults("#[comm_put = 4]"), ["`#[comm_put]` takes no arguments"]);
-        assert_eq!(faults("#[aic_task(rows = 4, cols)]").len(), 2);
+        assert_eq!(faults("#[comm_put(rows = 4, cols)]").len(), 2);
+        assert_eq!(faults("#[aic_task = 4]"), ["arguments of `#[aic_task]` have names"]);
         assert_eq!(faults("#[aic_task] #[aiv_task]"), ["a function has one marker"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Reads task functions.
 
 use super::forms::{Fault, element_fault, plain_function, tensor_type};
-use super::{body, library};
+use super::{body, external, library};
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
@@ -20,6 +20,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
         }
     }
     let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
+    let external = external::external(&function.attrs, kind, errors);
     let body = body::statements(&function.block, errors);
     (errors.len() == before).then(|| TaskFn {
         name: function.sig.ident.to_string(),
@@ -27,6 +28,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
         generics,
         params,
         body,
+        external,
         library: library::is_of_library(function),
         span: function.sig.ident.span(),
     })

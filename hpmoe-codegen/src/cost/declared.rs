@@ -1,0 +1,62 @@
+//! Times that external operators declare.
+
+use super::{EntryTile, Products, Time, Work, Works};
+use crate::target::Target;
+use hpmoe_language::graph::{Phase, TaskGraph};
+
+/// The time of a full tile that the operator of a call declares.
+pub(super) fn declared(graph: &TaskGraph, phase: &Phase) -> Option<Time> {
+    let external = graph.tasks[phase.task].external.as_ref()?;
+    external.microseconds.map(|microseconds| Time::from_us(microseconds.into()))
+}
+
+impl Works {
+    /// The work of a tile: by the task's body, or in the time that its operator declares, less for fewer rows.
+    #[must_use]
+    pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
+        let of_body = self.work_of_body(target, tile);
+        match self.declared {
+            Some(full) => {
+                of_body.taking(Time(full.0.saturating_mul(tile.rows.into()) / u64::from(self.full_rows())), target)
+            }
+            None => of_body,
+        }
+    }
+}
+
+impl Work {
+    /// The same work where the core itself takes a declared time for it: as long as for so much of a product. What it moves stays.
+    #[must_use]
+    pub fn taking(self, time: Time, target: &Target) -> Self {
+        let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;
+        match (self, self.products()) {
+            (_, Some(products)) => Self::Share(Products { padded, ..products }),
+            (Self::Vector { read, written }, None) => {
+                let (read, written) = (read as f64, written as f64);
+                Self::Share(Products { padded, l2: read, hbm_read: read, written, ..Products::NONE })
+            }
+            (other, None) => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::{CostModel, Written};
+
+    #[test]
+    fn a_declared_time_is_that_of_the_core_and_bytes_stay() {
+        let (target, time) = (Target::ascend_a3(), Time::from_us(50.0));
+        let costs = CostModel::new(&target);
+        let gemm =
+            Work::Gemm { m: 128, n: 256, k: 1024, products: 1, left_reuse: 8.0, right_reuse: 8.0, out: Written::BF16 };
+        for work in [gemm, Work::Vector { read: 4096, written: 2048 }] {
+            let taking = work.taking(time, &target);
+            assert!(costs.alone(0, &taking).0.abs_diff(time.0) <= 1, "{taking:?}");
+            assert_eq!((taking.flops(), taking.bytes()), (work.flops(), work.bytes()));
+            // Memory can't be faster than it is.
+            assert!(costs.alone(0, &work.taking(Time(1), &target)) > Time(1));
+        }
+    }
+}
