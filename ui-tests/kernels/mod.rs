@@ -24,6 +24,8 @@ mod elementwise_file;
 mod external_file;
 #[path = "ffn.rs"]
 mod ffn_file;
+#[path = "fused.rs"]
+mod fused_file;
 #[path = "mixed.rs"]
 mod mixed_file;
 #[path = "odd.rs"]
@@ -49,6 +51,7 @@ pub use echo_file::echo;
 pub use elementwise_file::elementwise;
 pub use external_file::external;
 pub use ffn_file::ffn;
+pub use fused_file::fused;
 pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;

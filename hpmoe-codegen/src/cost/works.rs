@@ -254,7 +254,7 @@ pub(super) fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
     let index = |range: Option<u32>, fixed: u32| match range {
         Some(range) => {
             let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
-            column / inner % phase.ranges[range as usize]
+            column / inner % phase.ranges[range as usize] + fixed
         }
         None => fixed,
     };

@@ -95,12 +95,13 @@ fn iteration(phase: &Phase, range: Option<u32>, index: u32) -> Expr {
     let Some(range) = range else { return int(index) };
     let extent = phase.ranges[range as usize];
     if extent == 1 {
-        return int(0u64);
+        return int(index);
     }
     let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
     let outer: u32 = phase.ranges[..range as usize].iter().product();
     let value = name("tile").dot("column") / int(inner);
-    if outer == 1 { value } else { value % int(extent) }
+    let value = if outer == 1 { value } else { value % int(extent) };
+    value + int(index)
 }
 
 #[cfg(test)]
@@ -118,5 +119,7 @@ mod tests {
         assert_eq!(iteration(&phase, Some(1), 0), column() % int(5u64));
         assert_eq!(iteration(&phase, Some(2), 0), int(0u64));
         assert_eq!(iteration(&phase, None, 7), int(7u64));
+        assert_eq!(iteration(&phase, Some(0), 7), column() / int(5u64) + int(7u64));
+        assert_eq!(iteration(&phase, Some(2), 7), int(7u64));
     }
 }

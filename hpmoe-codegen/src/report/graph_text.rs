@@ -87,11 +87,13 @@ fn phases(graph: &TaskGraph) -> Vec<Vec<String>> {
 
 /// An access of a phase, as in `writes peer's recv[piece]`.
 fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
-    let of_range = |range: Option<u32>, index: u32| match range {
+    let of_range = |range: Option<u32>, index: u32| match (range, index) {
+        (None, index) => index.to_string(),
         // One range needs no number.
-        Some(_) if phase.ranges.len() == 1 => "n".to_owned(),
-        Some(range) => format!("n{range}"),
-        None => index.to_string(),
+        (Some(range), index) => {
+            let variable = if phase.ranges.len() == 1 { "n".to_owned() } else { format!("n{range}") };
+            if index == 0 { variable } else { format!("{variable} + {index}") }
+        }
     };
     let rows = match access.region.rows {
         Rows::Tile => "tile".to_owned(),

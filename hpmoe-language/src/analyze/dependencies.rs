@@ -113,7 +113,7 @@ fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32
     let cut = |used: Use| {
         let phase = &graph.phases[used.phase];
         match used.columns {
-            Columns::Tile { range: Some(0), width, .. } if phase.ranges.len() == 1 && used.rows == Rows::Tile => {
+            Columns::Tile { range: Some(0), index: 0, width } if phase.ranges.len() == 1 && used.rows == Rows::Tile => {
                 Some((phase.space, width, phase.ranges[0]))
             }
             _ => None,

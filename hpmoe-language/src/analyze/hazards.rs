@@ -82,11 +82,10 @@ fn columns_written(writers: &[&(PhaseId, &Phase, &Access)], first: u32, columns:
 fn column_span(access: &Access, phase: &Phase, columns: u32) -> (u32, u32) {
     match access.region.columns {
         Columns::All => (0, columns),
-        Columns::Tile { range: Some(range), width, .. } => {
-            (0, columns.min(phase.ranges[range as usize].saturating_mul(width)))
-        }
-        Columns::Tile { range: None, index, width } => {
-            (columns.min(index.saturating_mul(width)), columns.min((index + 1).saturating_mul(width)))
+        Columns::Tile { range, index, width } => {
+            let steps = range.map_or(1, |range| phase.ranges[range as usize]);
+            let column = |tile: u32| columns.min(tile.saturating_mul(width));
+            (column(index), column(index.saturating_add(steps)))
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) enum CallFault {
     AccessorOrder,
     /// Accessors that the rows of a tensor don't have.
     Accessors { tensor: String, rows: RowsFault },
-    /// The index of a tile that is neither a constant nor the variable of a range. `variable` is a loop variable in it.
+    /// The index of a tile that is neither a constant nor the variable of a range, with or without a constant. `variable` is a loop variable in it.
     Index { index: String, variable: String, range: bool },
     /// A function of the module without a marker.
     Unmarked { name: String },

@@ -22,12 +22,12 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[i * height, (i + 1) * height)` of the item's expert, or of the rank's matrix; `i` is the value of `range`, or
-    /// `index` if there is no range.
+    /// Rows `[i * height, (i + 1) * height)` of the item's expert, or of the rank's matrix; `i` is the value of `range`, if there
+    /// is one, plus `index`.
     Expert {
         /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// Number of the tile if no range gives it, else 0.
+        /// Number of the tile at the range's first value, or of the only one.
         index: u32,
         /// The most rows of a tile.
         height: u32,
@@ -43,7 +43,7 @@ pub enum Columns {
     Tile {
         /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// Number of the tile if no range gives it, else 0.
+        /// Number of the tile at the range's first value, or of the only one.
         index: u32,
         /// The most columns of a tile.
         width: u32,

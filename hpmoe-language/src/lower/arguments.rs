@@ -24,10 +24,10 @@ pub(super) struct Place {
     pub(super) cols: Option<Index>,
 }
 
-/// The index of a tile: a constant range, by its position, or a fixed number.
+/// The index of a tile: a constant range, by its position, with a number that is added to it, or a fixed number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Index {
-    Range(u32),
+    Range(u32, u32),
     Fixed(u32),
 }
 
@@ -207,20 +207,48 @@ fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Row
 }
 
 fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Option<Index> {
-    if let Expr::Path(path) = expr
-        && let Some(name) = path.path.get_ident()
-        && let Some(range) = nest.ranges.iter().rposition(|(range, _)| name == range)
-    {
-        return u32::try_from(range).ok().map(Index::Range);
+    // Larger ones are behind the end of any tensor.
+    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    if let Some((range, constants)) = sum(nest, expr) {
+        let mut added = 0usize;
+        for constant in constants {
+            added = added.saturating_add(kernel.constants.evaluate(constant, &ByName::new(), errors)?);
+        }
+        return Some(Index::Range(range, number(added)));
     }
     if let Some((variable, range)) = nest.variable_in(expr.to_token_stream()) {
         let index = expr.to_token_stream().to_string();
         errors.push(expr.span(), Finding::Call(CallFault::Index { index, variable, range }));
         return None;
     }
-    let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
-    // Larger ones are behind the end of any tensor.
-    Some(Index::Fixed(u32::try_from(value).unwrap_or(u32::MAX)))
+    Some(Index::Fixed(number(kernel.constants.evaluate(expr, &ByName::new(), errors)?)))
+}
+
+/// The range whose variable an expression is, by its position.
+fn range(nest: &Nest, expr: &Expr) -> Option<u32> {
+    let Expr::Path(path) = expr else { return None };
+    let name = path.path.get_ident()?;
+    u32::try_from(nest.ranges.iter().rposition(|(range, _)| name == range)?).ok()
+}
+
+/// The range and the constants of `n + CONSTANT`, in any order.
+fn sum<'a>(nest: &Nest, expr: &'a Expr) -> Option<(u32, Vec<&'a Expr>)> {
+    let mut constants = terms(expr);
+    let at = constants.iter().position(|term| range(nest, term).is_some())?;
+    let variable = range(nest, constants.remove(at))?;
+    let constant = |term: &&Expr| nest.variable_in(term.to_token_stream()).is_none();
+    constants.iter().all(constant).then_some((variable, constants))
+}
+
+/// What a sum adds up; of any other expression, the expression.
+fn terms(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Add(_), right, .. }) => {
+            [terms(left), terms(right)].concat()
+        }
+        Expr::Paren(paren) => terms(&paren.expr),
+        _ => vec![expr],
+    }
 }
 
 impl Place {
@@ -239,7 +267,7 @@ impl Place {
     /// The region of a tile of `rows` rows and `cols` columns.
     pub(super) fn region(&self, rows: u32, cols: u32) -> Region {
         let split = |index: Index| match index {
-            Index::Range(range) => (Some(range), 0),
+            Index::Range(range, added) => (Some(range), added),
             Index::Fixed(index) => (None, index),
         };
         let rows = match (self.rows, self.tile) {

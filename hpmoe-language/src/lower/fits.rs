@@ -61,11 +61,11 @@ impl Lowering<'_> {
                 let last = match index {
                     None => continue,
                     Some(Index::Fixed(index)) => index,
-                    Some(Index::Range(range)) => nest.ranges[range as usize].1 - 1,
+                    Some(Index::Range(range, added)) => added.saturating_add(nest.ranges[range as usize].1 - 1),
                 };
                 let size = u32::try_from(size).unwrap_or(u32::MAX);
                 if u64::from(last) * u64::from(size) >= u64::from(extent) {
-                    let fixed = matches!(index, Some(Index::Fixed(_)));
+                    let fixed = !matches!(index, Some(Index::Range(_, 0)));
                     let index = if fixed { last } else { extent.div_ceil(size) };
                     let tensor = tensor.name.clone();
                     self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, along, fixed });

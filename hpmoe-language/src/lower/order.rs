@@ -41,8 +41,8 @@ enum Part {
     Expert,
     /// A row tile, a piece or a block.
     Item,
-    /// Column tiles of `width` columns, in `steps` steps.
-    Columns { width: u64, steps: u32 },
+    /// Column tiles of `width` columns from column `from` on, in `steps` steps.
+    Columns { from: u64, width: u64, steps: u32 },
     /// No part: the loop repeats the call for the same elements.
     Nothing,
 }
@@ -74,8 +74,12 @@ fn follows(wrote: Part, read: Part, last_column: u64) -> bool {
     match (wrote, read) {
         // A loop of one step has no later iteration; a writer that the range doesn't move has a fault of its own.
         (Part::Columns { steps: 1, .. } | Part::Nothing, _) => true,
-        (Part::Columns { width, .. }, Part::Columns { width: read, .. }) => read <= width,
-        (Part::Columns { width, .. }, _) => last_column <= width,
+        (Part::Columns { from, width, steps }, Part::Columns { from: first, width: read, steps: turns }) => {
+            let end = |from: u64, width: u64, steps: u32| from.saturating_add(width.saturating_mul(steps.into()));
+            let apart = end(from, width, steps) <= first || end(first, read, turns) <= from;
+            apart || read <= width && first + read <= from + width
+        }
+        (Part::Columns { from, width, .. }, _) => last_column <= from + width,
         _ => wrote == read,
     }
 }
@@ -90,9 +94,13 @@ fn last_column(place: &Place, width: usize, whole: u64) -> u64 {
 
 fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
     if let Some(range) = nest.ranges.iter().position(|(name, _)| name == variable) {
-        let moved = place.cols == u32::try_from(range).ok().map(Index::Range);
-        let steps = nest.ranges[range].1;
-        return if moved { Part::Columns { width: width as u64, steps } } else { Part::Nothing };
+        let (width, steps) = (width as u64, nest.ranges[range].1);
+        return match place.cols {
+            Some(Index::Range(by, added)) if by as usize == range => {
+                Part::Columns { from: u64::from(added).saturating_mul(width), width, steps }
+            }
+            _ => Part::Nothing,
+        };
     }
     let by_token = matches!(place.rows, Rows::Gather | Rows::Scatter);
     if nest.is_expert(variable) {

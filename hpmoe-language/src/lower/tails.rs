@@ -199,9 +199,9 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
         let at = |index: u32| extent.saturating_sub(u64::from(index) * most).min(most);
         match index {
             Index::Fixed(index) => RealSize::Fixed(at(index)),
-            Index::Range(range) => {
+            Index::Range(range, added) => {
                 let (name, steps) = &nest.ranges[range as usize];
-                let sizes: Vec<u64> = (0..*steps).map(at).collect();
+                let sizes: Vec<u64> = (0..*steps).map(|step| at(step.saturating_add(added))).collect();
                 let even = sizes.iter().all(|size| *size == sizes[0]);
                 if even { RealSize::Fixed(sizes[0]) } else { RealSize::Tail { range: name.clone(), sizes } }
             }

@@ -4,6 +4,7 @@ use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 
 const KERNEL: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
+const FUSED: &str = include_str!("../../../ui-tests/kernels/fused.rs");
 const LIBRARY: &str = include_str!("../../../ui-tests/kernels/sums.rs");
 
 /// What is said of a kernel with these replacements: the text at each place, and the message with the way out.
@@ -93,9 +94,37 @@ fn element_types_are_named() {
 
 #[test]
 fn an_index_is_a_variable_or_a_constant() {
-    let computed = ["is computed from the loop variable `n`", "write `n` alone"];
-    check(&[(".tile(n)", ".tile(n + 0)")], "n + 0", &computed);
+    let computed = ["is computed from the loop variable `n`", "write `n` alone or plus a constant"];
+    check(&[(".tile(n)", ".tile(n * 2)")], "n * 2", &computed);
+    check(&[(".tile(n)", ".tile(n + n)")], "n + n", &computed);
     check(&[(".tile(n)", ".tile(m)")], "m", &["`m` is not the variable of a range"]);
+}
+
+#[test]
+fn tiles_at_a_constant_distance_stay_inside_and_in_order() {
+    let up_written = "&mut both[r].group(e, m).cols(n + TILES)";
+    let up_read = "&both[r].group(e, m).cols(TILES + n)";
+    let first = "gate_up[r].expert(e).tile(n + TILES)";
+    for (from, to, words) in [
+        (first, "gate_up[r].expert(e).tile(n + TILES * n)", "is computed from the loop variable `n`"),
+        (
+            first,
+            "gate_up[r].expert(e).tile(n + TILES + 1)",
+            "tile 12 of 32 rows starts after the 384 rows of `gate_up`",
+        ),
+        (first, "gate_up[r].expert(e).tile(n + LAYERS)", "no constant is called `LAYERS`"),
+        // What later iterations write is not there yet.
+        (up_read, "&both[r].group(e, m).cols(n + 1)", "`both`"),
+        (up_read, "&both[r].group(e, m).cols(n + (TILES - 1))", "`both`"),
+        // Columns of the first call.
+        (up_written, "&mut both[r].group(e, m).cols(n + 5)", "`both`"),
+        // Nobody writes the last columns that are read.
+        (up_written, "&mut both[r].group(e, m).cols(n + (TILES - 1))", "`both`"),
+    ] {
+        let told = told(FUSED, &[(from, to)]);
+        assert!(told.iter().any(|(_, text)| text.contains(words)), "{to}: {told:#?}");
+    }
+    assert!(told(FUSED, &[(up_read, "&both[r].group(e, m).cols(TILES / 2 + (n + 3))")]).is_empty());
 }
 
 #[test]

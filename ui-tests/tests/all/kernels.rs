@@ -2,7 +2,9 @@
 
 use crate::random::{Case, bytes, cases, config, experts, ids, numbers, slots, weights};
 use crate::routers::{bits, whole};
-use crate::small_kernels::{self, coarse, columns, deep, echo, elementwise, ffn, mixed, odd, once, products, rows};
+use crate::small_kernels::{
+    self, coarse, columns, deep, echo, elementwise, ffn, fused, mixed, odd, once, products, rows,
+};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
@@ -26,6 +28,19 @@ proptest! {
         ffn::forward(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
         let mut found = case.zeros();
         let report = ffn::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn gate_and_up_in_one_tensor(case in cases(fused::EXPERTS, fused::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, fused::EXPERTS, &ids::<{ fused::TOP_K }>(&case, fused::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let (gate_up, down) = (experts(&case, fused::EXPERTS, 1), experts(&case, fused::EXPERTS, 3));
+        let mut expected = case.zeros();
+        fused::forward(ep, &route, &x, &w, &gate_up, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = fused::forward::launch(&case.group(), &route, &x, &w, &gate_up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
     }
 

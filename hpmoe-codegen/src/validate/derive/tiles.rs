@@ -48,7 +48,7 @@ fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
 pub(super) struct Step {
     /// The range that counts them, if one does.
     range: Option<usize>,
-    /// Otherwise, the number of the region.
+    /// The number of the only region, or of the one at the range's first value.
     index: u32,
     size: u32,
 }
@@ -74,7 +74,7 @@ impl Step {
 
     /// The columns or rows in a column of the phase.
     pub(super) fn span(self, phase: &Phase, column: u32) -> Range<u32> {
-        let index = self.range.map_or(self.index, |range| coordinate(phase, column, range));
+        let index = self.index + self.range.map_or(0, |range| coordinate(phase, column, range));
         index.saturating_mul(self.size)..(index + 1).saturating_mul(self.size)
     }
 }
@@ -157,26 +157,32 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeS
     let mut values = BTreeSet::from([0, 1, length - 1]);
     for access in &phase.accesses {
         for step_of in [Step::of_columns, Step::of_rows] {
-            if let Some(Step { size, .. }) = step_of(access).filter(|step| step.range == Some(range)) {
-                values.extend(fixed(graph, access.tensor, step_of).map(|at| at / size));
+            if let Some(Step { size, index, .. }) = step_of(access).filter(|step| step.range == Some(range)) {
+                let met = fixed(graph, access.tensor, step_of).map(|at| at / size);
+                values.extend(met.filter_map(|region| region.checked_sub(index)));
             }
         }
     }
     values.into_iter().filter(|&value| value < length).collect()
 }
 
-/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges; of a region the first and the
-/// last.
+/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges, or from a region on that is not the
+/// first: of the first two such regions and of the last one, the first and the last column or row.
 fn fixed(
     graph: &TaskGraph,
     tensor: TensorId,
     step_of: fn(&Access) -> Option<Step>,
 ) -> impl Iterator<Item = u32> + use<'_> {
-    let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
-    let steps = accesses.filter(move |access| access.tensor == tensor).filter_map(step_of);
-    steps.filter(|step| step.range.is_none()).flat_map(|Step { index, size, .. }| {
-        let first = index.saturating_mul(size);
-        [first, first.saturating_add(size - 1)]
+    let accesses = graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)));
+    let steps = accesses.filter(move |(_, access)| access.tensor == tensor);
+    let steps = steps.filter_map(move |(phase, access)| Some((phase, step_of(access)?)));
+    let moved = |step: &Step| step.range.is_none() || step.index > 0;
+    steps.filter(move |(_, step)| moved(step)).flat_map(|(phase, Step { range, index, size })| {
+        let last = range.map_or(1, |range| phase.ranges[range]) - 1;
+        [0, last.min(1), last].into_iter().flat_map(move |turn| {
+            let first = (index + turn).saturating_mul(size);
+            [first, first.saturating_add(size - 1)]
+        })
     })
 }
 

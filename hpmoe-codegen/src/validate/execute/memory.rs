@@ -170,7 +170,7 @@ fn touched_cells(
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
         let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].rows) {
             (Rows::Expert { range, index, height }, RowKind::Expert { rows }) => {
-                let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
+                let index = index as usize + range.map_or(0, |range| coordinate(phase, tile.column, range as usize));
                 let (height, rows) = (height as usize, rows as usize);
                 let own = routing.local / routing.chunks;
                 let first = tile.item.expert % own * rows;
@@ -189,7 +189,7 @@ fn touched_cells(
         let (from, to) = match access.region.columns {
             Columns::All => (0, columns),
             Columns::Tile { range, index, width } => {
-                let index = range.map_or(index as usize, |range| coordinate(phase, tile.column, range as usize));
+                let index = index as usize + range.map_or(0, |range| coordinate(phase, tile.column, range as usize));
                 let width = width as usize;
                 ((index * width).min(columns), ((index + 1) * width).min(columns))
             }

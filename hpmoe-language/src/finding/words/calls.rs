@@ -142,7 +142,7 @@ impl CallFault {
             }
             Self::Index { index, variable, range: true } => {
                 let help = format!(
-                    "write `{variable}` alone; for tiles at other places, cut the tensor into several, or use constants"
+                    "write `{variable}` alone or plus a constant; for tiles at other places, cut the tensor into several"
                 );
                 return (
                     format!("`{index}` is computed from the loop variable `{variable}`, but an index is not"),
