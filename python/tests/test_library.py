@@ -315,3 +315,25 @@ def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group) -> None:
         assert error in lines[0][number] and "rank 1 could not go on" in lines[0][number], lines[0]
     assert lines[0][4] == lines[1][4] == "True"
     assert "rank 1 " in lines[0][5], lines[0]
+
+
+@pytest.mark.slow
+def test_halves_of_many_rows_give_the_bits_of_two_matrices() -> None:
+    """More rows than a product of one tile can have: tiles of the second half are those of the first, plus a constant."""
+    from hpmoe._build import built
+    from hpmoe._moe import crate
+
+    constants = {"HIDDEN": 32, "INTER": 1056, "EXPERTS": 4, "TOP_K": 2, "TOKENS": 16}
+    library = hpmoe.load(built(crate(), constants, {"HPMOE_STOCK_CORES": "2"}, None))
+    assert library["swiglu_joined::forward"].constants["PART"] == 176
+    random = numpy.random.default_rng(2)
+    normal = lambda scale, *shape: aligned(bf16(scale * random.standard_normal(shape)))  # noqa: E731
+    gate, up, down = normal(0.1, 4, 1056, 32), normal(0.1, 4, 1056, 32), normal(0.1, 4, 32, 1056)
+    for ranks in [1, 4]:
+        tokens = 8 * ranks
+        ids = numpy.array([random.permutation(4)[:2] for _ in range(tokens)], numpy.int64)
+        given = {"x": normal(1, tokens, 32), "weights": aligned(random.random((tokens, 2)).astype(numpy.float32)), "down": down}
+        with hpmoe.Group(ranks=ranks) as group:
+            (apart,) = library["swiglu::forward"](group, ids, gate=gate, up=up, **given)
+            (joined,) = library["swiglu_joined::forward"](group, ids, gate_up=aligned(numpy.concatenate([gate, up], 1)), **given)
+        assert (numpy.asarray(apart) == numpy.asarray(joined)).all() and numpy.asarray(apart).any()

@@ -18,6 +18,10 @@ pub mod swiglu_joined {
     pub const INTER: usize = 32;
     /// Rows of the gate and up matrices of an expert: gate first.
     pub const GATE_UP: usize = 2 * INTER;
+    /// Rows of a tile of these matrices. It divides `INTER`, so that no tile has rows of both; the build sets it.
+    pub const PART: usize = INTER;
+    /// Tiles of one of the two matrices.
+    pub const OF_EACH: usize = INTER / PART;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 8;
     /// Experts of a token.
@@ -67,8 +71,18 @@ pub mod swiglu_joined {
         for r in ep {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
-                    project::<INTER, _, _>(&recv[r].group(e, m), &gate_up[r].expert(e).tile(0), &mut g[r].group(e, m));
-                    project::<INTER, _, _>(&recv[r].group(e, m), &gate_up[r].expert(e).tile(1), &mut u[r].group(e, m));
+                    for n in 0..OF_EACH {
+                        project::<PART, _, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).tile(n),
+                            &mut g[r].group(e, m).cols(n),
+                        );
+                        project::<PART, _, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).tile(n + OF_EACH),
+                            &mut u[r].group(e, m).cols(n),
+                        );
+                    }
                 }
             }
         }

@@ -159,8 +159,8 @@ class MoE:
             ids: The router's expert ids, [.., top_k].
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
-                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (For `inter` above 1024 the halves of such
-                a tensor are copied.)
+                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (If `inter` is above 1024 and not a
+                multiple of 16, the halves of such a tensor are copied.)
 
         Returns:
             The sums, [.., hidden].
