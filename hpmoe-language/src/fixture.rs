@@ -102,6 +102,15 @@ pub fn moe_ffn(layer: &Layer) -> CheckedGraph {
     read(EXAMPLE, layer)
 }
 
+/// The forward layer of the example, whose kernel makes its route.
+pub fn routed(layer: &Layer) -> CheckedGraph {
+    let source = EXAMPLE
+        .replace("route: &Route,", "ids: &PerRank<Tensor<i32, TOP_K>>,")
+        .replace("(ep, route)", "(ep, &route)")
+        .replacen("let recv =", "let route = Route::of::<EXPERTS>(ep, ids);\nlet recv =", 1);
+    read(&source, layer)
+}
+
 /// The backward pass of the example that keeps the activation.
 pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")

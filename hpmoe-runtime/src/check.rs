@@ -1,19 +1,19 @@
 //! Checks of a launch, made before anything starts.
 
-use hpmoe_kernels::{Rank, Ranks, Route};
+use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 
-use crate::layout::RouteChunks;
-use crate::tables::{RowKind, ScheduleTable, Storage, TensorTable};
+use crate::layout::tables::coming_spaces;
+use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
+use crate::tables::{RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, ArgumentError, KernelTables, LaunchError, RawPart};
 
-/// Whether the route and the arguments fit the kernel on all ranks.
-pub(crate) fn launch(
+/// Whether the arguments fit the kernel and the route on all ranks.
+pub(crate) fn arguments(
     tables: &KernelTables,
     ranks: Ranks,
-    route: &Route,
+    route: &LaunchRoute<'_>,
     arguments: &[Argument<'_>],
 ) -> Result<(), LaunchError> {
-    fits_kernel(tables, ranks.count(), route)?;
     let tensors = || tables.tensors.iter().filter_map(|t| Some((t, argument_number(t)?)));
     let wanted = tensors().count();
     if arguments.len() != wanted {
@@ -46,7 +46,8 @@ pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&ScheduleT
     })
 }
 
-fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(), LaunchError> {
+/// Whether the host's route fits the kernel.
+pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(), LaunchError> {
     let kernel = tables.name;
     if route.ranks().count() != ranks {
         return Err(LaunchError::RouteRanks { route: route.ranks().count(), group: ranks });
@@ -60,13 +61,62 @@ fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(),
     }
     for rank in route.ranks() {
         let tokens = route.tokens(rank);
-        if tokens > tables.tokens {
-            return Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit: tables.tokens });
-        }
+        few_enough(tables, rank, tokens)?;
         let gaps = tokens * tables.top_k - route.order(rank).len();
         if gaps > 0 {
             return Err(LaunchError::Gaps { kernel, rank: rank.id(), gaps });
         }
+    }
+    Ok(())
+}
+
+fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Result<(), LaunchError> {
+    let (kernel, limit) = (tables.name, tables.tokens);
+    if tokens > limit { Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit }) } else { Ok(()) }
+}
+
+/// The tokens of a launch whose kernel makes its route: those that its argument has ids of.
+pub(crate) fn tokens(
+    tables: &KernelTables,
+    route: RouteTable,
+    ranks: Ranks,
+    sizes: RankSizes,
+    arguments: &[Argument<'_>],
+) -> Result<KernelRoute, LaunchError> {
+    let number = argument_number(&tables.tensors[route.ids]);
+    let ids = number.and_then(|number| arguments.get(number)).filter(|ids| ids.ranks == ranks);
+    // One that is missing, or that is for another group, is found where all arguments are looked at.
+    let tokens = PerRank::from_fn(ranks, |rank| ids.map_or(0, |ids| ids.part(rank).count));
+    ranks.here().try_for_each(|rank| few_enough(tables, rank, tokens[rank]))?;
+    Ok(KernelRoute::new(tokens, sizes))
+}
+
+/// Most rows of an expert that the tables of a route have room for, in a chunk (`MOST_DIVIDED` of the device library), less than the
+/// tallest tile.
+const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
+/// Most row tiles of an expert whose order is that in which rows come (`MOST_ROUTE_TILES`).
+const MOST_ROUTE_TILES: usize = 2048;
+/// Most slots of all ranks together, so that their faults can be summed in 32 bits.
+const MOST_SLOTS: usize = 1 << 28;
+
+/// Whether the tables of a route that the kernel makes have room for this group.
+pub(crate) fn routing(tables: &KernelTables, schedule: &ScheduleTable, sizes: &RankSizes) -> Result<(), LaunchError> {
+    let within = |what, value, limit, way_out| match value <= limit {
+        true => Ok(()),
+        false => {
+            let (kernel, ranks) = (tables.name, sizes.ranks);
+            Err(LaunchError::RouteTooLarge { kernel, ranks, what, value, limit, way_out })
+        }
+    };
+    let rows = sizes.ranks.saturating_mul(sizes.chunk_tokens);
+    within("rows of an expert", rows, MOST_EXPERT_ROWS, "lower TOKENS, use more chunks or fewer ranks")?;
+    let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
+    within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
+    let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| *coming);
+    for (space, _) in coming {
+        let tiles = sizes.expert_rows().div_ceil(space.height as usize);
+        let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
+        within("row tiles of an expert", tiles, MOST_ROUTE_TILES, way_out)?;
     }
     Ok(())
 }
@@ -82,7 +132,7 @@ fn fits_tensor(
     tensor: &TensorTable,
     argument: &Argument<'_>,
     ranks: Ranks,
-    route: &Route,
+    route: &LaunchRoute<'_>,
 ) -> Result<(), ArgumentError> {
     let name = argument.name;
     if argument.ranks.count() != ranks.count() {
@@ -128,43 +178,39 @@ fn here(ranks: Ranks) -> String {
     }
 }
 
-fn fits_rows(tensor: &TensorTable, argument: &Argument<'_>, route: &Route, rank: Rank) -> Result<(), ArgumentError> {
-    let count = argument.part(rank).count;
-    let error = |unit, got, wanted, reason, way_out| ArgumentError::Rows {
-        tensor: argument.name,
-        rank: rank.id(),
-        unit,
-        got,
-        wanted,
-        reason,
-        way_out,
-    };
-    let tokens = route.tokens(rank);
-    let wanted = match tensor.row_kind {
-        RowKind::Expert(_) => {
-            let local = route.local_experts();
-            return match count == local {
-                true => Ok(()),
-                false => Err(error(
-                    "experts",
-                    count,
-                    local,
-                    "each rank owns",
-                    "give each rank the weights of its own experts",
-                )),
-            };
+fn fits_rows(
+    tensor: &TensorTable,
+    argument: &Argument<'_>,
+    route: &LaunchRoute<'_>,
+    rank: Rank,
+) -> Result<(), ArgumentError> {
+    let got = argument.part(rank).count;
+    let asked = route.rows(tensor.row_kind, rank);
+    let (unit, wanted, reason, way_out) = match (tensor.row_kind, route) {
+        (RowKind::Expert(height), _) => {
+            let experts = asked / height as usize;
+            ("experts", experts, "each rank owns", "give each rank the weights of its own experts")
         }
-        RowKind::Token => tokens,
-        RowKind::Slot => tokens * route.top_k(),
-        RowKind::Received => route.received(rank),
-        RowKind::Once => route.received_once(rank),
-        RowKind::Matrix(height) => height as usize,
+        (RowKind::Received | RowKind::Once, LaunchRoute::Kernel(_)) => (
+            "rows",
+            asked,
+            "where the kernel makes the route there is room for",
+            "make it with PerRank::with_room, for the rows that each rank has room for",
+        ),
+        (_, LaunchRoute::Kernel(_)) => {
+            ("rows", asked, "the ids ask for", "give it the rows of the tokens that there are ids of")
+        }
+        (_, LaunchRoute::Host(_)) => {
+            ("rows", asked, "the route asks for", "give it the rows of the tokens that the route was made from")
+        }
     };
-    if count != wanted {
-        let way_out = "give it the rows of the tokens that the route was made from";
-        return Err(error("rows", count, wanted, "the route asks for", way_out));
+    match got == wanted {
+        true => Ok(()),
+        false => {
+            let (tensor, rank) = (argument.name, rank.id());
+            Err(ArgumentError::Rows { tensor, rank, unit, got, wanted, reason, way_out })
+        }
     }
-    Ok(())
 }
 
 /// Whether the argument has the kind of rows that the kernel was built for.

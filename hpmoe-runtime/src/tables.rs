@@ -21,6 +21,8 @@ pub struct KernelTables {
     pub chunks: usize,
     /// Whether puts to slots read the (token, k) of received rows from a table, because no put sends them.
     pub origins: bool,
+    /// The route, if the kernel makes it; otherwise the host does.
+    pub route: Option<RouteTable>,
     /// Matrix cores of a rank that the schedule was made for.
     pub aic: u32,
     /// Vector cores of a rank that the schedule was made for.
@@ -42,6 +44,19 @@ pub struct KernelTables {
     pub tolerances: &'static [ToleranceTable],
     /// One schedule for each number of ranks that divides `experts`, up to 256, ascending.
     pub schedules: &'static [ScheduleTable],
+}
+
+/// A route that the kernel makes, of ids in device memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteTable {
+    /// Number of the tensor of ids, an argument of the taskflow.
+    pub ids: usize,
+    /// Number of the counter array with one counter, of vector cores that have made their tables.
+    pub made: u32,
+    /// The call that makes it, as written.
+    pub source: &'static str,
+    /// Line in the file of the kernel.
+    pub line: u32,
 }
 
 /// The row kind of a tensor: what its rows stand for, and so how many there are.

@@ -25,6 +25,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     tokens: 8,
     chunks: 1,
     origins: false,
+    route: None,
     aic: 2,
     aiv: 4,
     by_load: true,

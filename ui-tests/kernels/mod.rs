@@ -34,6 +34,8 @@ mod odd_file;
 mod once_file;
 #[path = "products.rs"]
 mod products_file;
+#[path = "routed.rs"]
+mod routed_file;
 #[path = "routers.rs"]
 mod routers_file;
 #[path = "rows.rs"]
@@ -56,6 +58,7 @@ pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;
 pub use products_file::products;
+pub use routed_file::routed;
 pub use routers_file::{particular, scored, shared_out, with_products};
 pub use rows_file::rows;
 pub use sums_file::sums;

@@ -73,7 +73,8 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>,
     inside.extend(constants(&context));
     inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
     inside.extend([Item::Blank, program(&context), Item::Blank]);
-    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol)]);
+    let routed = context.graph.route.is_some();
+    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol, routed)]);
     Ascendc { text: print(&items), aic_bytes, aiv_bytes }
 }
 
@@ -92,7 +93,12 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
         true => comment,
         false => format!("{comment} The code of external operators comes on top."),
     };
-    vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned()), Item::Blank]
+    let mut items = vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned())];
+    if graph.route.is_some() {
+        items.push(Item::Include("hpmoe/routing/make.h".to_owned()));
+    }
+    items.push(Item::Blank);
+    items
 }
 
 /// Constants that host and kernel agree on.
@@ -193,13 +199,15 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
             let waits = context.schedule.waits();
             let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
             let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
+            // The making of a route runs once: what follows takes its place in the cache.
             VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)
         }
     }
 }
 
-fn entry(symbol: &str) -> Item {
-    let work = |core: &str| vec![Stmt::call(format!("Work<Program, {core}>"), vec![name("launch")])];
+fn entry(symbol: &str, routed: bool) -> Item {
+    let route = if routed { ", KernelRoute" } else { "" };
+    let work = |core: &str| vec![Stmt::call(format!("Work<Program, {core}{route}>"), vec![name("launch")])];
     // AscendC brings the parentheses of these conditions.
     Item::Function(Function {
         head: "extern \"C\" __global__ __mix__(1, 2) void".to_owned(),

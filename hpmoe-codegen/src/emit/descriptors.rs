@@ -23,8 +23,17 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let role = &order.parts[part];
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         let before = bytes.len();
+        let routed_at = order.routed_at.as_ref().map(|at| at[part] as usize);
+        let mut done = 0;
         for entries in schedule.walks(queue) {
+            if routed_at == Some(done) {
+                bytes.extend(route_descriptor());
+            }
             bytes.extend(descriptor(graph, schedule, (order.ranks, order.even_sends), role, entries));
+            done += entries.len();
+        }
+        if routed_at == Some(done) {
+            bytes.extend(route_descriptor());
         }
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
         let offset = match role.kind {
@@ -50,6 +59,15 @@ pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
         SpaceKind::SendsOnce => 6,
         SpaceKind::OnceTiles => 7,
     }
+}
+
+/// `HPMOE_ROUTE` of the ABI, where the cores of a queue make the tables of a route or wait for them.
+const ROUTE: u16 = 8;
+
+fn route_descriptor() -> [u8; DESCRIPTOR_BYTES] {
+    let mut bytes = [0; DESCRIPTOR_BYTES];
+    bytes[4..6].copy_from_slice(&ROUTE.to_le_bytes());
+    bytes
 }
 
 /// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.

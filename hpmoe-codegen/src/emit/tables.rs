@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
-use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Task, Tensor};
+use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Task, TaskGraph, Tensor};
 use hpmoe_language::ids::Id as _;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -90,6 +90,12 @@ fn kernel(
         let (name, grid) = (UsedCounters::meaning(graph, counter), grid(counter.grid));
         quote!(CounterTable { name: #name, grid: #grid })
     });
+    // The route's own counter follows those of the schedule.
+    let route_counter =
+        graph.route.as_ref().map(|_| quote!(CounterTable { name: "tables of the route", grid: Grid::Rank }));
+    let made = used.iter().count() as u32;
+    let counters = counters.chain(route_counter);
+    let route = route(graph, made);
     let phases = graph.phases.iter().map(|(id, phase)| {
         let starts = schedule.phases[id].preceding.iter().map(|(space, columns)| {
             let space = space.index() as u32;
@@ -122,6 +128,7 @@ fn kernel(
                 tokens: #tokens,
                 chunks: #chunks,
                 origins: #origins,
+                route: #route,
                 aic: #aic,
                 aiv: #aiv,
                 by_load: #by_load,
@@ -135,6 +142,13 @@ fn kernel(
             }
         };
     }
+}
+
+/// The route that the kernel makes; `made` is the number of its counter.
+fn route(graph: &TaskGraph, made: u32) -> TokenStream {
+    let Some(route) = &graph.route else { return quote!(None) };
+    let (ids, source, line) = (route.ids.index(), &route.source, route.line as u32);
+    quote!(Some(RouteTable { ids: #ids, made: #made, source: #source, line: #line }))
 }
 
 fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {

@@ -14,6 +14,9 @@ pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let sizes = &graph.sizes;
     let mut text = format!("graph of {}::{}\n", graph.kernel, graph.taskflow);
     let _ = writeln!(text, "  {} experts, top {}, at most {} tokens", sizes.experts, sizes.top_k, sizes.tokens);
+    if let Some(route) = &graph.route {
+        let _ = writeln!(text, "  route: {}, made by the kernel", route.source);
+    }
     section(&mut text, "tensors", &[12, 4, 22], &tensors(graph));
     section(&mut text, "tasks", &[18, 6], &tasks(graph));
     section(&mut text, "phases", &[2, 18, 26], &phases(graph));

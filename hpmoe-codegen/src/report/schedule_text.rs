@@ -43,7 +43,8 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
         let alike = if order.even_sends { ", rows come from all ranks alike" } else { "" };
-        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}", order.ranks);
+        let routed = if order.routed_at.is_some() { ", after the tables of the route" } else { "" };
+        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}{routed}", order.ranks);
         for (part, queue) in order.queues.iter() {
             queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));
         }

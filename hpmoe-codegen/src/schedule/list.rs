@@ -67,7 +67,9 @@ pub(super) fn list(
             queues[parts.part_of(entry)].push(entry);
         }
     }
-    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends }
+    // Every entry needs the tables.
+    let routed_at = graph.route.as_ref().map(|_| parts.parts.ids().map(|_| 0).collect());
+    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends, routed_at }
 }
 
 /// The order among ready entries: the highest runs first.

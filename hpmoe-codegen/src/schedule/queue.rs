@@ -59,6 +59,9 @@ pub struct Order {
     /// Whether every rank sends to all peers at once and at the same rate, so that phases with
     /// [`by_arrival`](PhaseSchedule::by_arrival) walk row tiles in the order in which their rows arrive.
     pub even_sends: bool,
+    /// For a kernel that makes its route: how many entries of each queue come before its cores make the route's tables, or wait for
+    /// them. `None` if the host makes them.
+    pub routed_at: Option<Arena<PartId, u32>>,
 }
 
 /// The reason why a dependency needs no counter.

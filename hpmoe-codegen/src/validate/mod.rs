@@ -8,6 +8,7 @@
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
 //! | A tile can address every counter that it signals or awaits | `forms.rs` | `Form` |
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
+//! | The tables of a route are made before anything reads them, once | `route.rs` | `Unrouted`, `SecondRoute` |
 //! | Tiles that share what one of them writes are ordered by dependencies, and chunks that share memory by words | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
 //! | Words that free the memory of chunks come in order | `reuse.rs` | `NoWord`, `WordsOutOfOrder` |
@@ -36,6 +37,7 @@ mod kernels;
 #[cfg(test)]
 mod programs;
 mod reuse;
+mod route;
 mod same_core;
 mod structure;
 mod sums;

@@ -6,6 +6,7 @@ use super::derive::derive;
 use super::forms::forms;
 use super::joins::joins;
 use super::reuse::reuse;
+use super::route::route;
 use super::structure::structure;
 use super::sums::sums;
 use super::thresholds::thresholds;
@@ -62,6 +63,7 @@ pub(super) fn has_structure(checked: &CheckedGraph, schedule: &Schedule, violati
 /// What a schedule of the right structure promises. [`derive`] looks at the graph alone.
 pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     joins(checked, schedule, violations);
+    route(checked, schedule, violations);
     coverage(checked, schedule, violations);
     reuse(checked, schedule, violations);
     sums(checked, schedule, violations);

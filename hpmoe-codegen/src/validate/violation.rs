@@ -153,6 +153,18 @@ pub enum Violation {
         /// The phase that adds.
         phase: PhaseId,
     },
+    /// The cores of a queue read tables of a route before they have made them or waited for them.
+    Unrouted {
+        /// Ranks of the order.
+        ranks: u32,
+        /// The part whose queue it is.
+        part: PartId,
+    },
+    /// The kernel makes a route that the host has made.
+    SecondRoute {
+        /// Ranks of the order.
+        ranks: u32,
+    },
     /// A number that doesn't fit its field, or memory that a rank doesn't have.
     TooLarge {
         /// Ranks of the order.

@@ -118,6 +118,12 @@ impl Violation {
             Self::SumsOutOfOrder { ranks, phase } => {
                 format!("{ranks} ranks: {} does not add in the order of chunks, in one queue", phase_name(phase))
             }
+            Self::Unrouted { ranks, part } => {
+                format!("{ranks} ranks: queue {} reads tables of the route before they are made", part.0)
+            }
+            Self::SecondRoute { ranks } => {
+                format!("{ranks} ranks: the kernel makes tables of a route that the host has made")
+            }
             Self::TooLarge { ranks, what, value, limit } => {
                 format!("{ranks} ranks: {what}: {value}, but at most {limit} fit")
             }

@@ -12,7 +12,10 @@ pub(super) fn built(function: &ItemFn, built: &BuiltFlow, runtime: &Ident) -> To
     let (parameters, route) = parameters(function);
     let arguments = arguments(function);
     let group = group();
-    let body = quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*]));
+    let body = match route {
+        Some(route) => quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*])),
+        None => quote!(#group.launch_routed(&KERNEL, &[#(#arguments),*])),
+    };
     let kernel = kernel(built);
     let items = quote! {
         ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
@@ -110,14 +113,14 @@ fn module(
     }
 }
 
-/// The taskflow's parameters without the ranks, and the name of the route.
-fn parameters(function: &ItemFn) -> (Vec<TokenStream>, TokenStream) {
-    let mut route = quote!(route);
+/// The taskflow's parameters without the ranks, and the name of the route if it is one of them.
+fn parameters(function: &ItemFn) -> (Vec<TokenStream>, Option<TokenStream>) {
+    let mut route = None;
     let kept = typed(function)
         .filter(|(_, ty)| !last_is(ty, "Ranks"))
         .map(|(name, ty)| {
             if matches!(ty, Type::Reference(reference) if last_is(&reference.elem, "Route")) {
-                route = quote!(#name);
+                route = Some(quote!(#name));
             }
             let ty = outside(ty.to_token_stream(), false);
             quote!(#name: #ty)

@@ -9,6 +9,7 @@ mod diagnostic;
 mod errors;
 mod external;
 mod numbers;
+mod routes;
 mod sizes;
 mod syntax;
 mod words;
@@ -22,6 +23,7 @@ pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::Errors;
 pub(crate) use external::ExternalFault;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
+pub(crate) use routes::RouteFault;
 pub(crate) use sizes::{RealOperand, RealSize};
 pub(crate) use syntax::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
 
@@ -116,6 +118,8 @@ pub(crate) enum Finding {
     External(ExternalFault),
     /// Something that a loop over chunks can't have.
     Chunk(ChunkFault),
+    /// A route that a kernel can't make.
+    Route(RouteFault),
 }
 
 /// What a name stands for.

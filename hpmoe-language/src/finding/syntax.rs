@@ -53,8 +53,12 @@ pub(crate) enum SyntaxFault {
     FlowSecondRoute,
     /// A parameter of a taskflow that is not a tensor.
     FlowParameter,
-    /// A taskflow without `Ranks` or `&Route`.
+    /// A taskflow without `Ranks` or a route.
     FlowWithoutRoute,
+    /// A route that is made with other arguments than it takes.
+    FlowRouteOf { ranks: String },
+    /// A route that is not made by the first statement, or next to another one.
+    FlowRouteElsewhere,
     /// A `let` of a taskflow that makes no tensor.
     FlowLet {
         ranks: String,
@@ -106,6 +110,8 @@ pub(crate) enum PartFault {
     Argument { takes: String, what: &'static str },
     /// A part of a tensor.
     WholeTensor { name: String },
+    /// It makes its own route.
+    MakesRoute { name: String },
 }
 
 /// Why an argument of a task call is not a tile of a tensor.

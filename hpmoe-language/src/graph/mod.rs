@@ -3,12 +3,14 @@
 mod access;
 mod height;
 mod once;
+mod route;
 mod space;
 mod task;
 mod tensor;
 
 pub use access::{Access, Columns, Region, Rows};
 pub use height::Height;
+pub use route::{MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute};
 pub use space::{Space, SpaceKind};
 pub use task::{Body, External, Param, Step, Task};
 pub use tensor::{RowKind, Storage, Tensor, pitch};
@@ -159,6 +161,8 @@ pub struct TaskGraph {
     pub spaces: Arena<SpaceId, Space>,
     /// Task calls in program order.
     pub phases: Arena<PhaseId, Phase>,
+    /// The route, if the kernel makes it; `None` if the host does.
+    pub route: Option<MadeRoute>,
     /// The taskflow's name in the source.
     pub span: Span,
 }

@@ -10,6 +10,7 @@ mod fits;
 mod instances;
 mod loops;
 mod order;
+mod route;
 mod tails;
 mod tasks;
 mod tensors;
@@ -40,6 +41,7 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
         tasks: Arena::new(),
         spaces: Arena::new(),
         phases: Arena::new(),
+        route: None,
         span: flow.span,
     };
     errors.within(Some(&flow.name));
@@ -47,6 +49,9 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     calls::statements(kernel, flow, chunks.as_ref(), faulty, &mut graph, errors);
     if let Some(chunks) = chunks.filter(|_| sizes.reuses()) {
         chunks::free(&chunks, &mut graph);
+    }
+    if let Some(made) = &flow.route {
+        graph.route = route::route(kernel, made, &graph, errors);
     }
     errors.within(None);
     errors.is_empty().then_some(graph)

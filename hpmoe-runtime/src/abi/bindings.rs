@@ -12,6 +12,7 @@ pub const HPMOE_EXPERTS: HpmoeSpaceKind = 4;
 pub const HPMOE_CHUNKS: HpmoeSpaceKind = 5;
 pub const HPMOE_SENDS_ONCE: HpmoeSpaceKind = 6;
 pub const HPMOE_ONCE_TILES: HpmoeSpaceKind = 7;
+pub const HPMOE_ROUTE: HpmoeSpaceKind = 8;
 pub type HpmoeSpaceKind = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -322,7 +323,6 @@ pub struct HpmoeRouting {
     pub counts: u64,
     pub first_pairs: u64,
     pub start_pairs: u64,
-    pub fault: u64,
     pub top_k: u32,
     pub count_pitch: u32,
     pub capacity: u32,
@@ -331,7 +331,8 @@ pub struct HpmoeRouting {
     pub by_load: u32,
     pub once: u32,
     pub made: u32,
-    pub reserved: [u32; 14usize],
+    pub gaps: u32,
+    pub reserved: [u32; 15usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -350,68 +351,41 @@ const _: () = {
         "Offset of field: HpmoeRouting::start_pairs",
     ][::core::mem::offset_of!(HpmoeRouting, start_pairs) - 24usize];
     [
-        "Offset of field: HpmoeRouting::fault",
-    ][::core::mem::offset_of!(HpmoeRouting, fault) - 32usize];
-    [
         "Offset of field: HpmoeRouting::top_k",
-    ][::core::mem::offset_of!(HpmoeRouting, top_k) - 40usize];
+    ][::core::mem::offset_of!(HpmoeRouting, top_k) - 32usize];
     [
         "Offset of field: HpmoeRouting::count_pitch",
-    ][::core::mem::offset_of!(HpmoeRouting, count_pitch) - 44usize];
+    ][::core::mem::offset_of!(HpmoeRouting, count_pitch) - 36usize];
     [
         "Offset of field: HpmoeRouting::capacity",
-    ][::core::mem::offset_of!(HpmoeRouting, capacity) - 48usize];
+    ][::core::mem::offset_of!(HpmoeRouting, capacity) - 40usize];
     [
         "Offset of field: HpmoeRouting::phases",
-    ][::core::mem::offset_of!(HpmoeRouting, phases) - 52usize];
+    ][::core::mem::offset_of!(HpmoeRouting, phases) - 44usize];
     [
         "Offset of field: HpmoeRouting::spaces",
-    ][::core::mem::offset_of!(HpmoeRouting, spaces) - 56usize];
+    ][::core::mem::offset_of!(HpmoeRouting, spaces) - 48usize];
     [
         "Offset of field: HpmoeRouting::by_load",
-    ][::core::mem::offset_of!(HpmoeRouting, by_load) - 60usize];
+    ][::core::mem::offset_of!(HpmoeRouting, by_load) - 52usize];
     [
         "Offset of field: HpmoeRouting::once",
-    ][::core::mem::offset_of!(HpmoeRouting, once) - 64usize];
+    ][::core::mem::offset_of!(HpmoeRouting, once) - 56usize];
     [
         "Offset of field: HpmoeRouting::made",
-    ][::core::mem::offset_of!(HpmoeRouting, made) - 68usize];
+    ][::core::mem::offset_of!(HpmoeRouting, made) - 60usize];
+    [
+        "Offset of field: HpmoeRouting::gaps",
+    ][::core::mem::offset_of!(HpmoeRouting, gaps) - 64usize];
     [
         "Offset of field: HpmoeRouting::reserved",
-    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 72usize];
+    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 68usize];
 };
 pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
 pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;
 pub const HPMOE_ROUTE_TWICE: HpmoeRouteFaultKind = 2;
 pub const HPMOE_ROUTE_CAPACITY: HpmoeRouteFaultKind = 3;
 pub type HpmoeRouteFaultKind = ::core::ffi::c_uint;
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
-pub struct HpmoeRouteFault {
-    pub kind: u32,
-    pub rank: u32,
-    pub at: u32,
-    pub reserved: [u32; 13usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of HpmoeRouteFault"][::core::mem::size_of::<HpmoeRouteFault>() - 64usize];
-    [
-        "Alignment of HpmoeRouteFault",
-    ][::core::mem::align_of::<HpmoeRouteFault>() - 4usize];
-    [
-        "Offset of field: HpmoeRouteFault::kind",
-    ][::core::mem::offset_of!(HpmoeRouteFault, kind) - 0usize];
-    [
-        "Offset of field: HpmoeRouteFault::rank",
-    ][::core::mem::offset_of!(HpmoeRouteFault, rank) - 4usize];
-    [
-        "Offset of field: HpmoeRouteFault::at",
-    ][::core::mem::offset_of!(HpmoeRouteFault, at) - 8usize];
-    [
-        "Offset of field: HpmoeRouteFault::reserved",
-    ][::core::mem::offset_of!(HpmoeRouteFault, reserved) - 12usize];
-};
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;
 pub const HPMOE_WAITING: HpmoeState = 2;

@@ -42,8 +42,11 @@ impl Case {
 }
 
 fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
+    let group = Ranks::new(ranks);
+    let made = || LaunchRoute::Host(RouteChunks::new(&TABLES, route, capacity));
     let found = schedule(&TABLES, ranks)
-        .and_then(|_| launch(&TABLES, Ranks::new(ranks), route, arguments))
+        .and_then(|_| fits_kernel(&TABLES, group.count(), route))
+        .and_then(|()| super::arguments(&TABLES, group, &made(), arguments))
         .and_then(|()| super::capacity(&RouteChunks::new(&TABLES, route, capacity)));
     found.map_err(|error| error.to_string())
 }
@@ -177,7 +180,7 @@ fn a_part_starts_on_a_line() {
         #[expect(unsafe_code, reason = "the arguments of a launch that is only checked")]
         let y = unsafe { Argument::from_raw("y", tensor, &parts) };
         let arguments = [Argument::read("x", &case.x), Argument::read("gate", &case.gate), y];
-        super::launch(&TABLES, Ranks::new(2), &case.route, &arguments).map_err(|error| error.to_string())
+        check(2, case.capacity, &case.route, &arguments)
     };
     assert_eq!(check([at(0), at(128)]), Ok(()));
     let refused = check([at(0), at(32)]).unwrap_err();

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
-use words::{at, each_value, list};
+use words::{at, each_value, list, room};
 
 /// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
 /// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
@@ -101,7 +101,7 @@ pub enum LaunchError {
     },
     /// The machine has no room for the kernel's buffers.
     #[error(
-        "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: make room for what this route needs with Group::capacity_rows({rows})", size_text(*.bytes)
+        "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: {}", size_text(*.bytes), room(*.rows)
     )]
     Memory {
         /// Name of the kernel, `module::taskflow`.
@@ -112,8 +112,8 @@ pub enum LaunchError {
         ranks: usize,
         /// Received rows to make room for.
         capacity: usize,
-        /// The most rows that a rank receives by this route.
-        rows: usize,
+        /// The most rows that a rank receives by the route, if the host has made it.
+        rows: Option<usize>,
     },
     /// This machine refused a resource that a rank needs: all ranks have been stopped.
     #[error("rank {rank} could not get {resource} ({cause}): {}, then make a new Group", resource.way_out())]
@@ -171,9 +171,40 @@ pub enum LaunchError {
     /// An exchange between the processes of the group failed before the kernel ran.
     #[error(transparent)]
     Peers(#[from] BootstrapError),
-    /// The route can't be made.
+    /// The route can't be made: by the host, or by a kernel, which finds it before it sends a row.
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// A route was given to a kernel that makes its own.
+    #[error("{kernel} makes its route itself, of the ids among its tensors: launch it without a route")]
+    SecondRoute {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+    },
+    /// No route was given to a kernel that takes one.
+    #[error("{kernel} takes a route: make one of the router's ids with Route::new or Route::gather")]
+    NoRoute {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+    },
+    /// The tables of a route that the kernel makes have no room for this group.
+    #[error(
+        "{kernel} makes its route itself, for at most {limit} {what}, but on {ranks} ranks there can be {value}: {way_out}, or give it a \
+         route that the host makes (`route: &Route`)"
+    )]
+    RouteTooLarge {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// Ranks of the group.
+        ranks: usize,
+        /// What is counted.
+        what: &'static str,
+        /// How many there can be.
+        value: usize,
+        /// Most that there may be.
+        limit: usize,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// A rank was lost while the kernel ran.
     #[error("{cause}\n{report}")]
     Lost {
@@ -212,6 +243,11 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// Whether a kernel that makes its route found this before it sent a row, so that the group is as it was.
+    pub(crate) const fn is_of_ids(&self) -> bool {
+        matches!(self, Self::Route(_) | Self::Capacity { .. })
+    }
+
     /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
     pub(crate) const fn is_out_of_step(&self) -> bool {
         matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. })

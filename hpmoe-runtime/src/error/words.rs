@@ -10,6 +10,14 @@ pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {
     values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
+/// How to need less memory for received rows.
+pub(super) fn room(rows: Option<usize>) -> String {
+    match rows {
+        Some(rows) => format!("make room for what this route needs with Group::capacity_rows({rows})"),
+        None => "make room for fewer rows with Group::capacity_rows".to_owned(),
+    }
+}
+
 pub(super) fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -21,13 +21,13 @@ use super::{InjectedFault, LaunchOptions};
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, SharedMapping};
 use crate::error::Resource;
-use crate::layout::RouteChunks;
+use crate::layout::LaunchRoute;
 use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
 /// The route and the tensors of one launch.
 pub(super) struct LaunchStep<'a> {
-    pub(super) chunks: RouteChunks<'a>,
+    pub(super) route: LaunchRoute<'a>,
     pub(super) arguments: &'a [Argument<'a>],
 }
 
@@ -107,7 +107,7 @@ pub(super) fn launch(
         Some(member) => exchange(&shared, member, own_end(&shared, ends)?)?,
     };
     copy_out(kernel.tables(), row, session);
-    session.launches += shared.launches().cast_signed();
+    session.launches = ends.iter().map(|end| end.number).max().unwrap_or(session.launches);
     report(&shared, memory(kernel.tables(), row, session), wall, ends)
 }
 

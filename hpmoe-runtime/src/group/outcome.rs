@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bytemuck::Zeroable as _;
+use hpmoe_kernels::{Rank, RouteError};
 
 use super::launch::{LaunchShared, LaunchStep};
 use super::rank::RankEnd;
 use super::session::Session;
-use crate::abi::{HPMOE_DONE, HpmoeRecord};
+use crate::abi::{HPMOE_DONE, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_UNROUTED, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
-use crate::layout::{MemoryPlan, rows_of};
+use crate::layout::{MemoryPlan, RankSizes};
 use crate::report::{MemoryUse, StuckReport, TaskSite};
 use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
 use crate::{LaunchError, Report};
@@ -18,9 +19,9 @@ use crate::{LaunchError, Report};
 /// The memory of a row of launches, as the report shows it.
 pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) -> MemoryUse {
     let Some(step) = row.last() else { return MemoryUse::default() };
-    let route = step.chunks.whole();
+    let route = &step.route;
     let most_bytes = |tensor: &TensorTable| {
-        let bytes = |rank| rows_of(tensor.row_kind, route, rank) * row_bytes(tensor);
+        let bytes = |rank| route.rows(tensor.row_kind, rank) * row_bytes(tensor);
         route.ranks().into_iter().map(bytes).max().unwrap_or(0)
     };
     let is_kept = |tensor: &&TensorTable| {
@@ -44,6 +45,9 @@ pub(super) fn report(
     if let Some(error) = ends.iter().enumerate().find_map(|(rank, end)| cause(tables, &ends, rank, end)) {
         return Err(error);
     }
+    if let Some(error) = no_route(shared, &ends) {
+        return Err(error);
+    }
     let last = ends.iter().map(|end| end.number).max();
     let mut host = HostStatistics::default();
     ends.iter().for_each(|end| host.add(&end.host));
@@ -57,6 +61,29 @@ pub(super) fn report(
         return Err(LaunchError::Stuck(StuckReport::new(tables, shared.options.time_limit, &records)));
     }
     Ok(Report::new(tables, &records, shared.launches(), memory, wall, host))
+}
+
+/// The error of ids that make no route, which all ranks have found.
+fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> {
+    let tables = shared.kernel.tables();
+    let unrouted = |end: &RankEnd| end.records.iter().find(|record| record.state == HPMOE_UNROUTED).copied();
+    let found = ends.iter().find_map(unrouted)?;
+    // The id is known to its own rank.
+    let record = ends.get(found.item as usize).and_then(unrouted).unwrap_or(found);
+    let (rank, at, id) = (Rank::new(record.item as usize), record.column as usize, record.need);
+    let (token, k) = (at / tables.top_k, at % tables.top_k);
+    match record.group {
+        HPMOE_ROUTE_ID => Some(RouteError::Id { rank, token, k, id, experts: tables.experts }.into()),
+        HPMOE_ROUTE_TWICE => {
+            let first = record.index as usize % tables.top_k;
+            Some(RouteError::Twice { rank, token, id, first, second: k }.into())
+        }
+        HPMOE_ROUTE_CAPACITY => {
+            let sizes = RankSizes::new(tables, shared.ranks, shared.options.capacity, false);
+            Some(LaunchError::Capacity { rank: rank.id(), rows: at, capacity: sizes.capacity })
+        }
+        _ => None,
+    }
 }
 
 /// The error of a rank that could not go on by itself.

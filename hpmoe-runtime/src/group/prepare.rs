@@ -33,7 +33,7 @@ pub(super) fn prepare(
                 places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace, &on_each)).collect();
             let addresses =
                 Addresses { peers: &peers, tensors: &tensors, records: records.address(), tables: TablePlace::Here };
-            RankTables::new(&common, &step.chunks, rank, &addresses)
+            RankTables::new(&common, &step.route, rank, &addresses)
         };
         let steps = row.iter().map(step_tables).collect();
         launches.push(RankLaunch { rank, steps, records });
@@ -42,7 +42,7 @@ pub(super) fn prepare(
 }
 
 fn route_ranks(step: &LaunchStep<'_>) -> impl Iterator<Item = Rank> {
-    step.chunks.whole().ranks().into_iter()
+    step.route.ranks().into_iter()
 }
 
 /// Where a tensor lies on a rank; `at` is its offset in the workspace or the heap, `on_each` where a tensor that peers write

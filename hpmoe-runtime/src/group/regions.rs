@@ -12,7 +12,6 @@ use crate::KernelTables;
 use crate::abi::LINE;
 use crate::backend::host::MemoryRegion;
 use crate::layout::plan::row_bytes;
-use crate::layout::rows_of;
 use crate::tables::{Storage, TensorTable};
 
 /// Lists the regions of a rank in one step of the row.
@@ -75,7 +74,7 @@ fn tensor_region(
 ) -> MemoryRegion {
     let rows = match tensor.storage {
         Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.row_kind),
-        _ => rows_of(tensor.row_kind, step.chunks.whole(), rank),
+        _ => step.route.rows(tensor.row_kind, rank),
     };
     MemoryRegion {
         name: tensor.name,
@@ -87,14 +86,15 @@ fn tensor_region(
     }
 }
 
-/// The counters, the ready and freed words of the peers, and the abort word.
-fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 4] {
+/// The counters, the ready and freed words of the peers, their counts, and the abort word.
+fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 5] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
     [
         ("counters", plan.counters_at, plan.counter_bytes()),
         ("ready words", plan.ready_at, session.ranks.len() * LINE),
         ("freed words", plan.freed_at, session.sizes.freed_words() * LINE),
+        ("counts of a route", plan.counts_at, plan.count_bytes),
         ("abort word", plan.abort_at, LINE),
     ]
     .map(|(name, at, bytes)| MemoryRegion {
@@ -110,16 +110,16 @@ fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 4] {
 /// The tables that the kernel reads, and its records.
 fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
     let RankLaunch { rank, steps, records } = launch;
-    let region = |(name, arena): (&'static str, &mut crate::memory::LineMemory)| MemoryRegion {
+    let region = |(name, arena, writable): (&'static str, &mut crate::memory::LineMemory, bool)| MemoryRegion {
         name,
         address: arena.address(),
         bytes: arena.bytes().len(),
         rank: number(*rank),
         symmetric: false,
-        writable: false,
+        writable,
     };
     let mut regions: Vec<MemoryRegion> = steps[step].arenas().map(region).collect();
-    regions.push(MemoryRegion { writable: true, ..region(("records", records)) });
+    regions.push(region(("records", records, true)));
     regions
 }
 

@@ -10,6 +10,8 @@ mod device;
 mod memory;
 pub(crate) mod once;
 pub(crate) mod plan;
+pub(crate) mod route;
+mod routed;
 pub(crate) mod routing;
 pub(crate) mod spaces;
 pub(crate) mod tables;
@@ -18,6 +20,7 @@ pub(crate) use chunks::RouteChunks;
 pub(crate) use counters::CounterNumbers;
 pub use memory::KernelMemory;
 pub(crate) use plan::MemoryPlan;
+pub(crate) use route::{KernelRoute, LaunchRoute};
 
 use hpmoe_kernels::{Rank, Route};
 
@@ -70,6 +73,16 @@ impl RankSizes {
     /// Most rows that a rank receives when each token is sent to it once. Each such row is one that it receives anyway.
     pub(crate) fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks * self.chunk_tokens)
+    }
+
+    /// Most rows of one expert and chunk: every token of every rank, as far as there is room.
+    pub(crate) fn expert_rows(&self) -> usize {
+        self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
+    }
+
+    /// Most row tiles of a height on a rank: those of all chunks, with a short one for each expert.
+    pub(crate) fn row_tiles(&self, height: u32) -> usize {
+        (self.capacity / height as usize).saturating_add(self.local_experts).saturating_mul(self.chunks)
     }
 
     /// Rows that a tensor of the kernel has memory for.

@@ -1,5 +1,6 @@
 //! The layout of the workspace and the symmetric heap.
 
+use super::route::count_pitch;
 use super::{CounterNumbers, RankSizes};
 use crate::KernelTables;
 use crate::abi::LINE;
@@ -19,6 +20,10 @@ pub(crate) struct MemoryPlan {
     pub(crate) ready_at: usize,
     /// Offset of the freed words in the heap, one for each peer if chunks reuse memory.
     pub(crate) freed_at: usize,
+    /// Offset in the heap of the counts that ranks exchange where the kernel makes its route.
+    pub(crate) counts_at: usize,
+    /// Bytes of these counts: two halves, with those of each rank.
+    pub(crate) count_bytes: usize,
     /// Offset of the abort word in the heap.
     pub(crate) abort_at: usize,
     /// Offset in the heap of the word that ends all running launches, of which rank 0's is used if ranks are processes.
@@ -49,6 +54,8 @@ impl MemoryPlan {
         let counters_at = heap.take(2 * counters.count as usize * LINE);
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
+        let count_bytes = tables.route.map_or(0, |_| 2 * sizes.ranks * count_pitch(tables) * size_of::<i32>());
+        let counts_at = heap.take(count_bytes);
         let abort_at = heap.take(LINE);
         let stop_at = heap.take(if sizes.processes { LINE } else { 0 });
         Self {
@@ -57,6 +64,8 @@ impl MemoryPlan {
             counters_at,
             ready_at,
             freed_at,
+            counts_at,
+            count_bytes,
             abort_at,
             stop_at,
             heap: heap.end(),

@@ -50,13 +50,24 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
         HPMOE_ARRIVALS => plain(ranks().flat_map(|source| pieces(source, rank)))
             .counted(&by_expert(ranks().map(|_| &orders[rank.id()]))),
         HPMOE_EXPERTS => plain((0..groups).map(|_| 1)).counted(&orders[rank.id()]),
-        HPMOE_BLOCKS => plain(chunks.iter().map(|route| route.tokens(rank).div_ceil(height))),
-        HPMOE_CHUNKS => {
-            let items = (0..chunks.len()).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks.len()));
-            // One core has them all: what it tells of a chunk must not be overtaken by what another tells of an earlier one.
-            Extents { counted: vec![0; chunks.len()], ..plain(items) }
+        kind => {
+            let tokens: Vec<usize> = chunks.iter().map(|route| route.tokens(rank)).collect();
+            of_tokens(space, &tokens).unwrap_or_else(|| unreachable!("the compiler knows no space of kind {kind}"))
         }
-        kind => unreachable!("the compiler knows no space of kind {kind}"),
+    }
+}
+
+/// The extents of a space that depends on nothing but the tokens of each chunk of a rank; `None` for other spaces.
+pub(crate) fn of_tokens(space: &SpaceTable, chunk_tokens: &[usize]) -> Option<Extents> {
+    let chunks = chunk_tokens.len();
+    match space.kind {
+        HPMOE_BLOCKS => Some(plain(chunk_tokens.iter().map(|tokens| tokens.div_ceil(space.height as usize)))),
+        HPMOE_CHUNKS => {
+            let items = (0..chunks).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks));
+            // One core has them all: what it tells of a chunk must not be overtaken by what another tells of an earlier one.
+            Some(Extents { counted: vec![0; chunks], ..plain(items) })
+        }
+        _ => None,
     }
 }
 

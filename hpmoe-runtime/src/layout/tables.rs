@@ -3,12 +3,14 @@
 use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::Rank;
 
+use super::route::count_pitch;
+use super::routed::{RouteTables, routing, start_pairs};
 use super::spaces::Extents;
-use super::{MemoryPlan, RouteChunks, once, routing, spaces};
+use super::{LaunchRoute, MemoryPlan};
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeSpace};
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeRouting, HpmoeSpace};
 use crate::memory::LineMemory;
-use crate::tables::{RowKind, ScheduleTable, SpaceTable};
+use crate::tables::{ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
@@ -45,15 +47,20 @@ impl<'a> Common<'a> {
         plan: &'a MemoryPlan,
         time_limit: u64,
     ) -> Self {
-        let mut coming = vec![false; tables.spaces.len()];
-        for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
-            let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
-            if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.coming != 0 {
-                coming[usize::from(entry.space)] = true;
-            }
-        }
-        Self { tables, schedule, plan, coming, time_limit }
+        Self { tables, schedule, plan, coming: coming_spaces(tables, schedule), time_limit }
     }
+}
+
+/// By space: whether some entry walks its items in the order in which their rows arrive.
+pub(crate) fn coming_spaces(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<bool> {
+    let mut coming = vec![false; tables.spaces.len()];
+    for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
+        let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
+        if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.coming != 0 {
+            coming[usize::from(entry.space)] = true;
+        }
+    }
+    coming
 }
 
 /// Addresses that one rank's tables refer to.
@@ -77,10 +84,11 @@ pub(crate) enum TensorAddress {
 }
 
 impl RankTables {
-    /// Makes the tables of one rank for one route. [`number`](Self::number) sets the number of the launch.
-    pub(crate) fn new(common: &Common<'_>, chunks: &RouteChunks<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
+    /// Makes the tables of one rank for one route, or room for those that the kernel makes. [`number`](Self::number) sets the number of
+    /// the launch.
+    pub(crate) fn new(common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, .. } = *common;
-        let route = chunks.whole();
+        let made = RouteTables::new(tables, &common.coming, route, rank);
         let mut arenas = TableMemory::new(addresses.tables);
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
         let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
@@ -89,36 +97,35 @@ impl RankTables {
             TensorAddress::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
-        let extents = |space| spaces::extents(space, chunks.routes(), rank, chunks.orders());
-        let extents: Vec<Extents> = tables.spaces.iter().map(extents).collect();
-        let space = |((space, extents), &coming): ((&SpaceTable, &Extents), &bool)| {
-            let coming = if coming { spaces::coming(space, chunks.routes(), rank) } else { Vec::new() };
-            arenas.space(space, extents, &coming)
+        let routing = arenas.routing(common, route, &tensors);
+        let space = |(space, (extents, coming, by_kernel)): (&SpaceTable, &(Extents, Vec<i32>, bool))| {
+            arenas.by_kernel = *by_kernel;
+            arenas.space(space, extents, coming)
         };
-        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().zip(&extents).zip(&common.coming).map(space).collect();
-        let expert_order: Vec<u32> = chunks.orders().iter().flatten().copied().map(small).collect();
-        let (mut experts, mut sends) = (routing::experts(chunks, rank), routing::sends(chunks, rank));
-        let mut order = routing::order(chunks, rank);
-        let sends_once = tables.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once);
-        if sends_once {
-            experts.extend(once::experts(route, rank));
-            sends.extend(once::sends(route, rank));
-            order.extend(route.order_once(rank));
-        }
-        let rows_once = if sends_once { arenas.add("rows sent once", &route.rows_once(rank)) } else { 0 };
-        let origins = if tables.origins { arenas.add("(token, k) of rows", &route.origins(rank)) } else { 0 };
+        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().zip(&made.spaces).map(space).collect();
+        arenas.by_kernel = made.by_kernel;
+        let starts = arenas.add("starts", &made.starts);
+        let experts = arenas.add("experts", &made.experts);
+        let sends = arenas.add("sends", &made.sends);
+        let arrivals = arenas.add("arrivals", &made.arrivals);
+        let order = arenas.add("order", &made.order);
+        let expert_order = arenas.add("order of experts", &made.expert_order);
+        arenas.by_kernel = false;
+        let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
+        let origins = made.origins.map_or(0, |rows| arenas.add("(token, k) of rows", &rows));
+        let (tokens, local_experts) = (route.tokens(rank), tables.experts / schedule.ranks as usize);
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
             tensors: arenas.add("tensors", &tensors),
             queues: arenas.add("queues", &queues),
             descriptors: arenas.add("descriptors", schedule.descriptors),
             spaces: arenas.add("spaces", &spaces),
-            starts: arenas.add("starts", &starts(tables, &extents)),
-            experts: arenas.add("experts", &experts),
-            sends: arenas.add("sends", &sends),
-            arrivals: arenas.add("arrivals", &routing::arrivals(chunks, rank)),
-            order: arenas.add("order", &order),
-            expert_order: arenas.add("order of experts", &expert_order),
+            starts,
+            experts,
+            sends,
+            arrivals,
+            order,
+            expert_order,
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
             counters: plan.counters_at as u64,
             ready: plan.ready_at as u64,
@@ -129,15 +136,16 @@ impl RankTables {
             counter_count: plan.counters.count,
             rank: small(rank.id()),
             ranks: schedule.ranks,
-            local_experts: small(route.local_experts() * tables.chunks),
-            tokens: small(route.tokens(rank)),
+            local_experts: small(local_experts * tables.chunks),
+            tokens: small(tokens),
             chunks: small(tables.chunks),
-            chunk_tokens: small(route.tokens(rank).div_ceil(tables.chunks)),
-            chunk_experts: small(route.local_experts()),
+            chunk_tokens: small(tokens.div_ceil(tables.chunks)),
+            chunk_experts: small(local_experts),
             aic: tables.aic,
             aiv: tables.aiv,
             rows_once,
             origins,
+            routing,
             ..Zeroable::zeroed()
         };
         let launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
@@ -165,28 +173,37 @@ impl RankTables {
 
     /// All tables one after the other and then the launch structure, as they lie in memory that they are copied to.
     pub(crate) fn image(&self) -> Vec<u8> {
-        let arenas = self.memory.arenas.iter().map(|(_, arena)| arena.bytes());
+        let arenas = self.memory.arenas.iter().map(|table| table.memory.bytes());
         arenas.chain([self.launch_arena.bytes()]).collect::<Vec<_>>().concat()
     }
 
-    /// Name and memory of each table.
-    pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut LineMemory)> {
-        let tables = self.memory.arenas.iter_mut().map(|(name, arena)| (*name, arena));
-        tables.chain(std::iter::once(("launch structure", &mut self.launch_arena)))
+    /// Name and memory of each table, and whether the kernel makes it.
+    pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut LineMemory, bool)> {
+        let tables = self.memory.arenas.iter_mut().map(|Table { name, memory, by_kernel }| (*name, memory, *by_kernel));
+        tables.chain(std::iter::once(("launch structure", &mut self.launch_arena, false)))
     }
+}
+
+/// A table in memory of its own.
+struct Table {
+    name: &'static str,
+    memory: LineMemory,
+    by_kernel: bool,
 }
 
 /// Tables, each in memory of its own, so that reading beyond one is found.
 struct TableMemory {
-    arenas: Vec<(&'static str, LineMemory)>,
+    arenas: Vec<Table>,
     place: TablePlace,
     /// Bytes of all of them.
     end: usize,
+    /// Whether the kernel makes the next ones.
+    by_kernel: bool,
 }
 
 impl TableMemory {
     const fn new(place: TablePlace) -> Self {
-        Self { arenas: Vec::new(), place, end: 0 }
+        Self { arenas: Vec::new(), place, end: 0, by_kernel: false }
     }
 
     fn add<T: Pod>(&mut self, name: &'static str, values: &[T]) -> u64 {
@@ -197,8 +214,22 @@ impl TableMemory {
             TablePlace::At(base) => base + self.end as u64,
         };
         self.end += arena.bytes().len();
-        self.arenas.push((name, arena));
+        self.arenas.push(Table { name, memory: arena, by_kernel: self.by_kernel });
         address
+    }
+
+    /// What the kernel makes its route from; zero where the host makes it.
+    fn routing(&mut self, common: &Common<'_>, route: &LaunchRoute<'_>, tensors: &[u64]) -> u64 {
+        let (Some(table), LaunchRoute::Kernel(route)) = (common.tables.route, route) else { return 0 };
+        let (first_pairs, start_pairs) = start_pairs(common.tables);
+        let made_from = HpmoeRouting {
+            ids: tensors[table.ids],
+            counts: common.plan.counts_at as u64,
+            first_pairs: self.add("first pairs", &first_pairs),
+            start_pairs: self.add("start pairs", &start_pairs),
+            ..routing(common.tables, &table, count_pitch(common.tables), route.sizes().capacity)
+        };
+        self.add("what the route is made from", &[made_from])
     }
 
     fn space(&mut self, space: &SpaceTable, extents: &Extents, coming: &[i32]) -> HpmoeSpace {
@@ -214,13 +245,6 @@ impl TableMemory {
             height: space.height,
         }
     }
-}
-
-/// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
-fn starts(tables: &KernelTables, extents: &[Extents]) -> Vec<u32> {
-    let items = |space: u32| extents[space as usize].first_items.last().map_or(0, |&all| all.unsigned_abs());
-    let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);
-    tables.phases.iter().map(|phase| phase.starts.iter().map(start).fold(0, u32::wrapping_add)).collect()
 }
 
 /// Bytes of the records of a rank.

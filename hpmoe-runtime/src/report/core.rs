@@ -3,8 +3,8 @@
 use super::TaskSite;
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED, HPMOE_RUNNING,
-    HPMOE_STOPPED, HPMOE_WAITING, HpmoeRecord,
+    HPMOE_COUNTS, HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED,
+    HPMOE_RUNNING, HPMOE_STOPPED, HPMOE_UNROUTED, HPMOE_WAITING, HpmoeRecord,
 };
 
 /// The state of one core when a launch was given up.
@@ -49,7 +49,9 @@ impl CoreReport {
             _ => Gist::new(tables, record, &call).to_string(),
         };
         let has_waited = matches!(record.state, HPMOE_WAITING | HPMOE_STOPPED | HPMOE_GAVE_UP);
-        let waited = has_waited.then_some(if record.counter == HPMOE_READY_WORD { 0 } else { record.phase + 1 });
+        // A route is made before the first call.
+        let first = record.counter == HPMOE_READY_WORD || record.phase as usize == tables.phases.len();
+        let waited = has_waited.then_some(if first { 0 } else { record.phase + 1 });
         Self { rank, kind, number, gave_up: record.state == HPMOE_GAVE_UP, text, waited, gist }
     }
 }
@@ -63,6 +65,7 @@ impl Gist {
             HPMOE_WAITING | HPMOE_STOPPED => Self::awaited(tables, record, "waited for", call),
             HPMOE_GAVE_UP => Self::awaited(tables, record, "gave up waiting for", call),
             HPMOE_REFUSED => Self::plain("refused: other cores than the kernel was scheduled for".to_owned()),
+            HPMOE_UNROUTED => Self::plain("found that the ids make no route".to_owned()),
             state => Self::plain(format!("left an unknown state, {state}")),
         }
     }
@@ -75,6 +78,8 @@ impl Gist {
         let HpmoeRecord { counter, need, have, .. } = record;
         let (before, after) = if *counter == HPMOE_READY_WORD {
             (format!("{verb} rank "), format!(" to start launch {need} (it has started {have}) in {call}"))
+        } else if *counter == HPMOE_COUNTS {
+            (format!("{verb} rank "), format!(" to say how many rows it sends in {call}"))
         } else if *counter == HPMOE_FREED_WORD {
             // Words go on from launch to launch.
             let chunks = tables.chunks as i32;

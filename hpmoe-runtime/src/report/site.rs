@@ -5,7 +5,7 @@ use crate::abi::{
     HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_IDLE, HPMOE_REFUSED, HPMOE_SENDS,
     HPMOE_SENDS_ONCE, HpmoeRecord,
 };
-use crate::tables::PhaseTable;
+use crate::tables::{PhaseTable, RouteTable};
 
 /// Where a record was written.
 #[derive(Clone, Copy)]
@@ -23,14 +23,26 @@ impl<'a> TaskSite<'a> {
 
     /// Task and source line of the tile that a core's record names, if it has begun one.
     pub(crate) fn line(&self, record: &HpmoeRecord) -> Option<String> {
+        if let Some(route) = self.route(record) {
+            return Some(format!("`Route::of` at {}:{}", self.tables.file, route.line));
+        }
         let phase = self.phase(record)?;
         Some(format!("`{}` at {}:{}", phase.task, self.tables.file, phase.line))
     }
 
     /// The same with the tile and the call.
     pub(crate) fn call(&self, record: &HpmoeRecord) -> Option<String> {
+        if let Some(route) = self.route(record) {
+            return Some(format!("{}: {}", self.line(record)?, route.source));
+        }
         let phase = self.phase(record)?;
         Some(format!("{}, {}: {}", self.line(record)?, self.tile(phase, record), phase.source))
+    }
+
+    /// The making of the route, if the core was in it.
+    fn route(&self, record: &HpmoeRecord) -> Option<RouteTable> {
+        let began = !matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED);
+        self.tables.route.filter(|_| began && record.phase as usize == self.tables.phases.len())
     }
 
     fn phase(&self, record: &HpmoeRecord) -> Option<&'a PhaseTable> {

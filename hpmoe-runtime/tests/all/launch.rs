@@ -59,6 +59,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         tokens: 8,
         chunks: 1,
         origins: false,
+        route: None,
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
         by_load: true,

@@ -30,7 +30,8 @@ enum HpmoeSpaceKind {
     HPMOE_CHUNKS = 5,     /* groups: chunks; items: one, where a chunk comes whose rows take the memory of this one */
     HPMOE_SENDS_ONCE = 6, /* as HPMOE_SENDS, of tokens that are sent once to each rank: a token is a row for the */
                           /* first of the rank's experts that it goes to */
-    HPMOE_ONCE_TILES = 7  /* as HPMOE_ROW_TILES, of those rows; for counters, of no entry */
+    HPMOE_ONCE_TILES = 7, /* as HPMOE_ROW_TILES, of those rows; for counters, of no entry */
+    HPMOE_ROUTE = 8 /* of a descriptor alone: vector cores make the tables of a route here, all cores wait for them */
 };
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
@@ -140,7 +141,6 @@ struct HpmoeRouting {
                      /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
-    uint64_t fault;       /* GM HpmoeRouteFault: why there is no route */
     uint32_t top_k;
     uint32_t count_pitch; /* words from row to row, a multiple of 128 */
     uint32_t capacity;    /* rows of a chunk that each rank has room for */
@@ -149,22 +149,17 @@ struct HpmoeRouting {
     uint32_t by_load; /* whether queues name experts by their place in the order of their load */
     uint32_t once;    /* whether tokens are sent once to each rank, too */
     uint32_t made;    /* counter array with one counter: vector cores that have made their tables */
-    uint32_t reserved[14];
+    uint32_t gaps;    /* whether an id of -1 names no expert; otherwise it is a fault */
+    uint32_t reserved[15];
 };
 
-/* Why ids make no route. All ranks find the same: the first rank's first fault. */
+/* Why ids make no route. All ranks find the same: the first rank's first fault. The record of a core that leaves for it
+ * (HPMOE_UNROUTED) has the kind as `group` and the rank as `item`. On the rank whose ids are faulty, `need` is the id. */
 enum HpmoeRouteFaultKind {
     HPMOE_ROUTE_MADE = 0,
-    HPMOE_ROUTE_ID = 1,      /* `at` is the slot of an id that is not an expert's and not -1 */
-    HPMOE_ROUTE_TWICE = 2,   /* `at` is the slot of an id that an earlier slot of the token has, too */
-    HPMOE_ROUTE_CAPACITY = 3 /* the rank would receive `at` rows of a chunk */
-};
-
-struct HpmoeRouteFault {
-    uint32_t kind; /* HpmoeRouteFaultKind */
-    uint32_t rank;
-    uint32_t at;
-    uint32_t reserved[13];
+    HPMOE_ROUTE_ID = 1,      /* `column` is the slot of an id that names no expert */
+    HPMOE_ROUTE_TWICE = 2,   /* `column` is the slot of an id that slot `index` of the token has, too */
+    HPMOE_ROUTE_CAPACITY = 3 /* the rank would receive `column` rows of a chunk */
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */
@@ -176,7 +171,7 @@ enum HpmoeState {
     HPMOE_GAVE_UP = 4, /* its wait took longer than time_limit */
     HPMOE_STOPPED = 5, /* another core gave up */
     HPMOE_REFUSED = 6, /* other cores than the schedule's: their number, or the ratio of vector to matrix cores */
-    HPMOE_UNROUTED = 7 /* there is no route: HpmoeRouting.fault says why */
+    HPMOE_UNROUTED = 7 /* there is no route: HpmoeRouteFaultKind says why */
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
@@ -185,7 +180,7 @@ enum HpmoeState {
 
 struct HpmoeRecord {
     uint32_t state; /* HpmoeState */
-    uint32_t phase; /* of the tile it runs or waits for */
+    uint32_t phase; /* of the tile it runs or waits for; while a route is made, the number of phases */
     uint32_t group; /* local expert or pair of that tile */
     uint32_t item;  /* item of the group */
     uint32_t column;

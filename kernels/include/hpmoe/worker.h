@@ -100,7 +100,12 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
     return true;
 }
 
-template <class Program, class AnyCore> HPMOE_INLINE void Work(GM_ADDR argument) {
+// Kernels whose routing tables the host makes.
+struct HostRoute {
+    static constexpr bool IN_KERNEL = false;
+};
+
+template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE void Work(GM_ADDR argument) {
     AnyCore core;
     if (!core.Start(argument)) {
         return;
@@ -113,7 +118,14 @@ template <class Program, class AnyCore> HPMOE_INLINE void Work(GM_ADDR argument)
         if (i + 1 < queue.count) {
             DataCachePreload(Global<uint64_t>(address), static_cast<int64_t>(sizeof(HpmoeDescriptor)));
         }
-        going = WalkEntry<Program>(core, Load<HpmoeDescriptor>(address));
+        const HpmoeDescriptor entry = Load<HpmoeDescriptor>(address);
+        if constexpr (Route::IN_KERNEL) {
+            if (entry.kind == HPMOE_ROUTE) {
+                going = Route::Make(core);
+                continue;
+            }
+        }
+        going = WalkEntry<Program>(core, entry);
     }
     if (going) {
         core.record.state = HPMOE_DONE;

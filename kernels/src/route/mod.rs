@@ -15,6 +15,7 @@ mod coming;
 mod error;
 mod gather;
 mod load;
+mod made;
 mod once;
 mod order;
 mod pieces;
@@ -25,6 +26,7 @@ pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
 pub use load::by_load;
+pub use made::TokenIds;
 pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
 

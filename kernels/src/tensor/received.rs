@@ -9,8 +9,8 @@ use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 pub struct Received<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,
-    /// First row and number of rows of each expert of the rank.
-    experts: Vec<(usize, usize)>,
+    /// First row and number of rows of each expert of the rank; `None` for a tensor with room for any route's rows.
+    experts: Option<Vec<(usize, usize)>>,
 }
 
 impl<T: Element, const C: usize> Received<T, C> {
@@ -36,11 +36,14 @@ impl<T: Element, const C: usize> Received<T, C> {
     ///
     /// # Panics
     ///
-    /// If another rank owns the expert.
+    /// If another rank owns the expert, or the tensor has room for the rows of any route.
     #[must_use]
     pub fn expert<const R: usize>(&self, expert: Expert) -> Tile<'_, T, R, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
-        let (first, count) = self.experts[expert.local()];
+        let Some(experts) = &self.experts else {
+            panic!("a tensor with room for any route's rows does not know those of {expert}: make it of the route")
+        };
+        let (first, count) = experts[expert.local()];
         Tile::new(&self.cells, C, TileRows::Range { first, count })
     }
 
@@ -84,8 +87,15 @@ impl PerRank<()> {
         PerRank::from_fn(ep, |rank| {
             let cells = CellBuffer::filled(route.received(rank) * C, T::POISON);
             let experts = route.experts_of(rank).map(|e| (route.pair(Rank::new(0), e).base, route.expert_rows(e)));
-            Received { cells, rank, experts: experts.collect() }
+            Received { cells, rank, experts: Some(experts.collect()) }
         })
+    }
+
+    /// [`Received`] on each rank with room for `rows` rows, of whatever route: what a launch writes whose kernel makes its route. The
+    /// rows that there are come first. Every bit starts set.
+    #[must_use]
+    pub fn with_room<T: Element, const C: usize>(ep: Ranks, rows: usize) -> PerRank<Received<T, C>> {
+        PerRank::from_fn(ep, |rank| Received { cells: CellBuffer::filled(rows * C, T::POISON), rank, experts: None })
     }
 
     /// [`Received`] on each rank in private memory, which only the rank itself can access. On the host there is no

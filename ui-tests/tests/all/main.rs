@@ -14,6 +14,7 @@ mod layers;
 mod oracles;
 #[path = "../random/mod.rs"]
 mod random;
+mod routed;
 mod routers;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;

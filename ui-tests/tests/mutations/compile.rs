@@ -9,12 +9,16 @@ use std::process::Command;
 /// Headers of the device library that these kernels include, then the generated files in the order of [`ALL`].
 pub fn sources() -> Vec<Source> {
     let folder = Path::new(hpmoe_kernels::INCLUDE_DIR).join("hpmoe");
-    let entries = std::fs::read_dir(&folder).expect("the device library's headers");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a header").path()).collect();
-    paths.retain(|path| path.is_file());
-    paths.sort();
+    let headers = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("the device library's headers");
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a header").path()).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        paths
+    };
+    let paths = [headers(&folder), headers(&folder.join("routing"))].concat();
     let header = |path: PathBuf| {
-        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        let name = path.strip_prefix(&folder).expect("a file of the folder").to_string_lossy().into_owned();
         Source::new(name, std::fs::read_to_string(&path).expect("a header"))
     };
     let generated = ALL.iter().map(|kernel| Source::new(format!("{}.cpp", kernel.name), kernel.text.to_owned()));
@@ -23,7 +27,7 @@ pub fn sources() -> Vec<Source> {
 
 /// Writes what is changed into a folder, which must exist; nothing, for kernels as they are.
 pub fn write(sources: &[Source], site: Option<&Site>, folder: &Path) {
-    std::fs::create_dir_all(folder.join("hpmoe")).expect("a folder for headers");
+    std::fs::create_dir_all(folder.join("hpmoe/routing")).expect("a folder for headers");
     for (number, source) in sources.iter().enumerate() {
         let edits = site.into_iter().flat_map(|site| &site.edits).filter(|(of, ..)| *of == number);
         let edits: Vec<_> = edits.map(|(_, range, with)| (range.clone(), with.clone())).collect();

@@ -3,7 +3,8 @@
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chunks, coarse, columns, deep, echo, external, ffn, once, products, rows as operations, sums,
+    bytes as octets, chunks, coarse, columns, deep, echo, external, ffn, once, products, routed, rows as operations,
+    sums,
 };
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
@@ -83,8 +84,51 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
     PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
 }
 
+/// Launches in a row of the kernel that makes its route.
+fn launch_routed(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
+    use routed::{EXPERTS, HIDDEN, TOP_K, chunked};
+    struct Given {
+        ids: PerRank<Tensor<i32, TOP_K>>,
+        x: PerRank<Tensor<bf16, HIDDEN>>,
+        weights: PerRank<Tensor<f32, TOP_K>>,
+        gate: PerRank<Experts<bf16, { routed::INTER }, HIDDEN>>,
+        down: PerRank<Experts<bf16, HIDDEN, { routed::INTER }>>,
+    }
+    let given = |launch: &Launch| Given {
+        ids: launch.ids(EXPERTS),
+        x: numbers(&launch.case),
+        weights: weights(&launch.case),
+        gate: experts(&launch.case, EXPERTS, 1),
+        down: experts(&launch.case, EXPERTS, 2),
+    };
+    let given: Vec<Given> = row.iter().map(given).collect();
+    let reference = |(launch, Given { ids, x, weights, gate, down }): (&Launch, &Given)| {
+        let mut y: PerRank<Tensor<bf16, HIDDEN>> = launch.case.zeros();
+        chunked(launch.case.ep(), ids, x, weights, gate, down, &mut y);
+        y
+    };
+    let expected: Vec<_> = row.iter().zip(&given).map(reference).collect();
+    let mut found = alike(&expected, row.iter().map(|launch| launch.case.zeros()).collect());
+    let of_launch = given.iter().zip(&mut found).map(|(given, y)| {
+        let Given { ids, x, weights, gate, down } = given;
+        vec![
+            Argument::read("ids", ids),
+            Argument::read("x", x),
+            Argument::read("weights", weights),
+            Argument::read("gate", gate),
+            Argument::read("down", down),
+            Argument::write("y", y),
+        ]
+    });
+    let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
+    let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
+    group.launch_routed_row(compiled, &launches)?;
+    drop(arguments);
+    Ok(found == expected)
+}
+
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 12] = [
+pub static ALL: [Kernel; 13] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -201,6 +245,12 @@ pub static ALL: [Kernel; 12] = [
         v = |case: &Case, _| case.zeros()
     ),
     kernel!(sums, x = |case, _| numbers(case), z = slots; first = ones, second = ones, y = |case: &Case, _| case.zeros()),
+    Kernel {
+        name: "routed",
+        text: routed::chunked::ASCENDC,
+        compiled: &routed::chunked::KERNEL,
+        launch: launch_routed,
+    },
 ];
 
 /// `made`, which is of the type of `like`.

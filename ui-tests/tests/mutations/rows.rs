@@ -55,14 +55,16 @@ pub fn rows(kernel: &Kernel) -> Vec<Row> {
 
 impl Launch {
     pub fn route<const K: usize>(&self, experts: usize) -> Route {
+        Route::new(self.case.ep(), experts, &self.ids::<K>(experts)).expect("a legal route")
+    }
+
+    pub fn ids<const K: usize>(&self, experts: usize) -> PerRank<Tensor<i32, K>> {
         let ep = self.case.ep();
         let own = experts / ep.count();
         let stay = |rank: Rank| {
             let chosen = |token: usize| (0..K).map(move |k| (rank.id() * own + (token + k) % own) as i32);
             Tensor::from_vec((0..self.case.tokens[rank.id()]).flat_map(chosen).collect())
         };
-        let ids: PerRank<Tensor<i32, K>> =
-            if self.alone { PerRank::from_fn(ep, stay) } else { ids(&self.case, experts) };
-        Route::new(ep, experts, &ids).expect("a legal route")
+        if self.alone { PerRank::from_fn(ep, stay) } else { ids(&self.case, experts) }
     }
 }

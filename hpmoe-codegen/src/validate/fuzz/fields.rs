@@ -100,7 +100,14 @@ fn elision(elision: &mut Elision, known: &Known, random: &mut Random) -> String 
 }
 
 fn order(order: &mut Order, known: &Known, random: &mut Random) -> String {
-    let Order { ranks, parts, queues, even_sends } = order;
+    let Order { ranks, parts, queues, even_sends, routed_at } = order;
+    if let (Some(at), 0) = (&mut *routed_at, random.index(16)) {
+        let change = |one: &mut u32, random: &mut Random| {
+            number(one, &[], random);
+            String::new()
+        };
+        return format!(".routed_at{}", arena(at, |at| list(at, &[0], 4, random, change)));
+    }
     match random.index(16) {
         0 => {
             number(ranks, &[1, 2, 4], random);

@@ -35,7 +35,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
         }),
         3 => each_queue(schedule, "other peers first", |queue, ranks| {
             for entry in queue.iter_mut().filter(|entry| entry.phase == first) {
-                entry.peer_offset = (ranks - entry.peer_offset) % ranks;
+                entry.peer_offset = ranks.wrapping_sub(entry.peer_offset) % ranks.max(1);
             }
         }),
         4 => {

@@ -9,6 +9,7 @@ mod external;
 mod names;
 mod numbers;
 mod operations;
+mod routes;
 mod sizes;
 mod syntax;
 
@@ -62,7 +63,7 @@ fn code(finding: &Finding) -> &'static str {
         | Finding::WriteAfterRead { .. } => "HP13",
         Finding::LongRow { .. } | Finding::Overflow { .. } => "HP14",
         Finding::NoEffect { .. } => "HP15",
-        Finding::Call(_) | Finding::Body(_) | Finding::Chunk(_) => "HP16",
+        Finding::Call(_) | Finding::Body(_) | Finding::Chunk(_) | Finding::Route(_) => "HP16",
         Finding::External(_) => "HP20",
     }
 }
@@ -97,6 +98,7 @@ fn sentence(finding: &Finding) -> Sentence {
         Finding::Body(fault) => fault.words(),
         Finding::Chunk(fault) => fault.words(),
         Finding::External(fault) => fault.words(),
+        Finding::Route(fault) => fault.words(),
         Finding::EmptyTile { tensor, index, size, extent, along, fixed } => {
             sizes::empty_tile(tensor, *index, (*size, *extent), *along, *fixed)
         }

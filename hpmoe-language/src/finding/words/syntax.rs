@@ -22,6 +22,12 @@ impl SyntaxFault {
                      `{route}.chunks::<N>()` or `0..N`"
                 ),
             ),
+            Self::FlowRouteOf { ranks } => (
+                "a route is made of the ranks and of a parameter with the ids of experts".into(),
+                format!(
+                    "write `let route = Route::of::<EXPERTS>({ranks}, ids);`, with a parameter `ids: &PerRank<Tensor<i32, TOP_K>>`"
+                ),
+            ),
             Self::FlowTensor { form } => {
                 ("this constructor takes an element type, its sizes, the ranks and the route".into(), format!("write `{form}`"))
             }
@@ -117,7 +123,12 @@ impl SyntaxFault {
             ),
             Self::FlowWithoutRoute => (
                 "a taskflow takes `ep: Ranks` and `route: &Route`",
-                "add both parameters, in this order, before the tensors",
+                "add both parameters, in this order, before the tensors; or make the route by the first statement, \
+                 `let route = Route::of::<EXPERTS>(ep, ids);`",
+            ),
+            Self::FlowRouteElsewhere => (
+                "a taskflow has one route: a parameter, or what its first statement makes",
+                "move this statement to the beginning of the taskflow, and take no parameter `route: &Route`",
             ),
             Self::LoopPattern => ("a loop has one variable, with a name", "name it, for instance `i`"),
             Self::FlowRange => ("a range in a taskflow begins at 0 and excludes its end", "write `0..N`"),
@@ -161,6 +172,14 @@ impl PartFault {
             Self::Argument { takes, what } => {
                 (format!("a taskflow passes {what} that it has to those that it calls"), format!("write `{takes}`"))
             }
+            Self::MakesRoute { name } => (
+                format!(
+                    "taskflow `{name}` makes its own route, but the statements of a part run with the caller's route"
+                ),
+                format!(
+                    "let `{name}` take `route: &Route`, and make the route by the first statement of the taskflow that calls it"
+                ),
+            ),
             Self::WholeTensor { name } => (
                 format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),
                 "pass the tensor's name: `x` for a parameter, `&t` or `&mut t` for a `let`".into(),

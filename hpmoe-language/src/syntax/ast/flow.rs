@@ -177,6 +177,18 @@ pub(crate) enum Role {
     Tensor(usize),
 }
 
+/// The route that a taskflow makes: `let route = Route::of::<EXPERTS>(ep, ids);`.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeRoute {
+    /// Name of the tensor of ids.
+    pub(crate) ids: String,
+    /// The number of experts.
+    pub(crate) experts: Expr,
+    /// The statement as written, on one line.
+    pub(crate) source: String,
+    pub(crate) span: Span,
+}
+
 /// A taskflow function, with the statements of those that it calls in place of the calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -185,6 +197,8 @@ pub(crate) struct Flow {
     pub(crate) roles: Vec<Role>,
     /// The tensors among them.
     pub(crate) params: Vec<FlowParam>,
+    /// The route that its first statement makes; `None` if it is a parameter.
+    pub(crate) route: Option<MadeRoute>,
     pub(crate) body: Vec<Stmt>,
     pub(crate) span: Span,
 }

@@ -8,6 +8,6 @@ mod task;
 
 pub(crate) use body::{BodyExpr, BodyStmt};
 pub(crate) use external::ExternalFn;
-pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, Over, Rank, Role, Stmt, TensorKind};
+pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, MadeRoute, Over, Rank, Role, Stmt, TensorKind};
 pub use kernel::Kernel;
 pub(crate) use task::{TaskFn, TileParam};

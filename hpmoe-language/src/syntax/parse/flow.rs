@@ -1,7 +1,8 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{Fault, element_fault, plain_function, tensor_type};
+use super::forms::{Fault, element_fault, is_empty, plain_function, tensor_type};
 use super::parts::KnownFlows;
+use super::route::{made_route, makes_route};
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
@@ -42,18 +43,32 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
             },
         }
     }
-    let (Some(ranks), Some(route)) = (ranks, route) else {
+    let statements = &function.block.stmts;
+    let first = statements.iter().position(|statement| !is_empty(statement)).unwrap_or(0);
+    let maker = statements.get(first).filter(|statement| route.is_none() && makes_route(statement));
+    let (Some(ranks), true) = (ranks, route.is_some() || maker.is_some()) else {
         errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
         return None;
     };
-    let declared = lets(&function.block.stmts);
-    let tensors = RefCell::new(params.iter().map(|param| param.name.clone()).chain(declared).collect());
-    let reader = Reader { ranks: &ranks, route: &route, chunk: false, around: None, known, tensors: &tensors };
-    let body = reader.statements(&function.block.stmts, errors);
+    let made = match maker.map(|statement| made_route(statement, &ranks)).transpose() {
+        Ok(made) => made,
+        Err(fault) => {
+            errors.push(fault.0, fault.1);
+            return None;
+        }
+    };
+    let rest = &statements[if made.is_some() { first + 1 } else { 0 }..];
+    let owned = made.is_some();
+    let (name, made) = made.unzip();
+    let route = route.or(name)?;
+    let tensors = RefCell::new(params.iter().map(|param| param.name.clone()).chain(lets(rest)).collect());
+    let reader = Reader { ranks: &ranks, route: &route, owned, around: None, known, tensors: &tensors };
+    let body = reader.statements(rest, errors);
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
         roles,
         params,
+        route: made,
         body,
         span: function.sig.ident.span(),
     })

@@ -9,6 +9,7 @@ mod forms;
 mod kernel;
 mod library;
 mod parts;
+mod route;
 mod statements;
 mod task;
 

@@ -75,6 +75,9 @@ fn called(statements: &[syn::Stmt]) -> Vec<String> {
 /// The statements of a taskflow for the arguments of a call.
 pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>) -> Result<Vec<Stmt>, Fault> {
     let part_fault = |at: &Expr, part_fault| fault(at, SyntaxFault::Part(part_fault));
+    if part.route.is_some() {
+        return Err(part_fault(&call.func, PartFault::MakesRoute { name: part.name.clone() }));
+    }
     if call.args.len() != part.roles.len() {
         let (name, expected, given) = (part.name.clone(), part.roles.len(), call.args.len());
         return Err(part_fault(&call.func, PartFault::Arity { name, expected, given }));
@@ -91,7 +94,7 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
                 let takes = caller.ranks.to_owned();
                 return Err(part_fault(argument, PartFault::Argument { takes, what: "the ranks" }));
             }
-            (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.chunk => {}
+            (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.owned => {}
             (Role::Route, _) => {
                 let takes = caller.route_argument();
                 return Err(part_fault(argument, PartFault::Argument { takes, what: "the route" }));

@@ -3,6 +3,7 @@
 use super::arguments::argument;
 use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
 use super::parts::{self, KnownFlows};
+use super::route::makes_route;
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
@@ -14,8 +15,8 @@ use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 pub(super) struct Reader<'a> {
     pub(super) ranks: &'a str,
     pub(super) route: &'a str,
-    /// Whether the route is the variable of a loop over chunks: constructors then take it by reference.
-    pub(super) chunk: bool,
+    /// Whether the route is the variable of a loop over chunks or of a `let`: constructors then take it by reference.
+    pub(super) owned: bool,
     /// The variable of the loop around the statements, other than one over chunks.
     pub(super) around: Option<&'a str>,
     /// The taskflows that may be called.
@@ -39,6 +40,7 @@ impl Reader<'_> {
     /// A statement; for a call of a taskflow, those of that one.
     fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, Fault> {
         match statement {
+            syn::Stmt::Local(_) if makes_route(statement) => Err(fault(statement, SyntaxFault::FlowRouteElsewhere)),
             syn::Stmt::Local(local) => self.tensor(local).map(|declared| vec![Stmt::Let(declared)]),
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
@@ -49,7 +51,7 @@ impl Reader<'_> {
                 let name = variable.to_string();
                 let body = match over {
                     Over::Chunks { .. } => {
-                        Reader { route: &name, chunk: true, ..*self }.statements(&each.body.stmts, errors)
+                        Reader { route: &name, owned: true, ..*self }.statements(&each.body.stmts, errors)
                     }
                     _ => Reader { around: Some(&name), ..*self }.statements(&each.body.stmts, errors),
                 };
@@ -82,7 +84,7 @@ impl Reader<'_> {
 
     /// The route as the argument of a constructor.
     pub(super) fn route_argument(&self) -> String {
-        format!("{}{}", if self.chunk { "&" } else { "" }, self.route)
+        format!("{}{}", if self.owned { "&" } else { "" }, self.route)
     }
 
     fn tensor(&self, local: &syn::Local) -> Result<Let, Fault> {
@@ -122,8 +124,8 @@ impl Reader<'_> {
         };
         let [ranks, route] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
         let route = match route {
-            Expr::Reference(borrowed) if self.chunk => &borrowed.expr,
-            _ if self.chunk => return None,
+            Expr::Reference(borrowed) if self.owned => &borrowed.expr,
+            _ if self.owned => return None,
             route => route,
         };
         (ident(ranks)? == self.ranks && ident(route)? == self.route).then_some(())?;

@@ -119,7 +119,7 @@ fn enqueue_all(
             let tables = |records| {
                 let place = TablePlace::At(records + record_room(shared.kernel.tables()) as u64);
                 let addresses = Addresses { peers: &heaps, tensors: &tensors, records, tables: place };
-                RankTables::new(&common, &row[step].chunks, Rank::new(id), &addresses)
+                RankTables::new(&common, &row[step].route, Rank::new(id), &addresses)
             };
             rank.enqueue(shared, number, tables).map_err(|error| (id, error))?;
         }

@@ -108,11 +108,6 @@ impl Case {
         if self.launch / 2 % 2 == 0 { 1 } else { -1 }
     }
 
-    /// Words from one rank's counts to the next's.
-    pub(super) const fn count_pitch(&self) -> usize {
-        (self.pairs() * if self.once { 2 } else { 1 }).next_multiple_of(128)
-    }
-
     /// One of a row of launches of the same kernel, on few ranks.
     pub(super) fn in_a_row(seed: u64, launch: i32) -> Self {
         let mut draw = Draw(seed);

@@ -1,26 +1,24 @@
 //! One rank's launch of the kernel that makes a route, in memory of its own.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicI32;
 
-use hpmoe_kernels::{Rank, Route};
+use hpmoe_kernels::op::ElementType;
+use hpmoe_kernels::{PerRank, Rank, Route};
 
 use super::case::Case;
 use crate::KernelTables;
-use crate::abi::{
-    HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeRecord, HpmoeRouteFault,
-    HpmoeRouting, HpmoeSpace,
-};
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord, HpmoeRouting};
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
-use crate::layout::tables::{Addresses, Common, RankTables, TablePlace};
-use crate::layout::{MemoryPlan, RankSizes, RouteChunks};
+use crate::layout::route::count_pitch;
+use crate::layout::routed::UNMADE;
+use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
+use crate::layout::{KernelRoute, LaunchRoute, MemoryPlan, RankSizes, RouteChunks};
 use crate::memory::LineMemory;
-use crate::tables::{CounterTable, Grid, PhaseTable, RowKind, ScheduleTable, Storage, TensorTable};
+use crate::tables::{CounterTable, Grid, PhaseTable, RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
 use crate::testing::{TABLES, tensor};
-
-/// Bytes of tables that nobody has written.
-const UNMADE: u8 = 0x5a;
 
 /// A count from here on is a fault.
 pub(super) const FAULT_COUNT: i32 = 1 << 22;
@@ -35,12 +33,6 @@ pub(super) struct CaseKernel {
     pub(super) tables: KernelTables,
     pub(super) sizes: RankSizes,
     pub(super) plan: MemoryPlan,
-    /// Pairs of space and columns before each phase.
-    first_pairs: Vec<u32>,
-    start_pairs: Vec<[u32; 2]>,
-    /// Byte offset of the counts in the heap, and bytes of the heap.
-    counts_at: usize,
-    pub(super) heap: usize,
 }
 
 impl CaseKernel {
@@ -57,8 +49,13 @@ impl CaseKernel {
             space: 0,
             starts: starts.clone().leak(),
         };
-        let tensors: Vec<TensorTable> =
-            case.once.then(|| tensor("once", RowKind::Once, Storage::Symmetric)).into_iter().collect();
+        let ids = TensorTable {
+            element: ElementType::i32,
+            columns: case.top_k as u32,
+            ..tensor("ids", RowKind::Token, Storage::Argument(0))
+        };
+        let once = case.once.then(|| tensor("once", RowKind::Once, Storage::Symmetric));
+        let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).collect();
         let tables = KernelTables {
             experts: case.experts,
             top_k: case.top_k,
@@ -67,6 +64,7 @@ impl CaseKernel {
             aic: (case.cores / 2) as u32,
             aiv: case.cores as u32,
             by_load: case.by_load,
+            route: Some(RouteTable { ids: 0, made: 0, source: "Route::of(..)", line: 1 }),
             tensors: tensors.leak(),
             spaces: case.spaces.clone().leak(),
             counters: &[CounterTable { name: "made", grid: Grid::Rank }],
@@ -80,18 +78,17 @@ impl CaseKernel {
             ..TABLES
         };
         let sizes = RankSizes::new(&tables, case.ranks, capacity, false);
-        let plan = MemoryPlan::new(&tables, &sizes);
-        let mut first_pairs = vec![0];
-        first_pairs.extend(starts.iter().scan(0, |sum, pairs| {
-            *sum += pairs.len() as u32;
-            Some(*sum)
-        }));
-        let start_pairs = starts.concat().into_iter().map(|(space, columns)| [space, columns]).collect();
+        let mut plan = MemoryPlan::new(&tables, &sizes);
         // A peer's heap begins so far after another's that what this rank writes to one of them hides nothing in the other.
-        let row = case.count_pitch() * 4;
-        let counts_at = plan.heap + case.ranks * row;
-        let heap = counts_at + 2 * case.ranks * row;
-        Self { tables, sizes, plan, first_pairs, start_pairs, counts_at, heap }
+        let row = count_pitch(&tables) * size_of::<i32>();
+        plan.counts_at = plan.heap + case.ranks * row;
+        plan.heap = plan.counts_at + plan.count_bytes;
+        Self { tables, sizes, plan }
+    }
+
+    /// Bytes of a rank's counts.
+    fn row(&self) -> usize {
+        count_pitch(&self.tables) * size_of::<i32>()
     }
 
     fn common(&self) -> Common<'_> {
@@ -104,7 +101,8 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
     /// Each table: its name, what the host makes and what the device made.
     pub(super) tables: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    pub(super) fault: HpmoeRouteFault,
+    /// The record of the first vector core, which says why there is no route.
+    pub(super) fault: HpmoeRecord,
     pub(super) states: Vec<u32>,
     /// What the rank told each peer.
     pub(super) sent: Vec<Vec<i32>>,
@@ -127,11 +125,11 @@ pub(super) fn run(
     counts: &[Vec<i32>],
     seed: u64,
 ) -> Ended {
-    let (me, ranks, row) = (rank.id(), case.ranks, case.count_pitch() * 4);
-    let row_at = |rank: usize| kernel_of.counts_at + (case.launch as usize % 2 * ranks + rank) * row;
+    let (me, ranks, row) = (rank.id(), case.ranks, kernel_of.row());
+    let row_at = |rank: usize| kernel_of.plan.counts_at + (case.launch as usize % 2 * ranks + rank) * row;
     let sign = case.sign();
-    let mut heap = LineMemory::zeroed(kernel_of.heap);
-    let mut peer_heaps = LineMemory::zeroed(kernel_of.heap + ranks * row);
+    let mut heap = LineMemory::zeroed(kernel_of.plan.heap);
+    let mut peer_heaps = LineMemory::zeroed(kernel_of.plan.heap + ranks * row);
     for (source, counts) in counts.iter().enumerate() {
         // Its own row is as the launch before the last has left it.
         let signed = |count: &i32| if source == me { -sign * (count / 2 + 1) } else { sign * (count + 1) };
@@ -178,40 +176,23 @@ pub(super) fn launch(
     seed: u64,
     stop: &AtomicI32,
 ) -> Ended {
-    let CaseKernel { tables, sizes, counts_at, .. } = kernel_of;
+    let CaseKernel { tables, sizes, .. } = kernel_of;
     let me = rank.id();
-    let chunks = RouteChunks::new(tables, route, sizes.capacity);
     let mut records = LineMemory::zeroed((tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>());
+    let mut ids = filled(&case.ids[me]);
+    let tensors = [ids.address(), 0].map(TensorAddress::At);
     let common = kernel_of.common();
-    let made = |records: u64| {
-        let addresses = Addresses { peers, tensors: &[], records, tables: TablePlace::Here };
-        let mut made = RankTables::new(&common, &chunks, rank, &addresses);
+    let made = |route: &LaunchRoute<'_>, records: u64| {
+        let addresses =
+            Addresses { peers, tensors: &tensors[..tables.tensors.len()], records, tables: TablePlace::Here };
+        let mut made = RankTables::new(&common, route, rank, &addresses);
         made.number(case.launch);
         made
     };
-    let mut expected = made(records.address());
-    let mut device = made(records.address());
-    let mut ids = filled(&case.ids[me]);
-    let mut first_pairs = filled(&kernel_of.first_pairs);
-    let mut start_pairs = filled(&kernel_of.start_pairs);
-    let mut fault = LineMemory::zeroed(size_of::<HpmoeRouteFault>());
-    let mut routing = filled(&[HpmoeRouting {
-        ids: ids.address(),
-        counts: *counts_at as u64,
-        first_pairs: first_pairs.address(),
-        start_pairs: start_pairs.address(),
-        fault: fault.address(),
-        top_k: case.top_k as u32,
-        count_pitch: case.count_pitch() as u32,
-        capacity: sizes.capacity as u32,
-        phases: tables.phases.len() as u32,
-        spaces: tables.spaces.len() as u32,
-        by_load: u32::from(case.by_load),
-        once: u32::from(case.once),
-        made: 0,
-        ..HpmoeRouting::default()
-    }]);
-    let launch = unmake(&mut device, routing.address(), case.ids[me].len() / case.top_k, case.chunks);
+    let tokens = PerRank::from_fn(route.ranks(), |rank| case.ids[rank.id()].len() / case.top_k);
+    let mut expected = made(&LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity)), records.address());
+    let mut device = made(&LaunchRoute::Kernel(KernelRoute::new(tokens, *sizes)), records.address());
+    let launch = device.launch_address();
     let region = |name, memory: &mut LineMemory, writable| MemoryRegion {
         name,
         symmetric: false,
@@ -219,15 +200,14 @@ pub(super) fn launch(
         ..heap_region(memory, rank)
     };
     let mut regions = heaps;
-    regions.extend([
-        region("records", &mut records, true),
-        region("ids", &mut ids, false),
-        region("first pairs", &mut first_pairs, false),
-        region("start pairs", &mut start_pairs, false),
-        region("fault", &mut fault, true),
-        region("routing", &mut routing, false),
-    ]);
-    regions.extend(device.arenas().map(|(name, arena)| region(name, arena, name != "launch structure")));
+    regions.extend([region("records", &mut records, true), region("ids", &mut ids, false)]);
+    for (name, arena, by_kernel) in device.arenas() {
+        if name == MADE_FROM {
+            let from: HpmoeRouting = bytemuck::pod_read_unaligned(&arena.bytes()[..size_of::<HpmoeRouting>()]);
+            arena.write(0, &[HpmoeRouting { gaps: 1, ..from }]);
+        }
+        regions.push(region(name, arena, by_kernel));
+    }
     let run = RankRun {
         entry: kernel().entry(),
         launch,
@@ -240,20 +220,13 @@ pub(super) fn launch(
         fault: None,
     };
     let outcome = kernel().run(&run, stop);
-    let same = |(name, device): (&'static str, &mut LineMemory), expected: &mut LineMemory| {
-        let mut bytes = device.bytes().to_vec();
-        // Nobody makes what fills the last line.
-        let end = bytes.iter().rposition(|byte| *byte != UNMADE).map_or(0, |last| last + 1);
-        bytes[end..].fill(0);
-        (name, expected.bytes().to_vec(), bytes)
-    };
-    let tables = device.arenas().zip(expected.arenas()).map(|(device, (_, expected))| same(device, expected)).collect();
+    let tables = compared(&mut device, &mut expected);
     let states: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     Ended {
         outcome,
         tables,
-        fault: bytemuck::pod_read_unaligned(&fault.bytes()[..size_of::<HpmoeRouteFault>()]),
+        fault: states[case.cores / 2],
         states: states.iter().map(|record| record.state).collect(),
         sent: Vec::new(),
     }
@@ -266,34 +239,32 @@ fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
     memory
 }
 
-/// Spoils the tables that the device makes, and tells the launch what it makes them of. Returns the address of the launch
-/// structure.
-fn unmake(device: &mut RankTables, routing: u64, tokens: usize, chunks: usize) -> u64 {
-    let address = device.launch_address();
-    let mut host_made: Vec<u64> = Vec::new();
-    for (name, arena) in device.arenas() {
-        if name == "spaces" {
-            let spaces = arena.bytes().chunks_exact(size_of::<HpmoeSpace>()).map(bytemuck::pod_read_unaligned);
-            let of_tokens = |space: &HpmoeSpace| [HPMOE_BLOCKS, HPMOE_CHUNKS].contains(&space.kind);
-            host_made.extend(spaces.filter(of_tokens).flat_map(|space| [space.first_items, space.counted]));
-        }
+/// Name of the structure that tells what the route is made from.
+const MADE_FROM: &str = "what the route is made from";
+
+/// Each table that the device has made, next to what the host makes: name, expected and made bytes. There is room for more than was made.
+fn compared(device: &mut RankTables, expected: &mut RankTables) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
+    let mut of_host: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
+    for (name, arena, _) in expected.arenas() {
+        of_host.entry(name).or_default().push(trimmed(arena.bytes(), &[0]));
     }
-    for (name, arena) in device.arenas() {
-        match name {
-            "starts" | "experts" | "sends" | "arrivals" | "order" | "order of experts" | "items of peers"
-            | "items as rows come" => arena.bytes_mut().fill(UNMADE),
-            "items" | "items expert by expert" if !host_made.contains(&arena.address()) => {
-                arena.bytes_mut().fill(UNMADE);
-            }
-            "launch structure" => {
-                let mut launch: HpmoeLaunch = bytemuck::pod_read_unaligned(&arena.bytes()[..size_of::<HpmoeLaunch>()]);
-                launch.routing = routing;
-                launch.tokens = tokens as u32;
-                launch.chunk_tokens = tokens.div_ceil(chunks) as u32;
-                arena.write(0, &[launch]);
-            }
-            _ => {}
+    let mut seen: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut tables = Vec::new();
+    for (name, arena, by_kernel) in device.arenas() {
+        let number = seen.entry(name).or_default();
+        if by_kernel {
+            // What the host makes empty it leaves out.
+            let host = of_host.get(name).and_then(|all| all.get(*number)).cloned().unwrap_or_default();
+            tables.push((name, host, trimmed(arena.bytes(), &[0, UNMADE])));
         }
+        *number += 1;
     }
-    address
+    tables
+}
+
+/// The words up to the last one that is none of these.
+fn trimmed(bytes: &[u8], of: &[i32]) -> Vec<u8> {
+    let words: &[i32] = bytemuck::cast_slice(bytes);
+    let end = words.iter().rposition(|word| !of.contains(word)).map_or(0, |last| last + 1);
+    bytes[..4 * end].to_vec()
 }

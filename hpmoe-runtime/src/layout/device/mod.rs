@@ -62,9 +62,10 @@ fn compare(case: &Case, seed: u64) {
 /// Every table is what the host makes.
 fn alike(ended: &Ended, what: &str) {
     for (name, expected, made) in &ended.tables {
-        if expected != made && !["launch structure", "spaces"].contains(name) {
-            let word = |bytes: &[u8], at: usize| bytemuck::pod_read_unaligned::<i32>(&bytes[4 * at..4 * at + 4]);
-            let at = expected.iter().zip(made).position(|(a, b)| a != b).expect("they differ") / 4;
+        if expected != made {
+            let word =
+                |bytes: &[u8], at: usize| bytes.get(4 * at..4 * at + 4).map_or(0, bytemuck::pod_read_unaligned::<i32>);
+            let at = (0..).find(|&at| word(expected, at) != word(made, at)).expect("they differ");
             let (made, expected) = (word(made, at), word(expected, at));
             panic!("{what}: word {at} of `{name}` is {made}, but the host makes {expected}");
         }
@@ -115,8 +116,13 @@ fn all_ranks_find_the_same_faulty_id() {
             }
             let ended = run(&case, &kernel, &route, rank, &counts, seed);
             left(&ended.outcome, seed);
-            let found = (ended.fault.kind, ended.fault.rank as usize, ended.fault.at as usize);
+            let found = (ended.fault.group, ended.fault.item as usize, ended.fault.column as usize);
             assert_eq!(found, (kind, faulty.id(), slot), "case {seed}, {rank}, other {other}");
+            if rank == faulty {
+                let (ids, token) = (&case.ids[faulty.id()], slot / case.top_k * case.top_k);
+                let first = (token..).find(|&other| ids[other] == ids[slot]);
+                assert_eq!((ended.fault.need, Some(ended.fault.index as usize)), (ids[slot], first), "case {seed}");
+            }
             refused(&ended.states, seed);
         }
     }
@@ -143,7 +149,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let ended = run(&case, &scarce, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
         let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
-        let found = (ended.fault.kind, Some(ended.fault.rank as usize), ended.fault.at as usize);
+        let found = (ended.fault.group, Some(ended.fault.item as usize), ended.fault.column as usize);
         assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
         refused(&ended.states, seed);
     }
@@ -155,7 +161,7 @@ fn ranks_exchange_counts_launch_after_launch() {
     for seed in 0..cases().end / 100 {
         let first = Case::in_a_row(seed, 1);
         let kernel = CaseKernel::new(&first, None);
-        let mut heaps: Vec<LineMemory> = (0..first.ranks).map(|_| LineMemory::zeroed(kernel.heap)).collect();
+        let mut heaps: Vec<LineMemory> = (0..first.ranks).map(|_| LineMemory::zeroed(kernel.plan.heap)).collect();
         let peers: Vec<u64> = heaps.iter_mut().map(LineMemory::address).collect();
         let regions: Vec<MemoryRegion> =
             (0..).map(Rank::new).zip(&mut heaps).map(|(rank, heap)| heap_region(heap, rank)).collect();

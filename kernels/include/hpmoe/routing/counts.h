@@ -178,9 +178,9 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
 }
 
 // The fault of the first rank that has one, by the scalar unit: its cores have each sent their first.
-HPMOE_ROUTINE HpmoeRouteFault FaultOfCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.pairs);
-    HpmoeRouteFault fault = {};
+    RouteFault fault = {};
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
         int32_t first = 0;
         rows.LoadRanks(core, route, 0, rank, 1);

@@ -38,11 +38,11 @@ HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint3
 }
 
 // The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
-HPMOE_ROUTINE uint32_t FirstFault(uint32_t first, uint32_t count, uint32_t top_k, uint32_t experts) {
+HPMOE_ROUTINE uint32_t FirstFault(uint32_t first, uint32_t count, uint32_t top_k, uint32_t experts, int32_t least) {
     const LocalTensor<int32_t> ids = Ints(UB_IDS);
     for (uint32_t i = 0; i < count; ++i) {
         const int32_t id = ids.GetValue(i);
-        if (id < -1 || id >= static_cast<int32_t>(experts)) {
+        if (id < least || id >= static_cast<int32_t>(experts)) {
             return 2 * (first + i);
         }
         for (uint32_t earlier = i - i % top_k; id >= 0 && earlier < i; ++earlier) {
@@ -69,6 +69,7 @@ HPMOE_INLINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, 
 // id must meet no equal one. -1 is no id, and not equal to itself.
 HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     const uint32_t top_k = route.from.top_k;
+    const int32_t least = route.from.gaps != 0 ? -1 : 0;
     const uint32_t block = CHECKED_BLOCK / top_k * top_k;
     const uint32_t share = CeilDiv(core.launch.tokens, route.counting) * top_k;
     const uint32_t begin = core.number * share;
@@ -82,7 +83,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     for (uint32_t at = begin; at < end; at += block) {
         const Lists lists{Min(block, end - at)};
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
-        Maxs(Ints(turned), Ints(UB_IDS), -1, lists.All());
+        Maxs(Ints(turned), Ints(UB_IDS), least, lists.All());
         PipeBarrier<PIPE_V>();
         Mins(Ints(turned), Ints(turned), static_cast<int32_t>(route.experts) - 1, lists.All());
         PipeBarrier<PIPE_V>();
@@ -99,7 +100,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
         if (!good) {
             SetFlag<HardEvent::MTE2_S>(0);
             WaitFlag<HardEvent::MTE2_S>(0);
-            const uint32_t fault = FirstFault(at, lists.count, top_k, route.experts);
+            const uint32_t fault = FirstFault(at, lists.count, top_k, route.experts, least);
             if (fault != NO_FAULT) {
                 return fault;
             }

@@ -6,6 +6,7 @@
 
 #include "hpmoe/routing/coming.h"
 #include "hpmoe/routing/ids.h"
+#include "hpmoe/worker.h"
 
 namespace hpmoe {
 
@@ -155,14 +156,16 @@ HPMOE_INLINE void StoreTables(VectorCore &core, const RouteShare &route, const R
 }
 
 // Says why there is no route.
-HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const HpmoeRouteFault &fault) {
-    if (core.number == 0) {
-        const LocalTensor<int32_t> words = Ints(0);
-        PipeBarrier<PIPE_ALL>();
-        words.SetValue(0, static_cast<int32_t>(fault.kind));
-        words.SetValue(1, static_cast<int32_t>(fault.rank));
-        words.SetValue(2, static_cast<int32_t>(fault.at));
-        StoreScalars(route.from.fault, 0, 3);
+HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const RouteFault &fault) {
+    core.record.group = fault.kind;
+    core.record.item = fault.rank;
+    core.record.column = fault.at;
+    if (fault.kind != HPMOE_ROUTE_CAPACITY && fault.rank == core.launch.rank) {
+        core.record.need = Word<int32_t>(route.from.ids, fault.at);
+        core.record.index = fault.at - fault.at % route.from.top_k;
+        while (Word<int32_t>(route.from.ids, core.record.index) != core.record.need) {
+            core.record.index += 1;
+        }
     }
     core.LeaveUnrouted();
 }
@@ -170,6 +173,7 @@ HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const H
 // Waits until all tables are made, which another core may have looked at before. False: leave at once.
 template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);
+    core.record.phase = from.phases;
     if (!core.Await(from.made, 0, core.launch.aiv)) {
         return false;
     }
@@ -189,6 +193,7 @@ HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
 HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     RouteShare route;
     route.Begin(core);
+    core.record.phase = route.from.phases;
     core.Use(ROUTE_LAYOUT);
     if (route.own > 0) {
         CountSlots(core, route);
@@ -205,7 +210,7 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         if (!SumCounts(core, route, lists, part, faulty)) {
             return false;
         }
-        HpmoeRouteFault fault = {};
+        RouteFault fault = {};
         if (faulty) {
             fault = FaultOfCounts(core, route, lists);
         } else {
@@ -247,5 +252,13 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     core.Signal(route.from.made, 0, 1);
     return AwaitRoute(core);
 }
+
+// Kernels that make their route.
+struct KernelRoute {
+    static constexpr bool IN_KERNEL = true;
+
+    static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute(core); }
+    static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute(core); }
+};
 
 } // namespace hpmoe

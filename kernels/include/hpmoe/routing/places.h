@@ -21,9 +21,9 @@ HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t lengt
 }
 
 // The first rank that would receive more rows of a chunk than there is room for, or none. Lists are chunk by chunk.
-HPMOE_ROUTINE HpmoeRouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
-    HpmoeRouteFault fault = {};
+    RouteFault fault = {};
     lists.Plus(ends, lists[BASE], lists[TOTAL]);
     lists.Shifted(over, ends, -static_cast<int32_t>(route.from.capacity));
     lists.Positive(over, over);

@@ -25,6 +25,13 @@ constexpr uint32_t MOST_COUNTED = 2560;
 constexpr uint32_t UB_KEPT_SLOTS = UB_COUNTED + 4 * MOST_COUNTED;
 constexpr uint32_t KEPT_SLOTS = (UB_TASKS - UB_KEPT_SLOTS) / 4;
 
+// Why there is no route.
+struct RouteFault {
+    uint32_t kind; // HpmoeRouteFaultKind
+    uint32_t rank;
+    uint32_t at; // a slot, or a number of rows
+};
+
 // A route in the making, as one vector core sees it. `part` 0 are the rows of every (token, k), part 1 those that are sent once.
 struct RouteShare {
     HpmoeRouting from;

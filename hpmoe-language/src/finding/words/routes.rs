@@ -1,0 +1,51 @@
+//! The words of [`RouteFault`].
+
+use super::{Sentence, counted, grouped};
+use crate::finding::RouteFault;
+
+impl RouteFault {
+    pub(super) fn words(&self) -> Sentence {
+        let host = "take the route as a parameter, `route: &Route`, which the host makes";
+        match self {
+            Self::Ids { name, top_k } => (
+                format!("a route is made of {} for each token, but `{name}` is something else", counted(*top_k, "id")),
+                format!("take `{name}: &PerRank<Tensor<i32, TOP_K>>` as a parameter"),
+            ),
+            Self::Experts { value, experts } => (
+                format!("this route is made for {}, but `EXPERTS` is {experts}", counted(*value, "expert")),
+                "write `Route::of::<EXPERTS>(..)`".into(),
+            ),
+            Self::Pairs { experts, chunks, most } => (
+                format!(
+                    "{} in {} are {} counts, but a kernel that makes its route has room for {}",
+                    counted(*experts, "expert"),
+                    counted(*chunks, "chunk"),
+                    grouped(experts * chunks),
+                    grouped(*most)
+                ),
+                format!("use fewer chunks, or {host}"),
+            ),
+            Self::Chunks { chunks, most } => (
+                format!("{chunks} chunks, but a kernel that makes its route has room for {most}"),
+                format!("use fewer chunks, or {host}"),
+            ),
+            Self::Spaces { spaces, most } => (
+                format!(
+                    "the loops of this taskflow run over {spaces} different spaces, but a kernel that makes its route has room for \
+                     {most}"
+                ),
+                format!("use the same sizes in more loops, or {host}"),
+            ),
+            Self::Once { tensor } => (
+                format!("`{tensor}` has tokens that are sent once, which no kernel makes the tables of"),
+                format!("send each (token, k), by `route.sends::<N>(r, e)`, or {host}"),
+            ),
+            Self::Unsent => (
+                "this call gives back rows that no put of the taskflow has sent, and a kernel that makes its route does not know where they \
+                 came from"
+                    .into(),
+                format!("send the rows in the same taskflow, or {host}"),
+            ),
+        }
+    }
+}

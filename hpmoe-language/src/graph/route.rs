@@ -1,0 +1,41 @@
+//! The route that a kernel makes itself.
+
+use crate::ids::TensorId;
+use proc_macro2::Span;
+
+/// The route that a kernel makes, of ids in device memory, before it does anything else.
+#[derive(Clone, Debug)]
+pub struct MadeRoute {
+    /// The caller's tensor of ids.
+    pub ids: TensorId,
+    /// The call that makes it as written, on one line.
+    pub source: String,
+    /// Its line in the source file, from 1; 0 if rustc doesn't tell.
+    pub line: usize,
+    /// The name of the route in the source.
+    pub span: Span,
+}
+
+/// The most counts of a rank, one for each expert of the group and chunk (`MOST_PAIRS` of the device library).
+pub const MOST_PAIRS: usize = 2048;
+/// The most chunks of a route that a kernel makes (`MOST_ROUTE_CHUNKS`).
+pub const MOST_ROUTE_CHUNKS: usize = 64;
+/// The most iteration spaces of a kernel that makes its route (`MOST_ROUTE_SPACES`).
+pub const MOST_ROUTE_SPACES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_device_library() {
+        let header = include_str!("../../../kernels/include/hpmoe/routing/share.h");
+        for (name, limit) in [
+            ("MOST_PAIRS", MOST_PAIRS),
+            ("MOST_ROUTE_CHUNKS", MOST_ROUTE_CHUNKS),
+            ("MOST_ROUTE_SPACES", MOST_ROUTE_SPACES),
+        ] {
+            assert!(header.contains(&format!("constexpr uint32_t {name} = {limit};")), "{name}");
+        }
+    }
+}

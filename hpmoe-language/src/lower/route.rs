@@ -1,0 +1,69 @@
+//! The route that a taskflow makes: whether its kernel can.
+
+use super::tasks;
+use crate::finding::{Errors, Finding, NameKind, RouteFault};
+use crate::graph::{
+    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, SpaceKind, TaskGraph, Tensor,
+};
+use crate::ids::TensorId;
+use crate::names::{ByName, nearest};
+use crate::syntax::{self, Kernel};
+use hpmoe_kernels::op::{ElementType, TaskKind};
+
+/// Resolves the statement that makes the route of a taskflow with this graph; `None` if it has faults.
+pub(super) fn route(
+    kernel: &Kernel,
+    made: &syntax::MadeRoute,
+    graph: &TaskGraph,
+    errors: &mut Errors,
+) -> Option<MadeRoute> {
+    let before = errors.len();
+    let ids = ids(made, graph, errors)?;
+    let experts = kernel.constants.evaluate(&made.experts, &ByName::new(), errors)?;
+    let mut refuse = |fault| errors.push(made.span, Finding::Route(fault));
+    if experts != graph.sizes.experts {
+        refuse(RouteFault::Experts { value: experts, experts: graph.sizes.experts });
+    }
+    let (experts, chunks, spaces) = (graph.sizes.experts, graph.sizes.chunks, graph.spaces.len());
+    if chunks > MOST_ROUTE_CHUNKS {
+        refuse(RouteFault::Chunks { chunks, most: MOST_ROUTE_CHUNKS });
+    } else if experts.saturating_mul(chunks) > MOST_PAIRS {
+        refuse(RouteFault::Pairs { experts, chunks, most: MOST_PAIRS });
+    }
+    if spaces > MOST_ROUTE_SPACES {
+        refuse(RouteFault::Spaces { spaces, most: MOST_ROUTE_SPACES });
+    }
+    for (_, tensor) in graph.tensors.iter().filter(|(_, tensor)| tensor.rows == RowKind::Once) {
+        errors.push(tensor.span, Finding::Route(RouteFault::Once { tensor: tensor.name.clone() }));
+    }
+    for (_, phase) in graph.phases.iter() {
+        let gives_back =
+            graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::Arrivals;
+        if gives_back && phase.origins.is_none() {
+            errors.push(phase.span, Finding::Route(RouteFault::Unsent));
+        }
+    }
+    (errors.len() == before).then(|| MadeRoute {
+        ids,
+        source: made.source.clone(),
+        line: tasks::line(made.span),
+        span: made.span,
+    })
+}
+
+/// The parameter with the ids.
+fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
+    let Some(ids) = graph.tensors.position(|tensor| tensor.name == made.ids) else {
+        let nearest = nearest(&made.ids, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));
+        errors.push(made.span, Finding::Unknown { kind: NameKind::Tensor, name: made.ids.clone(), nearest });
+        return None;
+    };
+    let top_k = graph.sizes.top_k;
+    let Tensor { element, columns, rows, storage, writable, .. } = graph.tensors[ids];
+    let shaped = element == ElementType::i32 && columns as usize == top_k && rows == RowKind::Token;
+    if shaped && storage.is_argument() && !writable {
+        return Some(ids);
+    }
+    errors.push(made.span, Finding::Route(RouteFault::Ids { name: made.ids.clone(), top_k }));
+    None
+}

@@ -1,0 +1,203 @@
+//! Launches as they are asked for: checked on all ranks, given memory, and handed to what runs them.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use hpmoe_kernels::{Rank, Route};
+
+use super::Group;
+use super::agree::agree;
+use super::launch::{self, LaunchStep};
+use super::npus;
+use super::session::Session;
+use super::state::GroupState;
+use crate::backend::npu::NpuError;
+use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
+use crate::tables::ScheduleTable;
+use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
+
+/// A launch before it is checked: the route that the host has made, if any, and the tensors.
+type UncheckedStep<'a> = (Option<&'a Route>, &'a [Argument<'a>]);
+
+/// What a row of launches is, once it is known to fit.
+pub(super) struct PreparedRow<'a> {
+    pub(super) schedule: &'a ScheduleTable,
+    pub(super) sizes: RankSizes,
+    pub(super) steps: Vec<LaunchStep<'a>>,
+}
+
+impl Group {
+    /// Runs a kernel on all ranks and waits for it. Generated code calls this.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments don't fit the kernel, the route or the group, which is found before anything starts; if the kernel
+    /// makes no progress or breaks a rule of the device, or the machine refuses a resource, after which the group can no
+    /// longer be used.
+    pub fn launch(
+        &self,
+        kernel: &CompiledKernel,
+        route: &Route,
+        arguments: &[Argument<'_>],
+    ) -> Result<Report, LaunchError> {
+        self.launch_row(kernel, &[(route, arguments)])
+    }
+
+    /// Runs a kernel several times, with nothing between the launches that makes ranks wait for each other. Each launch
+    /// has its own route and tensors, so that data taken from another launch by mistake show in its results.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch).
+    ///
+    /// # Panics
+    ///
+    /// When the row is empty.
+    pub fn launch_row(
+        &self,
+        kernel: &CompiledKernel,
+        row: &[(&Route, &[Argument<'_>])],
+    ) -> Result<Report, LaunchError> {
+        let row: Vec<_> = row.iter().map(|&(route, arguments)| (Some(route), arguments)).collect();
+        self.launch_steps(kernel, &row)
+    }
+
+    /// Runs a kernel that makes its route itself on all ranks, and waits for it. Generated code calls this.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch). If the ids make no route, or a rank would receive more rows than there is room for, the kernel finds it
+    /// before it sends a row: all ranks return the same error, and the group can be used on.
+    pub fn launch_routed(&self, kernel: &CompiledKernel, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
+        self.launch_routed_row(kernel, &[arguments])
+    }
+
+    /// Runs such a kernel several times, as [`launch_row`](Self::launch_row) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch_routed`](Self::launch_routed).
+    ///
+    /// # Panics
+    ///
+    /// When the row is empty.
+    pub fn launch_routed_row(&self, kernel: &CompiledKernel, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
+        let row: Vec<_> = row.iter().map(|&arguments| (None, arguments)).collect();
+        self.launch_steps(kernel, &row)
+    }
+
+    fn launch_steps(&self, kernel: &CompiledKernel, row: &[UncheckedStep<'_>]) -> Result<Report, LaunchError> {
+        assert!(!row.is_empty(), "a row of launches has at least one");
+        let tables = kernel.tables();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
+        let (row, mut session) = match self.make_ready(kernel, row, sessions) {
+            Ok(ready) => ready,
+            Err(error) => {
+                if error.is_out_of_step() {
+                    *state = GroupState::Broken;
+                }
+                return Err(error);
+            }
+        };
+        // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
+        let GroupState::Sound(mut sessions) = std::mem::replace(&mut *state, GroupState::Broken) else {
+            return Err(LaunchError::Broken);
+        };
+        let PreparedRow { schedule, steps, .. } = row;
+        let result = match &self.npus {
+            Some(npus) => {
+                npus::launch(kernel, schedule, &steps, &self.options, &mut session, (npus, self.member.as_ref()))
+            }
+            None => launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref()),
+        };
+        if result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
+            sessions.insert((tables.name, tables.fingerprint), session);
+            *state = GroupState::Sound(sessions);
+        }
+        result
+    }
+
+    /// Whether the kernel can run on each rank's NPU.
+    fn check_npus(&self, kernel: &CompiledKernel) -> Result<(), LaunchError> {
+        let KernelTables { name, aic, aiv, .. } = *kernel.tables();
+        let Some(npus) = &self.npus else { return Ok(()) };
+        if kernel.device().is_none() {
+            return Err(NpuError::NotBuilt { kernel: name }.into());
+        }
+        Ok(npus.iter().try_for_each(|npu| npu.fits(name, aic, aiv))?)
+    }
+
+    /// Checks what is launched, on all ranks, and makes or takes the memory for it.
+    fn make_ready<'a>(
+        &self,
+        kernel: &'a CompiledKernel,
+        row: &[UncheckedStep<'a>],
+        sessions: &mut BTreeMap<(&'static str, &'static str), Session>,
+    ) -> Result<(PreparedRow<'a>, Session), LaunchError> {
+        let tables = kernel.tables();
+        let row = self.check_npus(kernel).and_then(|()| self.prepare(tables, row));
+        let row = match &self.member {
+            None => row?,
+            Some(member) => agree(member, tables, &self.options, row)?,
+        };
+        // Another capacity needs other memory.
+        let session = sessions.remove(&(tables.name, tables.fingerprint));
+        let session = session.filter(|session| session.sizes == row.sizes);
+        let session = session.map_or_else(|| self.allocate(tables, &row), Ok)?;
+        Ok((row, session))
+    }
+
+    /// Checks what is launched.
+    fn prepare<'a>(&self, tables: &'a KernelTables, row: &[UncheckedStep<'a>]) -> Result<PreparedRow<'a>, LaunchError> {
+        self.options.check_delays(self.ranks)?;
+        let schedule = check::schedule(tables, self.ranks)?;
+        let sizes = RankSizes::new(tables, self.ranks, self.options.capacity, self.member.is_some());
+        let mut steps = Vec::with_capacity(row.len());
+        for &(route, arguments) in row {
+            let route = match (route, tables.route) {
+                (Some(route), None) => {
+                    check::fits_kernel(tables, self.ranks, route)?;
+                    LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity))
+                }
+                (None, Some(table)) => {
+                    check::routing(tables, schedule, &sizes)?;
+                    LaunchRoute::Kernel(check::tokens(tables, table, self.ranks(), sizes, arguments)?)
+                }
+                (Some(_), Some(_)) => return Err(LaunchError::SecondRoute { kernel: tables.name }),
+                (None, None) => return Err(LaunchError::NoRoute { kernel: tables.name }),
+            };
+            check::arguments(tables, self.ranks(), &route, arguments)?;
+            if let Some(chunks) = route.host() {
+                check::capacity(chunks)?;
+            }
+            steps.push(LaunchStep { route, arguments });
+        }
+        Ok(PreparedRow { schedule, sizes, steps })
+    }
+
+    /// Memory for a kernel that has not run yet.
+    fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
+        let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
+        let limit = self.options.patience(1);
+        match (&self.npus, &self.member) {
+            (Some(npus), None) => Session::on_npus(tables, &row.sizes, npus, no_room),
+            (Some(npus), Some(member)) => Session::of_npus(tables, &row.sizes, &npus[0], member, limit, no_room),
+            (None, None) => Session::new(tables, &row.sizes).map_err(no_room),
+            (None, Some(member)) => Session::of_processes(tables, &row.sizes, member, limit, no_room),
+        }
+    }
+}
+
+fn no_room(tables: &KernelTables, sizes: &RankSizes, bytes: usize, row: &[LaunchStep<'_>]) -> LaunchError {
+    let ranks = || (0..sizes.ranks).map(Rank::new);
+    let chunks = row.iter().filter_map(|step| step.route.host());
+    let received = chunks.flat_map(|chunks| ranks().map(|rank| chunks.received(rank)));
+    LaunchError::Memory {
+        kernel: tables.name,
+        bytes,
+        ranks: sizes.ranks,
+        capacity: sizes.capacity,
+        rows: received.max(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
+
+use hpmoe_kernels::{PerRank, Rank, Ranks};
+
+use super::{RankSizes, RouteChunks, rows_of};
+use crate::KernelTables;
+use crate::tables::RowKind;
+
+/// Words that a rank's counts take up are a multiple of this number.
+const COUNT_LINE: usize = 128;
+
+/// Where the rows of a launch go.
+pub(crate) enum LaunchRoute<'a> {
+    /// By a route that the host has made.
+    Host(RouteChunks<'a>),
+    /// By ids in the memory of the ranks, of which the kernel makes a route.
+    Kernel(KernelRoute),
+}
+
+/// What the host knows of a route that the kernel makes: how many tokens there are.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelRoute {
+    /// Tokens of each rank that is here.
+    tokens: PerRank<usize>,
+    sizes: RankSizes,
+}
+
+impl KernelRoute {
+    /// For these numbers of tokens.
+    pub(crate) const fn new(tokens: PerRank<usize>, sizes: RankSizes) -> Self {
+        Self { tokens, sizes }
+    }
+
+    /// Tokens of a rank that is here.
+    pub(crate) fn tokens(&self, rank: Rank) -> usize {
+        self.tokens[rank]
+    }
+
+    /// Tokens of each chunk of a rank that is here.
+    pub(crate) fn chunk_tokens(&self, rank: Rank) -> Vec<usize> {
+        let (tokens, chunks) = (self.tokens(rank), self.sizes.chunks);
+        let most = tokens.div_ceil(chunks);
+        (0..chunks).map(|chunk| tokens.min((chunk + 1) * most) - tokens.min(chunk * most)).collect()
+    }
+
+    /// The sizes that decide how much room there is.
+    pub(crate) const fn sizes(&self) -> &RankSizes {
+        &self.sizes
+    }
+
+    /// Rows of a tensor on a rank: of received rows as many as there is room for, of another process's rank the most.
+    fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
+        let is_here = self.tokens.ranks().here().any(|here| here == rank);
+        match row_kind {
+            RowKind::Token if is_here => self.tokens(rank),
+            RowKind::Slot if is_here => self.tokens(rank) * self.sizes.top_k,
+            row_kind => self.sizes.caller_rows(row_kind),
+        }
+    }
+}
+
+impl LaunchRoute<'_> {
+    /// The route of the host, if it has made it.
+    pub(crate) const fn host(&self) -> Option<&RouteChunks<'_>> {
+        match self {
+            Self::Host(chunks) => Some(chunks),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// The ranks of the group.
+    pub(crate) fn ranks(&self) -> Ranks {
+        match self {
+            Self::Host(chunks) => chunks.whole().ranks(),
+            Self::Kernel(route) => Ranks::new(route.sizes.ranks),
+        }
+    }
+
+    /// Tokens of a rank that is here.
+    pub(crate) fn tokens(&self, rank: Rank) -> usize {
+        match self {
+            Self::Host(chunks) => chunks.whole().tokens(rank),
+            Self::Kernel(route) => route.tokens(rank),
+        }
+    }
+
+    /// Rows on a rank of a caller's tensor, or of a tensor of a kernel without chunks.
+    pub(crate) fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
+        match self {
+            Self::Host(chunks) => rows_of(row_kind, chunks.whole(), rank),
+            Self::Kernel(route) => route.rows(row_kind, rank),
+        }
+    }
+}
+
+/// Words from one rank's counts to the next one's: a count for each expert of the group and chunk, and once more where tokens are sent
+/// once.
+pub(crate) fn count_pitch(tables: &KernelTables) -> usize {
+    let parts = if sends_once(tables) { 2 } else { 1 };
+    (tables.experts * tables.chunks * parts).next_multiple_of(COUNT_LINE)
+}
+
+/// Whether a kernel sends tokens once to each rank.
+pub(crate) fn sends_once(tables: &KernelTables) -> bool {
+    tables.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
+}

@@ -1,0 +1,153 @@
+//! The tables of a route on one rank: what the host makes of it, or room for what the kernel makes.
+
+use bytemuck::Zeroable as _;
+use hpmoe_kernels::Rank;
+
+use super::route::sends_once;
+use super::spaces::{self, Extents};
+use super::{KernelRoute, LaunchRoute, RouteChunks, once, routing};
+use crate::KernelTables;
+use crate::abi::{
+    HPMOE_ARRIVALS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeExpert,
+    HpmoePair, HpmoeRouting,
+};
+use crate::tables::{RouteTable, SpaceTable};
+
+/// A word of a table that the kernel has not made yet: no index of anything.
+pub(crate) const UNMADE: i32 = i32::from_ne_bytes([0x5a; 4]);
+
+/// The tables of a route on one rank, or room for them.
+pub(super) struct RouteTables {
+    /// Whether the kernel makes them.
+    pub(super) by_kernel: bool,
+    pub(super) experts: Vec<HpmoeExpert>,
+    pub(super) sends: Vec<HpmoePair>,
+    pub(super) arrivals: Vec<HpmoePair>,
+    pub(super) order: Vec<i32>,
+    pub(super) expert_order: Vec<u32>,
+    pub(super) starts: Vec<u32>,
+    /// Of each space: extents, items in the order in which rows come, and whether the kernel makes them.
+    pub(super) spaces: Vec<(Extents, Vec<i32>, bool)>,
+    pub(super) rows_once: Option<Vec<i32>>,
+    pub(super) origins: Option<Vec<i32>>,
+}
+
+impl RouteTables {
+    /// For a rank; `coming` tells of each space whether some entry walks its items as their rows come.
+    pub(super) fn new(tables: &KernelTables, coming: &[bool], route: &LaunchRoute<'_>, rank: Rank) -> Self {
+        match route {
+            LaunchRoute::Host(chunks) => Self::made(tables, coming, chunks, rank),
+            LaunchRoute::Kernel(route) => Self::room(tables, coming, route, rank),
+        }
+    }
+
+    fn made(tables: &KernelTables, coming: &[bool], chunks: &RouteChunks<'_>, rank: Rank) -> Self {
+        let route = chunks.whole();
+        let space = |(space, &coming): (&SpaceTable, &bool)| {
+            let extents = spaces::extents(space, chunks.routes(), rank, chunks.orders());
+            let coming = if coming { spaces::coming(space, chunks.routes(), rank) } else { Vec::new() };
+            (extents, coming, false)
+        };
+        let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();
+        let mut made = Self {
+            by_kernel: false,
+            experts: routing::experts(chunks, rank),
+            sends: routing::sends(chunks, rank),
+            arrivals: routing::arrivals(chunks, rank),
+            order: routing::order(chunks, rank),
+            expert_order: chunks.orders().iter().flatten().map(|&expert| expert as u32).collect(),
+            starts: starts(tables, &spaces),
+            spaces,
+            rows_once: None,
+            origins: tables.origins.then(|| route.origins(rank)),
+        };
+        if sends_once(tables) {
+            made.experts.extend(once::experts(route, rank));
+            made.sends.extend(once::sends(route, rank));
+            made.order.extend(route.order_once(rank));
+            made.rows_once = Some(route.rows_once(rank));
+        }
+        made
+    }
+
+    /// Room for what the kernel makes, for as many rows as the rank has room for; spaces of tokens are the host's.
+    fn room(tables: &KernelTables, coming: &[bool], route: &KernelRoute, rank: Rank) -> Self {
+        let sizes = route.sizes();
+        let parts = if sends_once(tables) { 2 } else { 1 };
+        let local = sizes.local_experts * sizes.chunks;
+        let pairs = sizes.ranks * local;
+        let slots = route.tokens(rank) * sizes.top_k;
+        let pair = HpmoePair { rows: UNMADE, at: UNMADE, base: UNMADE, order: UNMADE };
+        let space = |(space, &coming): (&SpaceTable, &bool)| {
+            if let Some(extents) = spaces::of_tokens(space, &route.chunk_tokens(rank)) {
+                return (extents, Vec::new(), false);
+            }
+            let coming = if coming { sizes.row_tiles(space.height) } else { 0 };
+            (room_of(space.kind, local, pairs), vec![UNMADE; coming], true)
+        };
+        Self {
+            by_kernel: true,
+            experts: vec![HpmoeExpert { first: UNMADE, rows: UNMADE }; parts * local],
+            sends: vec![pair; parts * pairs],
+            arrivals: vec![pair; pairs],
+            order: vec![UNMADE; parts * slots],
+            expert_order: vec![UNMADE as u32; pairs],
+            starts: vec![UNMADE as u32; tables.phases.len()],
+            spaces: tables.spaces.iter().zip(coming).map(space).collect(),
+            rows_once: None,
+            origins: None,
+        }
+    }
+}
+
+fn room_of(kind: u32, local: usize, pairs: usize) -> Extents {
+    let room = |count| vec![UNMADE; count];
+    match kind {
+        HPMOE_ROW_TILES | HPMOE_ONCE_TILES => {
+            Extents { first_items: room(local + 1), peer_items: room(pairs), counted: room(local) }
+        }
+        HPMOE_EXPERTS => Extents { first_items: room(local + 1), peer_items: Vec::new(), counted: room(local) },
+        HPMOE_SENDS | HPMOE_SENDS_ONCE | HPMOE_ARRIVALS => {
+            Extents { first_items: room(pairs + 1), peer_items: Vec::new(), counted: room(pairs) }
+        }
+        kind => unreachable!("the compiler knows no space of kind {kind}"),
+    }
+}
+
+/// What a kernel makes its route from, but for addresses.
+pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, capacity: usize) -> HpmoeRouting {
+    HpmoeRouting {
+        top_k: word(tables.top_k),
+        count_pitch: word(pitch),
+        // More rows than can be numbered are never received.
+        capacity: word(capacity.min(i32::MAX as usize)),
+        phases: word(tables.phases.len()),
+        spaces: word(tables.spaces.len()),
+        by_load: u32::from(tables.by_load),
+        once: u32::from(sends_once(tables)),
+        made: route.made,
+        ..HpmoeRouting::zeroed()
+    }
+}
+
+/// Pairs of space and columns before those of each phase, and all pairs: what `starts` are made of.
+pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
+    let mut first = vec![0];
+    first.extend(tables.phases.iter().scan(0, |sum, phase| {
+        *sum += word(phase.starts.len());
+        Some(*sum)
+    }));
+    let pairs = tables.phases.iter().flat_map(|phase| phase.starts).map(|&(space, columns)| [space, columns]);
+    (first, pairs.collect())
+}
+
+/// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
+fn starts(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)]) -> Vec<u32> {
+    let items = |space: u32| spaces[space as usize].0.first_items.last().map_or(0, |&all| all.unsigned_abs());
+    let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);
+    tables.phases.iter().map(|phase| phase.starts.iter().map(start).fold(0, u32::wrapping_add)).collect()
+}
+
+fn word(number: usize) -> u32 {
+    u32::try_from(number).expect("sizes of a kernel are numbered by 32 bits")
+}
