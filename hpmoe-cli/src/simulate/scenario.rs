@@ -119,6 +119,11 @@ impl Scenario {
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
     }
 
+    /// Whether the kernel of `ours` makes its route itself.
+    pub(crate) fn makes_route(&self) -> bool {
+        self.ours.as_ref().is_some_and(|(plan, _)| plan.checked.graph().route.is_some())
+    }
+
     /// The workload of a policy; `ours` with or without the work that the original leaves to other kernels.
     pub(crate) fn workload(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();

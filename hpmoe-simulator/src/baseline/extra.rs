@@ -33,8 +33,8 @@ pub fn extras(shape: &LayerShape, direction: Direction, target: &Target) -> Vec<
 }
 
 /// The kernel that makes the routing tables of a launch for the rows that a rank sends, whatever the policy: it reads the experts
-/// of each token and writes the order of rows and their origins, and ranks exchange their counts. An estimate; today the host
-/// makes the tables of `ours`.
+/// of each token and writes the order of rows and their origins, and ranks exchange their counts. An estimate, for `ours` unless
+/// its kernel makes the tables itself.
 #[must_use]
 pub fn routing_tables(rows: u64, target: &Target) -> Extra {
     let (read, written) = (rows * 4, 2 * rows * 4);

@@ -1,12 +1,16 @@
 //! The cost of making a route's tables on the device: the calls of `kernels/include/hpmoe/routing`, counted by its text, core by core.
 //!
-//! Nothing simulates it yet, because no taskflow asks for it.
+//! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
 
 mod steps;
 mod tables;
 
+use crate::simulate::Routing;
 use hpmoe_codegen::cost::Time;
+use hpmoe_codegen::schedule::Schedule;
 use hpmoe_codegen::target::Target;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::SpaceKind;
 pub use steps::{RoutingPrices, RoutingSteps};
 
 /// Elements of 32 bits in a block.
@@ -48,6 +52,27 @@ pub struct RoutingShape {
 }
 
 impl RoutingShape {
+    /// What a kernel makes its route from. Expert chunks are taken for experts: no less work than there is.
+    #[must_use]
+    pub fn of(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
+        let graph = checked.graph();
+        let ranks = routing.ranks();
+        let spaces = |kind: SpaceKind| graph.spaces.iter().filter(|(_, space)| space.kind == kind).count() as u64;
+        let pairs = schedule.phases.iter().map(|(_, phase)| phase.preceding.len() as u64).sum();
+        Self {
+            ranks: ranks.into(),
+            local_experts: graph.sizes.expert_chunks(ranks as usize) as u64,
+            tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
+            top_k: graph.sizes.top_k as u64,
+            cores: schedule.aiv.into(),
+            by_load: schedule.by_load,
+            row_tiles: spaces(SpaceKind::RowTiles) + spaces(SpaceKind::Experts),
+            sends: spaces(SpaceKind::Sends),
+            arrivals: spaces(SpaceKind::Arrivals),
+            starts: (graph.phases.len() as u64, pairs),
+        }
+    }
+
     /// The time from the start of a launch to the moment at which all cores know that the tables are made.
     #[must_use]
     pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
@@ -225,7 +250,11 @@ impl RoutingShape {
 #[cfg(test)]
 mod tests {
     use super::{RoutingPrices, RoutingShape};
+    use crate::simulate::{Ours, Routing, Workload as _};
+    use hpmoe_codegen::schedule::{Cores, schedule};
     use hpmoe_codegen::target::Target;
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, moe_ffn, routed};
 
     /// The forward layer of DeepSeek-V3's shape: five spaces, nine phases.
     fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
@@ -247,6 +276,22 @@ mod tests {
     /// Gathers at a cycle for each lane are half of the time with 64 ranks.
     const LAYERS: [(u64, u64, u64, f64, f64); 4] =
         [(8, 64, 4096, 9502.0, 0.5), (8, 64, 64, 561.0, 5.0), (64, 512, 4096, 9470.0, 0.8), (64, 512, 64, 567.0, 8.5)];
+
+    /// Entries of a kernel that makes its route begin that much later.
+    #[test]
+    fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
+        let target = Target::ascend_a3();
+        let routing = Routing::new(&vec![vec![6; 16]; 4], 4).unwrap();
+        let launch = |checked: &CheckedGraph| {
+            let schedule = schedule(checked, Cores::ASCEND_A3);
+            let shape = RoutingShape::of(checked, &schedule, &routing);
+            let launch = Ours::new(&target, checked, &schedule, &routing).unwrap().costs().launch;
+            (launch, shape.time(&target, &RoutingPrices::of(&target)))
+        };
+        let ((host, _), (kernel, tables)) = (launch(&moe_ffn(&Layer::SMALL)), launch(&routed(&Layer::SMALL)));
+        assert!(tables.us() > 5.0 && tables.us() < 50.0, "{tables:?}");
+        assert_eq!(kernel, host + tables);
+    }
 
     #[test]
     fn tables_take_little_of_a_layer() {

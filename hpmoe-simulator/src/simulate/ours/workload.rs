@@ -4,6 +4,7 @@ use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
 use super::least::least_hbm;
 use super::unfit::{Unfit, fitting_order};
+use crate::device_routing::{RoutingPrices, RoutingShape};
 use crate::simulate::{
     CoreCosts, CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Routing,
     Time, Work, Workload, Works,
@@ -93,7 +94,7 @@ impl<'a> Ours<'a> {
             layout,
             counters,
             starts,
-            costs: costs(target),
+            costs: routed(costs(target), target, checked, schedule, routing),
             core_only: false,
             left_out: BTreeSet::new(),
         })
@@ -262,6 +263,23 @@ impl Workload for Ours<'_> {
             (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
         }
         false
+    }
+}
+
+/// Cores of a kernel that makes its route come to their first tasks when its tables are made.
+fn routed(
+    costs: PolicyCosts,
+    target: &Target,
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    routing: &Routing,
+) -> PolicyCosts {
+    match checked.graph().route {
+        None => costs,
+        Some(_) => {
+            let tables = RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target));
+            PolicyCosts { launch: costs.launch + tables, ..costs }
+        }
     }
 }
 
