@@ -104,7 +104,7 @@ pub(crate) struct ScheduleArgs {
     /// Writes the queues of all ranks, task by task (see docs/export.md).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) export: Option<PathBuf>,
-    /// The routing of picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    /// The routing of picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
     /// The taskflow to export, as NAME or KERNEL::NAME; needed where there are several.
@@ -229,7 +229,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) ranks: u32,
     #[command(flatten)]
     pub(crate) target: TargetChoice,
-    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
     /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
@@ -278,7 +278,7 @@ pub(crate) struct TuneArgs {
     pub(crate) ranks: u32,
     #[command(flatten)]
     pub(crate) target: TargetChoice,
-    /// `balanced`, `zipf:EXPONENT[:SEED]`, or a JSON file; can be repeated. By default balanced, and Zipf 1.2 with four seeds.
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file; can be repeated. By default balanced, and Zipf 1.2 with four seeds.
     #[arg(long = "routing", value_name = "ROUTING")]
     pub(crate) routings: Vec<String>,
     /// Seconds to search for each kernel.

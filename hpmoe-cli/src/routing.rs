@@ -1,8 +1,11 @@
-//! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, or a file.
+//! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a file.
 
 use hpmoe_language::graph::Sizes;
 use hpmoe_simulator::simulate::{Routing, RoutingError, RoutingSizes};
 use serde_json::Value;
+
+/// Draws a routing with an exponent and a seed.
+type Draw = fn(RoutingSizes, f64, u64) -> Routing;
 
 /// The sizes of a kernel's routing on a number of ranks.
 pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, String> {
@@ -26,20 +29,22 @@ pub(crate) fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String
     if text == "balanced" {
         return Ok(Routing::balanced(sizes));
     }
-    if let Some(zipf) = text.strip_prefix("zipf:") {
-        let (exponent, seed) = zipf.split_once(':').unwrap_or((zipf, "0"));
+    for (name, draw) in [("zipf", Routing::zipf as Draw), ("drifting", Routing::drifting)] {
+        let Some(drawn) = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) else { continue };
+        let (exponent, seed) = drawn.split_once(':').unwrap_or((drawn, "0"));
         return match (exponent.parse::<f64>(), seed.parse()) {
-            (Ok(exponent), Ok(seed)) if exponent.is_finite() && exponent >= 0.0 => {
-                Ok(Routing::zipf(sizes, exponent, seed))
-            }
-            _ => {
-                Err(format!("--routing {text}: after `zipf:` comes an exponent, zero or above, and optionally `:SEED`"))
-            }
+            (Ok(exponent), Ok(seed)) if exponent.is_finite() && exponent >= 0.0 => Ok(draw(sizes, exponent, seed)),
+            _ => Err(format!(
+                "--routing {text}: after `{name}:` comes an exponent, zero or above, and optionally `:SEED`"
+            )),
         };
     }
     let words = |problem: String| format!("--routing {text}: {problem}");
-    let content = std::fs::read_to_string(text)
-        .map_err(|error| words(format!("neither `balanced` nor `zipf:EXPONENT[:SEED]` nor a file: {error}")))?;
+    let content = std::fs::read_to_string(text).map_err(|error| {
+        words(format!(
+            "neither `balanced` nor `zipf:EXPONENT[:SEED]` nor `drifting:EXPONENT[:SEED]` nor a file: {error}"
+        ))
+    })?;
     let routing = from_json(&content, sizes).map_err(words)?;
     let own = (routing.ranks(), routing.experts(), routing.top_k());
     if own != (ranks, experts, top_k) {
@@ -78,6 +83,7 @@ mod tests {
         assert_eq!(routing("balanced", SIZES), Ok(Routing::balanced(SIZES)));
         assert_eq!(routing("zipf:1.2", SIZES), Ok(Routing::zipf(SIZES, 1.2, 0)));
         assert_eq!(routing("zipf:1.2:7", SIZES), Ok(Routing::zipf(SIZES, 1.2, 7)));
+        assert_eq!(routing("drifting:1.2:7", SIZES), Ok(Routing::drifting(SIZES, 1.2, 7)));
         let counts = Routing::new(&[vec![2, 1, 1, 0], vec![0, 1, 1, 0]], 2).unwrap();
         for text in ["[[2,1,1,0],[0,1,1,0]]", "{\"counts\":[[2,1,1,0],[0,1,1,0]]}"] {
             assert_eq!(from_json(text, SIZES), Ok(counts.clone()));
@@ -91,6 +97,7 @@ mod tests {
         let words = |text| routing(text, SIZES).unwrap_err();
         assert!(words("zipf:x").contains("an exponent"));
         assert!(words("zipf:-1").contains("zero or above"));
+        assert!(words("drifting:").contains("after `drifting:` comes an exponent"));
         assert!(words("even").contains("neither `balanced` nor"));
         assert!(from_json("{}", SIZES).unwrap_err().contains("neither `topk_ids` nor `counts`"));
         assert!(routing("balanced", RoutingSizes { ranks: 3, ..SIZES }).unwrap_err().contains("3 ranks don't share 4"));

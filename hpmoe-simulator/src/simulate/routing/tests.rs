@@ -28,6 +28,27 @@ fn zipf_depends_on_the_seed_alone() {
 }
 
 #[test]
+fn a_drift_favours_each_expert_for_a_while() {
+    let drifting = |seed| Routing::drifting(sizes(4, 32, 4, 800), 1.2, seed);
+    assert_eq!(drifting(1), drifting(1));
+    assert_ne!(drifting(1), drifting(2));
+    let routing = drifting(1);
+    assert!((0..4).all(|rank| routing.tokens(rank) == 800));
+    // 400 rows each, of all ranks together; one rank sends most of its rows to few experts.
+    assert!((0..32).all(|expert| (300..500).contains(&routing.expert_rows(expert))));
+    let hottest = (0..32).map(|expert| routing.rows(2, expert)).max().unwrap();
+    assert!(hottest > 200, "{hottest} of 3200 rows");
+    let tokens = routing.tokens_of_rows(2);
+    assert!(tokens.iter().all(|tokens| tokens.is_sorted_by(|a, b| a < b)));
+    // The experts that the first tokens go to are others than those of the last tokens.
+    let first_half = |tokens: &Vec<u32>| tokens.iter().filter(|&&token| token < 400).count();
+    let uneven = tokens
+        .iter()
+        .filter(|tokens| 3 * first_half(tokens) < tokens.len() || 3 * first_half(tokens) > 2 * tokens.len());
+    assert!(uneven.count() > 6);
+}
+
+#[test]
 fn rows_are_those_of_whole_tokens() {
     let (uneven, even) = (Routing::zipf(sizes(2, 16, 3, 100), 1.0, 7), Routing::balanced(sizes(2, 16, 3, 96)));
     for (routing, source) in [(&uneven, 0), (&uneven, 1), (&even, 0), (&even, 1)] {

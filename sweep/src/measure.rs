@@ -1,0 +1,114 @@
+//! The simulation of a case.
+
+use crate::cases::{Case, Layer};
+use crate::figures::Figures;
+use hpmoe_codegen::compile::refused;
+use hpmoe_codegen::cost::gradient_bytes;
+use hpmoe_codegen::schedule::schedule_for;
+use hpmoe_codegen::target::Target;
+use hpmoe_codegen::validate::{ValidSchedule, validate};
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::artifacts::parse_settings;
+use hpmoe_language::front::{front, modules};
+use hpmoe_simulator::baseline::{Direction, Original, Replay, Serial};
+use hpmoe_simulator::simulate::{Ours, Simulated, Workload, Written, bound, simulate};
+
+/// The kernels of the bundled layers, and their tile sizes.
+const FORWARD: (&str, &str) =
+    (include_str!("../../examples/moe_ffn.rs"), "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024");
+const BACKWARD: (&str, &str) = (
+    include_str!("../../examples/moe_backward.rs"),
+    "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256",
+);
+
+/// A layer with its default schedule.
+pub(crate) struct LayerPlan {
+    layer: Layer,
+    target: Target,
+    checked: CheckedGraph,
+    schedule: ValidSchedule,
+    /// The type of the others' weight gradients: that of ours.
+    gradients: Written,
+}
+
+impl LayerPlan {
+    pub(crate) fn new(layer: Layer) -> Result<Self, String> {
+        let target = target(layer.overhead)?;
+        let checked = checked(layer)?;
+        let schedule = validate(&checked, schedule_for(&checked, &target));
+        let schedule = schedule.map_err(|violations| refused(&checked, &violations))?;
+        let element = gradient_bytes(checked.graph()).unwrap_or(Written::BF16.element);
+        Ok(Self { layer, target, checked, schedule, gradients: Written { element, adds: false } })
+    }
+
+    /// Simulates a case of the layer. No policy sums up over k or makes routing tables, as in the original.
+    pub(crate) fn figures(&self, case: &Case) -> Result<Figures, String> {
+        let (routing, shape, direction) = (case.routing(), case.shape(), self.layer.direction);
+        let run = |workload: &dyn Workload| -> Result<Simulated, String> {
+            simulate(&self.target, workload, false).map_err(|stuck| format!("{case}: {stuck}"))
+        };
+        let ours = Ours::new(&self.target, &self.checked, self.schedule.schedule(), &routing);
+        let ours = ours.map_err(|unfit| format!("{case}: {unfit}"))?.without_extras();
+        let run_of_ours = run(&ours)?;
+        let original = Replay::new(Original::new(shape, direction), routing.clone(), &self.target);
+        let serial = Serial::new(shape, direction, routing, &self.target);
+        let spent = run_of_ours.aic;
+        let idle = [spent.dependency, spent.communication, spent.contention, spent.tail, spent.overhead];
+        Ok(Figures {
+            ours: run_of_ours.time.us(),
+            original: run(&original.with_gradients(self.gradients))?.time.us(),
+            serial: run(&serial.with_gradients(self.gradients))?.time.us(),
+            bound: bound(&self.target, &ours).time().us(),
+            idle: idle.map(|time| time.us() / spent.total().us().max(f64::MIN_POSITIVE)),
+        })
+    }
+}
+
+/// The built-in target, on which the original does not poll.
+fn target(overhead: u32) -> Result<Target, String> {
+    let mut target = Target::ascend_a3();
+    let tile = format!("sync.tile_overhead_ns={overhead}");
+    for setting in [tile.as_str(), "original.poll_aic_us=0", "original.poll_aiv_us=0"] {
+        target.set(setting).map_err(|fault| fault.to_string())?;
+    }
+    Ok(target)
+}
+
+/// The taskflow of a layer's pass.
+fn checked(layer: Layer) -> Result<CheckedGraph, String> {
+    let (source, tiles) = if layer.direction == Direction::Forward { FORWARD } else { BACKWARD };
+    let model = layer.model();
+    let settings = parse_settings(&format!(
+        "HIDDEN={},INTER={},EXPERTS={},TOP_K={},TOKENS={},{tiles}",
+        model.hidden, model.inter, model.experts, model.top_k, layer.tokens
+    ))?;
+    for module in modules(source).map_err(|error| error.to_string())? {
+        let kernel = front(&module, &settings).map_err(|faults| {
+            format!("{}: {}", model.name, faults.first().map_or_else(String::new, |fault| fault.words().message))
+        })?;
+        if let Some(flow) = kernel.flows.into_iter().find(|flow| flow.graph().taskflow == layer.direction.name()) {
+            return Ok(flow);
+        }
+    }
+    Err(format!("the example has no taskflow `{}`", layer.direction.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{MODELS, RoutingKind};
+
+    #[test]
+    fn small_cases_of_both_passes_are_simulated() {
+        let model = MODELS.iter().position(|model| model.name == "gpt-oss-120b").unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let layer = Layer { model, direction, tokens: 16, overhead: 200 };
+            let plan = LayerPlan::new(layer).unwrap();
+            let figures = |routing| plan.figures(&Case { layer, ranks: 2, routing }).unwrap();
+            let [balanced, drifting] = [RoutingKind::Balanced, RoutingKind::Drifting].map(figures);
+            assert!(balanced.over_bound() >= 1.0 && drifting.over_bound() >= 1.0);
+            assert!(balanced.original > 0.0 && balanced.serial > 0.0 && balanced != drifting);
+            assert!(balanced.idle.iter().sum::<f64>() < 1.0);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The results in words.
+
+use crate::cases::{self, Case, DIRECTIONS, MODELS, OVERHEADS, RANKS, ROUTINGS, TOKENS};
+use crate::figures::Figures;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Ratios within this of one are ties.
+const TIE: f64 = 0.01;
+
+/// The page of docs/sweep.
+pub(crate) fn page(known: &BTreeMap<Case, Figures>) -> String {
+    format!(
+        "# Seven models in many sizes\n\n\
+         Made by `.ci/sweep models`, which goes on where it was stopped. Every figure is simulated ([time.md](../time.md) says how); nothing was run on an NPU.\n\n\
+         ![The faster of both others over ours, and ours over its bound](picture.svg)\n\n\
+         [table.csv](table.csv) has {} of {} cases: {}; {} tokens for each rank; {} ranks where they share the experts; both passes; \
+         balanced routing, Zipf 1.2, and a drift (Zipf 1.2 whose order of experts changes along the tokens); {} ns of overhead for \
+         each tile. Schedules are the default ones, with the tile sizes of [time.md](../time.md). The original does not poll, weight \
+         gradients of all policies are f32, and no policy makes routing tables or sums up over k. `dependency`, `communication`, \
+         `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}",
+        known.len(),
+        cases::all().count(),
+        list(MODELS.iter().map(|model| model.name)),
+        list(TOKENS),
+        list(RANKS),
+        list(OVERHEADS),
+        missing(known),
+        summary(known)
+    )
+}
+
+/// The sizes that have not been simulated; nothing if none is missing.
+fn missing(known: &BTreeMap<Case, Figures>) -> String {
+    let sizes = |case: Case| (case.layer.tokens, case.ranks);
+    let missing: BTreeSet<(u32, u32)> = cases::all().filter(|case| !known.contains_key(case)).map(sizes).collect();
+    if missing.is_empty() {
+        return String::new();
+    }
+    let sizes = missing.into_iter().map(|(tokens, ranks)| format!("{tokens} tokens on EP{ranks}"));
+    format!("Not simulated yet, or not for all models: {}.\n\n", list(sizes))
+}
+
+/// What the cases have in common, and those in which ours is not the fastest.
+pub(crate) fn summary(known: &BTreeMap<Case, Figures>) -> String {
+    [behind(known), bounds(known), leads(known)].concat()
+}
+
+/// The cases in which another policy is faster than ours, or as fast.
+fn behind(known: &BTreeMap<Case, Figures>) -> String {
+    let mut text = "## Where ours is not the fastest\n\n".to_owned();
+    let slower = |case_figures: &(&Case, &Figures)| case_figures.1.lead() < 1.0 - TIE;
+    let tied = known.values().filter(|figures| (figures.lead() - 1.0).abs() <= TIE).count();
+    let mut behind: Vec<(&Case, &Figures)> = known.iter().filter(slower).collect();
+    behind.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
+    let _ = writeln!(
+        text,
+        "Of {} cases, another policy is faster by more than 1 % in {}, and as fast within 1 % in {tied}.\n",
+        known.len(),
+        behind.len()
+    );
+    if !behind.is_empty() {
+        let _ = writeln!(text, "| case | ours | original/ours | serial/ours | ours/bound |\n|---|---|---|---|---|");
+    }
+    for (case, figures) in &behind {
+        let Figures { ours, original, serial, .. } = figures;
+        let (to_original, to_serial, over) = (original / ours, serial / ours, figures.over_bound());
+        let _ = writeln!(text, "| {case} | {ours:.1} µs | {to_original:.3} | {to_serial:.3} | {over:.3} |");
+    }
+    if !behind.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Geometric means and extremes over all models, ranks and routings, by pass and tokens, at the least overhead.
+fn bounds(known: &BTreeMap<Case, Figures>) -> String {
+    let rows = |figures: &[Figures]| {
+        let mut cells =
+            vec![mean(figures.iter().map(Figures::over_bound)), most(figures.iter().map(Figures::over_bound))];
+        let share = |at: usize| figures.iter().map(|one| one.idle[at]).sum::<f64>() / figures.len() as f64;
+        cells.extend((0..5).map(|at| format!("{:.1} %", 100.0 * share(at))));
+        cells
+    };
+    let header = ["ours/bound", "most", "wait for work", "wait for rows", "memories shared", "tail", "overhead"];
+    format!(
+        "## Ours over its bound\n\nGeometric means of all cases with {} ns for each tile, and mean shares of the time of matrix cores.\n\n{}\n",
+        OVERHEADS[0],
+        by_tokens(known, &header, rows)
+    )
+}
+
+fn leads(known: &BTreeMap<Case, Figures>) -> String {
+    let rows = |figures: &[Figures]| {
+        let original = || figures.iter().map(|figures| figures.original / figures.ours);
+        let serial = || figures.iter().map(|figures| figures.serial / figures.ours);
+        vec![mean(original()), least(original()), mean(serial()), least(serial())]
+    };
+    let header = ["original/ours", "least", "serial/ours", "least"];
+    format!("## The others over ours\n\n{}", by_tokens(known, &header, rows))
+}
+
+/// A table with a row for each pass and number of tokens.
+fn by_tokens(known: &BTreeMap<Case, Figures>, header: &[&str], cells: impl Fn(&[Figures]) -> Vec<String>) -> String {
+    let mut text = format!("| pass | tokens | {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len() + 2));
+    for direction in DIRECTIONS {
+        for tokens in TOKENS {
+            let of_row = |case: &Case| {
+                let layer = case.layer;
+                (layer.direction, layer.tokens, layer.overhead) == (direction, tokens, OVERHEADS[0])
+            };
+            let figures: Vec<Figures> =
+                known.iter().filter(|(case, _)| of_row(case)).map(|(_, &figures)| figures).collect();
+            if !figures.is_empty() {
+                let _ = writeln!(text, "| {} | {tokens} | {} |", direction.name(), cells(&figures).join(" | "));
+            }
+        }
+    }
+    text
+}
+
+/// The geometric mean.
+fn mean(ratios: impl Iterator<Item = f64>) -> String {
+    let logs: Vec<f64> = ratios.map(f64::ln).collect();
+    format!("{:.3}", (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+fn least(ratios: impl Iterator<Item = f64>) -> String {
+    format!("{:.3}", ratios.fold(f64::INFINITY, f64::min))
+}
+
+fn most(ratios: impl Iterator<Item = f64>) -> String {
+    format!("{:.3}", ratios.fold(0.0, f64::max))
+}
+
+/// Words or numbers with commas, the last two with `and`.
+fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let mut items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    let last = items.pop().unwrap_or_default();
+    if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
+}
+
+/// What the page says of the routings is true of those that there are.
+const _: () = assert!(ROUTINGS.len() == 3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slower_cases_and_ties_are_told_apart() {
+        let figures =
+            |others: f64| Figures { ours: 100.0, original: others, serial: 200.0, bound: 80.0, idle: [0.1; 5] };
+        let known: BTreeMap<Case, Figures> = cases::all().zip([150.0, 99.5, 90.0].map(figures)).collect();
+        let text = behind(&known);
+        assert!(
+            text.contains("Of 3 cases, another policy is faster by more than 1 % in 1, and as fast within 1 % in 1."),
+            "{text}"
+        );
+        let third = cases::all().nth(2).unwrap();
+        assert!(text.contains(&format!("| {third} | 100.0 µs | 0.900 | 2.000 | 1.250 |")), "{text}");
+        assert!(bounds(&known).contains("| forward | 16 | 1.250 | 1.250 | 10.0 %"));
+        // The cube root of 1.5 · 0.995 · 0.9.
+        assert!(leads(&known).contains("| forward | 16 | 1.103 | 0.900 | 2.000 | 2.000 |"), "{}", leads(&known));
+        assert_eq!(list([1, 2, 3]), "1, 2 and 3");
+        let all: BTreeMap<Case, Figures> = cases::all().map(|case| (case, figures(150.0))).collect();
+        assert_eq!(missing(&all), "");
+        let small = all.into_iter().filter(|(case, _)| case.layer.tokens < 8192 || case.ranks < 64).collect();
+        assert_eq!(missing(&small), "Not simulated yet, or not for all models: 8192 tokens on EP64.\n\n");
+    }
+}
