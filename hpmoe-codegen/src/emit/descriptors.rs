@@ -100,6 +100,7 @@ fn descriptor(
     put(&(entries.len() as u32 - 1).to_le_bytes());
     put(&chunk.to_le_bytes());
     put(&u32::from(alike && schedule.phases[entry.phase].by_arrival).to_le_bytes());
+    put(&schedule.phases[entry.phase].rotation.to_le_bytes());
     bytes
 }
 
@@ -142,8 +143,10 @@ mod tests {
         assert!(bytes[32..].iter().all(|&byte| byte == 0));
         for phase in checked.graph().phases.ids() {
             schedule.phases[phase].by_arrival = true;
+            schedule.phases[phase].rotation = 7;
         }
         let coming = |alike| descriptor(checked.graph(), &schedule, (1, alike), &role, &[entry])[36];
         assert_eq!((coming(false), coming(true)), (0, 1));
+        assert_eq!(descriptor(checked.graph(), &schedule, (1, true), &role, &[entry])[40..44], [7, 0, 0, 0]);
     }
 }

@@ -179,14 +179,15 @@ fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::{Choices, schedule_with};
     use hpmoe_language::fixture::{Layer, moe_ffn};
 
     #[test]
     fn every_entry_is_drawn_and_only_simulated_times_are_told() {
         // Enough tokens that each of four peers is served by cores of its own.
         let checked = moe_ffn(&Layer { tokens: 3072, ..Layer::SMALL });
-        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let choices = Choices::read("peer_cores=20").unwrap();
+        let schedule = schedule_with(&checked, &Target::ascend_a3(), &choices);
         let picture = schedule_svg(&checked, &schedule, &Target::ascend_a3(), 4).unwrap();
         // 49 entries, 6 lanes, the page, 7 phases in the legend.
         assert_eq!(picture.matches("<rect").count(), 49 + 6 + 1 + 7);

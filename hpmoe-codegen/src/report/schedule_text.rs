@@ -31,7 +31,12 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let name = names::phase(graph, phase);
         let joins = if schedule.phases[phase].joins_previous { ", tile by tile with the phase before" } else { "" };
         let coming = if schedule.phases[phase].by_arrival { ", as rows come" } else { "" };
-        let _ = writeln!(text, "  {name}: {}, band {}{coming}{joins}", role.name, schedule.phases[phase].band);
+        let rotation = match schedule.phases[phase].rotation {
+            0 => String::new(),
+            rotation => format!(", rotation {rotation}"),
+        };
+        let band = schedule.phases[phase].band;
+        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{coming}{joins}", role.name);
         for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

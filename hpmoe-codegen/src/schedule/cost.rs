@@ -102,6 +102,12 @@ impl EntryCosts {
         share.max(Nanos((all / self.link_over_put / 1_000.0) as u64))
     }
 
+    /// Tiles of an entry when tokens are spread evenly.
+    pub(super) fn entry_tiles(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> u64 {
+        let PhaseCost { full_rows, columns, .. } = self.phases[phase];
+        self.entry_rows(graph, ranks, phase).div_ceil(full_rows) * columns
+    }
+
     /// Rows of an entry when tokens are spread evenly.
     fn entry_rows(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> u64 {
         let sizes = &graph.sizes;

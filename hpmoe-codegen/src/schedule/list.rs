@@ -1,11 +1,12 @@
 //! The list scheduler: of the entries that are ready, the most urgent one runs next.
 
+use super::ahead::ahead;
 use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::parts::Parts;
 use super::precedence::Precedence;
 use super::priority::priorities;
-use super::{Choices, Entry, Order, Role};
+use super::{Choices, CoreKind, Entry, Order, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
@@ -30,6 +31,7 @@ pub(super) fn list(
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
     let parts = Parts::new(graph, roles, role_of, ranks, choices);
+    let cores = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aic).map(|(_, role)| role.count).sum();
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
@@ -44,7 +46,7 @@ pub(super) fn list(
         priorities: &priorities,
         parts: &parts,
         ranks,
-        ahead: choices.experts_ahead,
+        ahead: ahead(graph, costs, choices, (ranks, cores)),
         classes: classes(checked, role_of),
         visible: costs.visible,
     };

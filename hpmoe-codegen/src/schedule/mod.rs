@@ -1,10 +1,12 @@
 //! The static schedule: an ordered queue of entries for every core.
 
+mod ahead;
 mod arrival;
 mod bands;
 mod choices;
 mod cores;
 mod cost;
+mod deal;
 mod elide;
 mod groups;
 mod joins;
@@ -17,14 +19,17 @@ mod preceding;
 mod priority;
 mod queue;
 mod roles;
+mod rotation;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
 mod schedule;
 mod swizzle;
 mod tiling;
 mod timeline;
+mod typical;
 
 pub use choices::{ByArrival, CHOICES, Choice, Choices, PeerCores, ReturnCores};
 pub use cores::Cores;
+pub use deal::Deal;
 pub(crate) use groups::chunk;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};

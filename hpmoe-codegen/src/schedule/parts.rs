@@ -12,10 +12,17 @@ const CORES_PER_RANK: u32 = 3;
 /// cores of a peer that gets little would be idle.
 const PIECES_PER_CORE: usize = 16;
 
+/// The percentage of shares that are the same for all peers where nothing is chosen.
+const PERCENT: u32 = 20;
+
 /// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
 /// enough of them; nothing where they are to be shared, or where so little is sent that some would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
-    let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
+    let percent = match choices.peer_cores {
+        PeerCores::Dedicated { percent } => percent,
+        PeerCores::Auto if needs_whole_experts(graph) => PERCENT,
+        PeerCores::Auto | PeerCores::Shared => return None,
+    };
     let heights = |kind: SpaceKind| {
         graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
             Height::Rows(rows) => Some(rows as usize),
@@ -157,8 +164,13 @@ mod tests {
 
     #[test]
     fn few_pieces_are_sent_by_all_cores_to_every_peer() {
-        let percent =
-            |tokens| dedicated(moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(), 48, &Choices::default());
+        let percent = |tokens| {
+            dedicated(
+                moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(),
+                48,
+                &Choices::read("peer_cores=20").unwrap(),
+            )
+        };
         // A piece has 16 rows, and a token goes to 8 experts.
         assert_eq!((percent(16 * 48 * 16 / 8), percent(16 * 48 * 16 / 8 - 1)), (Some(20), None));
     }
@@ -172,6 +184,8 @@ mod tests {
             assert_eq!(percent(&checked, "dedicate_from=400 peer_cores=30"), Some(30));
             assert_eq!(percent(&checked, "dedicate_from=401"), None);
             assert_eq!(percent(&checked, "peer_cores=shared"), None);
+            // Nothing needs all rows of an expert at once.
+            assert_eq!(percent(&checked, ""), None);
         }
         // All rows of an expert come at once only where they are walked as they arrive.
         let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
@@ -185,7 +199,8 @@ mod tests {
     #[test]
     fn sending_cores_are_split_where_each_rank_gets_three() {
         let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
-        let schedule = schedule_with(&layer, &Target::ascend_a3(), &Choices::default());
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        let schedule = schedule_with(&layer, &Target::ascend_a3(), &chosen);
         // 24 cores send; matrix cores and computing ones are not split.
         let parts: Vec<(u32, usize)> = schedule.orders.iter().map(|order| (order.ranks, order.parts.len())).collect();
         assert_eq!(parts, [(1, 3), (2, 4), (4, 6), (8, 10), (16, 3), (32, 3), (64, 3)]);
@@ -212,7 +227,7 @@ mod tests {
         assert_eq!(evenly(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
         assert_eq!(evenly(&backward, "by_arrival=never"), [0; 0]);
         assert_eq!(evenly(&forward, ""), [0; 0]);
-        assert_eq!(evenly(&forward, "by_arrival=always"), [2, 4, 8]);
+        assert_eq!(evenly(&forward, "by_arrival=always peer_cores=20"), [2, 4, 8]);
     }
 
     #[test]

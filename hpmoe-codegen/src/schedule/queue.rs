@@ -105,6 +105,8 @@ pub struct PhaseSchedule {
     /// Whether row tiles are walked in the order in which their rows arrive, for orders with
     /// [`even_sends`](Order::even_sends). Otherwise they are walked from the rank's own rows on.
     pub by_arrival: bool,
+    /// Cores by which the deal of tiles to cores moves on in each round; see [`Deal`](super::Deal).
+    pub rotation: u32,
     /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times this many
     /// columns. Otherwise all phases with few tiles would run on the first cores.
     pub preceding: Vec<(SpaceId, u32)>,

@@ -110,14 +110,16 @@ mod tests {
             assert_ne!(role_of[PhaseId(0)], role_of[PhaseId(6)]);
             (roles[role_of[PhaseId(0)]].count, back_computes)
         };
-        assert_eq!(sending(&Layer::DEEPSEEK, ""), (22, true), "as many as fill the link");
-        assert_eq!(sending(&Layer::DEEPSEEK, "put_cores=30"), (30, true));
-        assert_eq!(sending(&Layer::DEEPSEEK, "put_cores=1000"), (47, true), "one is left for other work");
+        let dedicated = |choices: &str| format!("peer_cores=20 {choices}");
+        assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("")), (22, true), "as many as fill the link");
+        assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=30")), (30, true));
+        assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=1000")), (47, true), "one is left for other work");
         // Short rows take longer to arrive than to put: many cores fill the link.
         let narrow = Layer { hidden: 1024, ..Layer::DEEPSEEK };
-        assert_eq!(sending(&narrow, "").0, 24);
-        assert!(!sending(&Layer::DEEPSEEK, "return_cores=sending").1);
-        assert!(!sending(&Layer::SMALL, "").1, "too little is sent");
+        assert_eq!(sending(&narrow, &dedicated("")).0, 24);
+        assert!(!sending(&Layer::DEEPSEEK, &dedicated("return_cores=sending")).1);
+        assert!(!sending(&Layer::DEEPSEEK, "").1, "sending cores are shared by all peers");
+        assert!(!sending(&Layer::SMALL, &dedicated("")).1, "too little is sent");
     }
 
     #[test]

@@ -8,8 +8,10 @@ use super::joins::joins;
 use super::list::list;
 use super::preceding::preceding;
 use super::roles::roles;
+use super::rotation::rotation;
 use super::{Choices, Cores, PhaseSchedule, Schedule};
 use crate::target::Target;
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
@@ -71,12 +73,18 @@ fn phases(
         role: role_of[id],
         band: bands[id],
         by_arrival: even_sends && by_arrival[id],
+        rotation: 0,
         preceding: std::mem::take(&mut preceding[id]),
         joins_previous: false,
         waits: Vec::new(),
         signals: Vec::new(),
     };
-    checked.graph().phases.ids().map(phase).collect()
+    let graph = checked.graph();
+    let mut phases: Arena<PhaseId, PhaseSchedule> = graph.phases.ids().map(phase).collect();
+    let rotation = rotation(graph, target, choices, &phases);
+    let products = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix);
+    products.for_each(|(id, _)| phases[id].rotation = rotation);
+    phases
 }
 
 /// Numbers of ranks that share the experts evenly.

@@ -9,6 +9,6 @@ pub(super) fn same_tiles(graph: &TaskGraph, phases: &Arena<PhaseId, PhaseSchedul
     let (call_a, call_b) = (&graph.phases[a], &graph.phases[b]);
     let (a, b) = (&phases[a], &phases[b]);
     (call_a.space, &call_a.ranges) == (call_b.space, &call_b.ranges)
-        && (a.role, a.band, a.by_arrival) == (b.role, b.band, b.by_arrival)
+        && (a.role, a.band, a.by_arrival, a.rotation) == (b.role, b.band, b.by_arrival, b.rotation)
         && a.preceding == b.preceding
 }

@@ -52,6 +52,7 @@ pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Pha
         && a.1.ranges == b.1.ranges
         && schedule.phases[a.0].role == schedule.phases[b.0].role
         && schedule.phases[a.0].band == schedule.phases[b.0].band
+        && schedule.phases[a.0].rotation == schedule.phases[b.0].rotation
         && schedule.phases[a.0].by_arrival == schedule.phases[b.0].by_arrival
         && schedule.phases[a.0].preceding == schedule.phases[b.0].preceding
 }
@@ -76,6 +77,7 @@ mod tests {
         assert!(alike(gate, up, &|_| ()));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].role = RoleId(1)));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].band += 1));
+        assert!(!alike(gate, up, &|schedule| schedule.phases[up].rotation += 1));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].by_arrival ^= true));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].preceding.push((SpaceId(0), 1))));
         // Dealt as the other is, but with other columns, or other items.

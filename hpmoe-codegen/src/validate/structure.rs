@@ -87,6 +87,22 @@ fn orders(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation
     for order in &schedule.orders {
         each_once(graph, schedule, order, violations);
     }
+    rotations(graph, schedule, violations);
+}
+
+/// Whether each phase moves on by fewer cores than share any of the queues that it is in.
+fn rotations(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    for phase in graph.phases.ids() {
+        let rotation = schedule.phases[phase].rotation;
+        let queues = schedule
+            .orders
+            .iter()
+            .flat_map(|order| order.queues.iter().map(|(part, queue)| (&order.parts[part], queue)));
+        let mut few = queues.filter(|(part, _)| part.count <= rotation);
+        if rotation > 0 && few.any(|(_, queue)| queue.iter().any(|entry| entry.phase == phase)) {
+            violations.push(Violation::Rotation { phase });
+        }
+    }
 }
 
 fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, violations: &mut Vec<Violation>) {
@@ -197,6 +213,21 @@ mod tests {
         assert_eq!(found, [Violation::Band { phase: PhaseId(4) }]);
         let found = broken(structure, |schedule| drop(schedule.orders.pop()));
         assert_eq!(found, [Violation::Orders { listed: vec![1, 2, 4, 8] }]);
+    }
+
+    #[test]
+    fn tiles_move_on_by_fewer_cores_than_share_their_queue() {
+        let [gate, dispatch] = [1, 0].map(PhaseId);
+        let rotated = |phase, rotation| broken(structure, |schedule| schedule.phases[phase].rotation = rotation);
+        assert_eq!((rotated(gate, 23), rotated(gate, 24)), (vec![], vec![Violation::Rotation { phase: gate }]));
+        // The smallest part counts.
+        let least = schedule(&moe_ffn(&Layer::SMALL), Cores::ASCEND_A3);
+        let parts =
+            least.orders.iter().flat_map(|order| order.queues.iter().map(|(part, queue)| (&order.parts[part], queue)));
+        let sending = parts.filter(|(_, queue)| queue.iter().any(|entry| entry.phase == dispatch));
+        let least = sending.map(|(part, _)| part.count).min().unwrap();
+        assert_eq!(rotated(dispatch, least - 1), []);
+        assert_eq!(rotated(dispatch, least), [Violation::Rotation { phase: dispatch }]);
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub enum Violation {
         /// The phase that has the band.
         phase: PhaseId,
     },
+    /// The deal of tiles to cores moves on by as many cores as share a queue, or more.
+    Rotation {
+        /// The phase whose tiles are dealt so.
+        phase: PhaseId,
+    },
     /// The tiles that precede those of a phase in the count that deals tiles to cores are of no phase.
     Preceding {
         /// The phase whose count they precede.

@@ -29,6 +29,9 @@ impl Violation {
             }
             Self::WrongCores { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
             Self::Band { phase } => format!("{} has a band without rows", phase_name(phase)),
+            Self::Rotation { phase } => {
+                format!("the tiles of {} move on by more cores than share a queue", phase_name(phase))
+            }
             Self::Preceding { phase } => {
                 format!(
                     "the tiles counted before those of {} are in a space that no phase runs over",

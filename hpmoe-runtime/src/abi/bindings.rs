@@ -30,7 +30,8 @@ pub struct HpmoeDescriptor {
     pub more: u32,
     pub chunk: u32,
     pub coming: u32,
-    pub reserved: [u32; 6usize],
+    pub rotation: u32,
+    pub reserved: [u32; 5usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -78,8 +79,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::coming",
     ][::core::mem::offset_of!(HpmoeDescriptor, coming) - 36usize];
     [
+        "Offset of field: HpmoeDescriptor::rotation",
+    ][::core::mem::offset_of!(HpmoeDescriptor, rotation) - 40usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 40usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 44usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -36,8 +36,8 @@ enum HpmoeSpaceKind {
 
 /* One entry of a core's queue: a strided range of the tiles of one phase in one group.
  *
- * Tile t of the entry is (item, column) by the swizzle; with b = starts[phase] + counted[group] * columns, it
- * belongs to the core number (b + t) mod core_count of those that share the queue. The core runs it for the phase and then
+ * Tile t of the entry is (item, column) by the swizzle; with n = starts[phase] + counted[group] * columns + t, it
+ * belongs to the core number (n + n / core_count * rotation) mod core_count of those that share the queue. The core runs it for the phase and then
  * for each of the `more` phases after it. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
     uint16_t phase;       /* which call of the taskflow: the case of the dispatch */
@@ -52,8 +52,9 @@ struct HpmoeDescriptor {
     uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles each; at least 1 */
     uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile */
     uint32_t chunk;
-    uint32_t coming; /* ROW_TILES, items in order: 0: from the rank's own rows on, 1: HpmoeSpace.coming */
-    uint32_t reserved[6];
+    uint32_t coming;   /* ROW_TILES, items in order: 0: from the rank's own rows on, 1: HpmoeSpace.coming */
+    uint32_t rotation; /* cores by which the tiles of each round move on; fewer than core_count */
+    uint32_t reserved[5];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */

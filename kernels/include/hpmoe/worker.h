@@ -43,7 +43,14 @@ HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const 
     return tile;
 }
 
-// The tiles of one entry that are this core's: t = start, start + core_count, … False: leave.
+// The distance from a core's tile, whose place in its round is given and moved on, to the core's tile in the next round.
+HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round) {
+    const uint32_t from = in_round;
+    in_round += in_round < entry.rotation ? entry.core_count - entry.rotation : -entry.rotation;
+    return entry.core_count + in_round - from;
+}
+
+// The tiles of one entry that are this core's, one of each round. False: leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = entry.chunk;
@@ -63,8 +70,17 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
     const uint32_t counted = static_cast<uint32_t>(Word<int32_t>(space.counted, group));
-    const uint32_t base = (start + counted * entry.columns) % entry.core_count;
-    uint32_t t = (core_number + entry.core_count - base) % entry.core_count;
+    const uint32_t base = start + counted * entry.columns;
+    // Each round has one tile for each core. From round to round the cores move on, so that tiles a round apart, which may be
+    // equally short, have different cores.
+    const uint32_t round = base / entry.core_count;
+    const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
+    uint32_t in_round = (core_number + entry.core_count - moved) % entry.core_count;
+    const uint32_t begun = base - round * entry.core_count;
+    uint32_t t = in_round - begun;
+    if (in_round < begun) {
+        t += NextRound(entry, in_round);
+    }
     if (t >= tiles) {
         return true;
     }
@@ -78,7 +94,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
         const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
         turn = (at + space.height - 1) / space.height % items;
     }
-    for (; t < tiles; t += entry.core_count) {
+    for (; t < tiles; t += NextRound(entry, in_round)) {
         const uint32_t wide = entry.columns / entry.column_rows;
         Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
         place.column += place.item % entry.column_rows * wide;

@@ -3,6 +3,9 @@
 
 #include "harness.h"
 
+#include <array>
+#include <atomic>
+
 using namespace AscendC;
 
 namespace {
@@ -65,16 +68,18 @@ struct Ranks {
                 launch.region("launch", false)};
     }
 
-    HpmoeHostResult run(uint32_t aic, uint32_t aiv) {
+    template <class Program = Waits>
+    HpmoeHostResult run(uint32_t aic, uint32_t aiv, const std::vector<HpmoeHostRegion> &others = {}) {
         Setup setup;
         // Queues count cores that share them from `core_first`, which is each core itself here.
         setup.aic = aic, setup.aiv = aiv, setup.threads = 2, setup.bare = true, setup.regions = regions();
+        setup.regions.insert(setup.regions.end(), others.begin(), others.end());
         GM_ADDR argument = reinterpret_cast<uint8_t *>(launch.data);
         return ::launch(setup, [argument] {
             if ASCEND_IS_AIC {
-                hpmoe::Work<Waits, hpmoe::CubeCore>(argument);
+                hpmoe::Work<Program, hpmoe::CubeCore>(argument);
             } else {
-                hpmoe::Work<Waits, hpmoe::VectorCore>(argument);
+                hpmoe::Work<Program, hpmoe::VectorCore>(argument);
             }
         });
     }
@@ -113,6 +118,47 @@ CASE(another_number_of_cores_is_refused_and_told_to_all) {
     EXPECT(ranks.count(0, kCores - 1, HPMOE_REFUSED) == kCores - 1);
     EXPECT(ranks.count(kCores, 3 * kCores, HPMOE_REFUSED) == 2 * (kCores - 1));
     EXPECT(ranks.aborted(ranks.heap) == kLaunch && ranks.aborted(ranks.peer) == kLaunch);
+}
+
+/// The matrix core that makes each tile, in the order of tiles; a tile that several make is none's.
+struct Makes {
+    static inline std::array<std::atomic<int32_t>, 64> maker;
+    static constexpr int32_t kNobody = -1, kSeveral = -2;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        int32_t expected = kNobody;
+        if (!maker[tile.item].compare_exchange_strong(expected, static_cast<int32_t>(core.number))) {
+            maker[tile.item] = kSeveral;
+        }
+        return true;
+    }
+};
+
+/// Tile n of all belongs to core (n + n div cores * rotation) mod cores.
+CASE(tiles_move_on_from_round_to_round) {
+    for (uint32_t rotation = 0; rotation < kCores; ++rotation) {
+        for (uint32_t before = 0; before < 3 * kCores; ++before) {
+            for (uint32_t tiles : {1u, 2u, 3u, 7u, 20u}) {
+                for (auto &maker : Makes::maker) maker = Makes::kNobody;
+                Ranks ranks(kMinute);
+                Buffer<uint32_t> starts{16, before};
+                ranks.descriptors[0].core_count = kCores, ranks.descriptors[0].rotation = rotation;
+                ranks.numbers[1] = static_cast<int32_t>(tiles);
+                ranks.launch[0].starts = Ranks::address(starts.data);
+                ranks.launch[0].tokens = ranks.launch[0].chunk_tokens = tiles;
+                for (uint32_t i = kCores; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
+                HpmoeHostResult result = ranks.run<Makes>(kCores, 2 * kCores, {starts.region("starts", false)});
+                EXPECT(result.code == HPMOE_HOST_OK, result.message);
+                for (uint32_t tile = 0; tile < tiles; ++tile) {
+                    const uint32_t number = before + tile;
+                    const uint32_t maker = (number + number / kCores * rotation) % kCores;
+                    EXPECT(Makes::maker[tile] == static_cast<int32_t>(maker),
+                           "tile " + std::to_string(number) + " has core " + std::to_string(Makes::maker[tile]));
+                }
+                EXPECT(Makes::maker[tiles] == Makes::kNobody);
+            }
+        }
+    }
 }
 
 /// Registers, flags and cache lines are left as the next kernel expects them, or the host says so.

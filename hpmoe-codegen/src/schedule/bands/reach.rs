@@ -2,15 +2,13 @@
 
 use crate::cost::{Cost, CostModel, EntryTile, Works};
 use crate::schedule::Swizzle;
+use crate::schedule::typical::typical;
 use crate::target::Target;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
 
 /// The tallest band that is considered.
 const TALLEST: u32 = 8;
-/// Ranks for which bands are chosen, or the most below that share the experts. With more ranks an expert has more rows, which
-/// changes little.
-const RANKS: usize = 8;
 /// The most items of an expert that are looked at; more repeat what these show.
 const ITEMS: u32 = 64;
 /// The share of HBM that products may use before they slow down what else runs.
@@ -46,11 +44,8 @@ impl<'a> Reach<'a> {
 
     /// Picoseconds of all tiles of an expert: those that the cores need, or HBM.
     fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
-        let sizes = &graph.sizes;
-        let ranks = (1..=RANKS).rev().find(|ranks| sizes.experts.is_multiple_of(*ranks)).unwrap_or(1);
         let works = &self.works[phase];
-        let rows = (sizes.chunk_tokens() * sizes.top_k * ranks).div_ceil(sizes.experts.max(1)) as u32;
-        let items = rows.div_ceil(works.full_rows()).clamp(1, ITEMS);
+        let items = typical(graph).rows.div_ceil(works.full_rows()).clamp(1, ITEMS);
         let columns = graph.phases[phase].columns();
         let outer = graph.column_rows(phase);
         let wide = u64::from(columns / outer);

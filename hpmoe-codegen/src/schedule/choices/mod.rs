@@ -17,6 +17,9 @@ pub struct Choices {
     /// Rows of tiles that products walk together if their rows are put to other ranks afterwards. `None`: one, or as many as the
     /// shape needs.
     pub put_band: Option<u32>,
+    /// Cores by which the deal of products' tiles to matrix cores moves on in each round. `None`: none, unless the same cores would
+    /// make all short or narrow tiles.
+    pub rotation: Option<u32>,
     /// How sending cores are divided among peers.
     pub peer_cores: PeerCores,
     /// Minimum rows per (rank, expert) pair, in percent of a row tile, before sending cores are dedicated to peers. With
@@ -31,13 +34,16 @@ pub struct Choices {
     /// Whether a rank works on its experts in the order of their rows at run time, the least loaded one first and then from
     /// the most loaded one down, rather than in the order of their numbers.
     pub by_load: bool,
-    /// Number of experts that a role starts before it continues with what another role has made of the first.
-    pub experts_ahead: u32,
+    /// Number of experts that a role starts before it continues with what another role has made of the first. `None`: one, or as many
+    /// as have a tile for each core together.
+    pub experts_ahead: Option<u32>,
 }
 
 /// How sending cores are divided among peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerCores {
+    /// As `Dedicated` with 20 percent in kernels with a phase that needs all rows of an expert at once, otherwise as `Shared`.
+    Auto,
     /// All of them serve one peer after another.
     Shared,
     /// Each serves a few peers only, where there are three cores for each rank and enough is sent. The share of the i-th
@@ -81,13 +87,14 @@ impl Choices {
         put_cores: None,
         matrix_band: None,
         put_band: None,
-        peer_cores: PeerCores::Dedicated { percent: 20 },
+        rotation: None,
+        peer_cores: PeerCores::Auto,
         dedicate_from: 100,
         by_arrival: ByArrival::WholeExperts,
         return_cores: ReturnCores::Computing,
         join: true,
         by_load: true,
-        experts_ahead: 1,
+        experts_ahead: None,
     };
 
     /// Values by key, as [`set`](Self::set) reads them, without those of the default.

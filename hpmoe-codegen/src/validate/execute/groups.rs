@@ -74,7 +74,10 @@ pub(super) fn tiles_of_core(
             groups(graph, routing, phase, rank).iter().map(Vec::len).sum::<usize>() * columns as usize
         })
         .sum();
-    let mine = (0..swizzle.tiles()).filter(|&tile| (start + before * columns + tile as usize) % cores == core);
+    // Round after round, the cores move on.
+    let rotation = schedule.phases[entry.phase].rotation as usize;
+    let dealt = |number: usize| (number % cores + number / cores * rotation) % cores;
+    let mine = (0..swizzle.tiles()).filter(|&tile| dealt(start + before * columns + tile as usize) == core);
     let walk = walk(graph, schedule, routing, (rank, &orders), entry);
     let tile = |tile| {
         let (place, column) = swizzle.place(tile);

@@ -115,8 +115,8 @@ proptest! {
 fn cores_that_serve_peers_alone_run() {
     let layer = Layer { tokens: 64, experts: 4, put: 1, ..Layer::TINY };
     for (checked, choices, even) in [
-        (moe_ffn(&layer), "put_cores=6", false),
-        (moe_ffn(&layer), "put_cores=6 by_arrival=always", true),
+        (moe_ffn(&layer), "put_cores=6 peer_cores=20", false),
+        (moe_ffn(&layer), "put_cores=6 peer_cores=20 by_arrival=always", true),
         (moe_backward(&layer), "put_cores=6", true),
     ] {
         let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
@@ -131,6 +131,29 @@ fn cores_that_serve_peers_alone_run() {
             assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
         }
     }
+}
+
+/// Tiles of products move on from round to round, gate and up alike.
+#[test]
+fn tiles_that_move_on_run() {
+    for (checked, rotation) in [(moe_ffn(&Layer::TINY), 1), (moe_ffn(&Layer::TINY), 2), (moe_backward(&Layer::TINY), 2)]
+    {
+        let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
+        let choices = Choices::read(&format!("rotation={rotation}")).unwrap();
+        let valid = validate(&checked, schedule_with(&checked, &target, &choices)).unwrap();
+        assert!(valid.schedule().phases.iter().any(|(_, phase)| phase.rotation == rotation));
+        assert_eq!(runs(&checked, valid.schedule(), 0..20), Ok(()), "rotation {rotation}");
+    }
+}
+
+#[test]
+fn other_rotations_make_other_cores() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    caught(&checked, &whole, "up's tiles move on, gate's do not", |schedule| {
+        schedule.phases[hpmoe_language::ids::PhaseId(2)].rotation = 1;
+        schedule.phases[hpmoe_language::ids::PhaseId(2)].joins_previous = false;
+    });
 }
 
 #[test]

@@ -12,8 +12,8 @@ pub(super) const INDICES: [Index; 7] =
 
 /// Changes one field of a phase and returns its name.
 pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Random) -> String {
-    let PhaseSchedule { role, band, by_arrival, preceding, joins_previous, waits, signals } = fixed;
-    match random.index(12) {
+    let PhaseSchedule { role, band, by_arrival, rotation, preceding, joins_previous, waits, signals } = fixed;
+    match random.index(13) {
         0 => {
             id(role, known.whole.roles.len(), random);
             ".role".to_owned()
@@ -43,7 +43,11 @@ pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Rando
             *joins_previous ^= true;
             ".joins_previous".to_owned()
         }
-        5..9 => {
+        5 => {
+            number(rotation, &[0, 1, 2, 23], random);
+            ".rotation".to_owned()
+        }
+        6..10 => {
             let others: Vec<Wait> = known.whole.waits().cloned().collect();
             format!(".waits{}", list(waits, &others, 3, random, |one, random| wait(one, known, random)))
         }

@@ -35,7 +35,7 @@ pub(super) fn subjects() -> Vec<Subject> {
 fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
     let read = |text| Choices::read(text).expect("they are choices");
     let plain = (Cores { aic: 3, aiv: 5 }, Choices::default());
-    let dedicated = (Cores { aic: 3, aiv: 8 }, read("put_cores=6 dedicate_from=0 by_arrival=always"));
+    let dedicated = (Cores { aic: 3, aiv: 8 }, read("put_cores=6 peer_cores=20 dedicate_from=0 by_arrival=always"));
     let any = |_| (Cores { aic: 1 + random.below(4) as u32, aiv: 2 + random.below(7) as u32 }, any(random));
     [plain, dedicated].into_iter().chain((0..3).map(any).collect::<Vec<_>>())
 }

@@ -13,7 +13,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
     let [first, second] = [(); 2].map(|()| PhaseId::new(random.index(phases)));
     let counters = known.checked.counters().len();
     let [counter, other] = [(); 2].map(|()| CounterId::new(random.index(counters.max(1))));
-    let done = match random.index(14) {
+    let done = match random.index(15) {
         0 => each_queue(schedule, "phases exchanged in queues", |queue, _| {
             for entry in queue {
                 entry.phase = match entry.phase {
@@ -82,19 +82,24 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
             "the band of joined phases"
         }
         9 => {
+            let rotation = random.index(4) as u32;
+            run_of(schedule, first).into_iter().for_each(|phase| schedule.phases[phase].rotation = rotation);
+            "the rotation of joined phases"
+        }
+        10 => {
             let preceding = schedule.phases[second].preceding.clone();
             for phase in run_of(schedule, first) {
                 schedule.phases[phase].preceding.clone_from(&preceding);
             }
             "what precedes joined phases"
         }
-        10 => {
+        11 => {
             let by_arrival = random.index(2) == 0;
             schedule.orders.iter_mut().for_each(|order| order.even_sends ^= true);
             run_of(schedule, first).into_iter().for_each(|phase| schedule.phases[phase].by_arrival = by_arrival);
             "the walk of joined phases"
         }
-        11 => {
+        12 => {
             let role = schedule.phases[second].role;
             run_of(schedule, first).into_iter().for_each(|phase| schedule.phases[phase].role = role);
             for order in &mut schedule.orders {
@@ -110,7 +115,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
             }
             "a phase on cores of another"
         }
-        12 => {
+        13 => {
             for order in &mut schedule.orders {
                 let part = order.parts.ids().nth(random.index(order.parts.len())).expect("it has parts");
                 let mut half = order.parts[part].clone();

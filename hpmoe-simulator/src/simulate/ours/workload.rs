@@ -11,7 +11,7 @@ use crate::simulate::{
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{CoreKind, Entry, Order, Role, Schedule, Swizzle};
+use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
@@ -232,23 +232,26 @@ impl Workload for Ours<'_> {
                 .take_while(|next| self.schedule.phases[next.phase].joins_previous)
                 .count();
             let joined = joined as u32;
+            let deal = Deal { cores: count, rotation: self.schedule.phases[entry.phase].rotation.into() };
             let phase = &self.checked.graph().phases[entry.phase];
             let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
             let columns = u64::from(phase.columns());
             task.entries += u32::from(cursor.tile == 0);
             // `cursor.tile` is the number of the next task plus one, and 0 at the start of an entry. Tasks are the tiles of the
             // entry, each followed by the same tile of the entries that join it.
+            let counted = self.layout.counted(phase.space, rank, self.group(rank, entry));
+            let base = self.starts[rank as usize][entry.phase] + u64::from(counted) * columns;
             let task_number = match cursor.tile {
-                0 => {
-                    let before = self.layout.counted(phase.space, rank, self.group(rank, entry));
-                    let base = self.starts[rank as usize][entry.phase] + u64::from(before) * columns;
-                    (number + count - base % count) % count * u64::from(joined)
-                }
+                0 => (deal.first(number, base) - base) * u64::from(joined),
                 next => next - 1,
             };
             let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
             if tile < u64::from(end - before) * columns {
-                let next = if join + 1 < joined { task_number + 1 } else { (tile + count) * u64::from(joined) };
+                let next = if join + 1 < joined {
+                    task_number + 1
+                } else {
+                    (deal.next(base + tile) - base) * u64::from(joined)
+                };
                 cursor.tile = next + 1;
                 let entry = queue[(cursor.entry + join) as usize];
                 self.fill(rank, entry, (end - before, tile, joined), task);

@@ -1,0 +1,127 @@
+//! By how many cores the deal of tiles to matrix cores moves on in each round.
+
+use super::typical::typical;
+use super::{Choices, Deal, PhaseSchedule, Swizzle};
+use crate::cost::{Cost, CostModel, EntryTile, Works};
+use crate::target::Target;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, PhaseId};
+
+/// Longer loads, relative to the mean, are worth a rotation: it makes the distances between the tiles of a core uneven.
+const UNEVEN: f64 = 1.01;
+/// The most experts and row tiles of an expert that are looked at; more repeat what these show.
+const MOST: u32 = 64;
+
+/// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of a
+/// typical launch.
+pub(super) fn rotation(
+    graph: &TaskGraph,
+    target: &Target,
+    choices: &Choices,
+    phases: &Arena<PhaseId, PhaseSchedule>,
+) -> u32 {
+    let cores = target.cores.aic.max(1);
+    if let Some(chosen) = choices.rotation {
+        return chosen % cores;
+    }
+    let work = tiles(graph, target, phases);
+    let longest = |rotation: u32| {
+        let deal = Deal { cores: cores.into(), rotation: rotation.into() };
+        let mut loads = vec![0; cores as usize];
+        work.iter().for_each(|&(number, time)| loads[deal.core(number) as usize] += time);
+        loads.into_iter().max().unwrap_or_default()
+    };
+    let mean = work.iter().map(|&(_, time)| time).sum::<u64>() as f64 / f64::from(cores);
+    let still = longest(0) as f64;
+    if still <= mean * UNEVEN {
+        return 0;
+    }
+    let best = (1..cores).min_by_key(|&rotation| (longest(rotation), rotation)).unwrap_or_default();
+    if longest(best) as f64 * UNEVEN < still { best } else { 0 }
+}
+
+/// The number and the picoseconds of each tile of products on a rank of a typical launch.
+fn tiles(graph: &TaskGraph, target: &Target, phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<(u64, u64)> {
+    let (costs, works, typical) = (CostModel::new(target), Works::of_phases(graph), typical(graph));
+    let experts = typical.experts.min(MOST);
+    let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
+    let items = |height: Height| match height {
+        Height::Rows(rows) => typical.rows.div_ceil(rows).min(MOST),
+        Height::WholeExpert => 1,
+    };
+    let mut all = Vec::new();
+    for (id, phase) in graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix) {
+        let space = graph.spaces[phase.space];
+        if !matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) {
+            continue;
+        }
+        let (items_of_expert, columns, outer) = (items(space.height), phase.columns(), graph.column_rows(id));
+        let wide = u64::from(columns / outer);
+        let band = phases[id].band;
+        let swizzle = Swizzle { items: u64::from(items_of_expert * outer), columns: wide, band: band.into() };
+        let time = |item: u32, column: u32| {
+            let rows = match space.height {
+                Height::Rows(rows) => rows.min(typical.rows - item * rows),
+                Height::WholeExpert => typical.rows,
+            };
+            let tile = EntryTile { peer: 0, rows, column, items: items_of_expert, band, joined: 1 };
+            let work = works[id].work(target, tile);
+            let Cost::Shared(shared) = costs.cost(0, &work) else { return overhead };
+            shared.time.0 + overhead
+        };
+        let before: u64 = phases[id]
+            .preceding
+            .iter()
+            .map(|&(space, columns)| u64::from(items(graph.spaces[space].height) * columns) * u64::from(experts))
+            .sum();
+        let of_expert: Vec<u64> = (0..swizzle.tiles())
+            .map(|tile| {
+                let (place, column) = swizzle.place(tile);
+                let (item, row) = (place / u64::from(outer), place % u64::from(outer));
+                time(item as u32, (row * wide + column) as u32)
+            })
+            .collect();
+        let of_experts = (0..u64::from(experts)).flat_map(|_| of_expert.iter().copied());
+        all.extend((before..).zip(of_experts));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schedule::{Choices, schedule_with};
+    use crate::target::Target;
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    fn rotations(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
+        let made = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+        made.phases.iter().map(|(_, phase)| phase.rotation).collect()
+    }
+
+    /// Twelve columns, the last one a quarter as wide as the others.
+    const NARROW: Layer = Layer { hidden: 2880, inter: 2880, experts: 128, top_k: 4, ..Layer::DEEPSEEK };
+
+    #[test]
+    fn products_rotate_where_narrow_tiles_would_have_the_same_cores() {
+        let by_phase = rotations(&moe_ffn(&NARROW), "");
+        let of_products = by_phase[1];
+        assert!(of_products > 0);
+        assert_eq!(by_phase, [0, of_products, of_products, 0, of_products, 0, 0]);
+    }
+
+    #[test]
+    fn even_tiles_stay_where_they_are() {
+        assert_eq!(rotations(&moe_ffn(&Layer::DEEPSEEK), ""), [0; 7]);
+        // Two row tiles of which the second is short: walked in bands of two, every other tile is.
+        let short = Layer { tokens: 192 * 64 / 8 / 8, ..Layer::DEEPSEEK };
+        assert!(rotations(&moe_ffn(&short), "")[1] > 0);
+    }
+
+    #[test]
+    fn a_chosen_rotation_holds_for_any_number_of_cores() {
+        assert_eq!(rotations(&moe_ffn(&Layer::DEEPSEEK), "rotation=5"), [0, 5, 5, 0, 5, 0, 0]);
+        assert_eq!(rotations(&moe_ffn(&NARROW), "rotation=24"), [0; 7]);
+    }
+}

@@ -1,0 +1,23 @@
+//! The launch for which choices are made that hold for every launch.
+
+use hpmoe_language::graph::TaskGraph;
+
+/// The most ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
+const RANKS: usize = 8;
+
+/// A launch with evenly spread tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Typical {
+    /// Experts of a rank, once for each chunk.
+    pub(super) experts: u32,
+    /// Rows of each expert, in a chunk.
+    pub(super) rows: u32,
+}
+
+/// The launch with most tokens, on eight ranks, or on as many below that as share the experts.
+pub(super) fn typical(graph: &TaskGraph) -> Typical {
+    let sizes = &graph.sizes;
+    let ranks = (1..=RANKS).rev().find(|ranks| sizes.experts.is_multiple_of(*ranks)).unwrap_or(1);
+    let rows = (sizes.chunk_tokens() * sizes.top_k * ranks).div_ceil(sizes.experts.max(1));
+    Typical { experts: sizes.expert_chunks(ranks) as u32, rows: rows as u32 }
+}
