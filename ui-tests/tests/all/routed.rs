@@ -4,6 +4,8 @@ use crate::random::{Case, Routing, cases, config, experts, ids, numbers, weights
 use crate::small_kernels::routed::{EXPERTS, INTER, TILE_M, TOKENS, TOP_K, chunked, forward, hosted};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
+use std::net::TcpListener;
+use std::process::Command;
 use std::time::Duration;
 
 /// Room for the rows that any routing can need.
@@ -194,4 +196,57 @@ fn texts_tell_who_makes_the_route() {
     assert!(forward::SCHEDULE.contains(", after the tables of the route\n"), "{}", forward::SCHEDULE);
     assert!(forward::ASCENDC.contains("Work<Program, VectorCore, KernelRoute>(launch);"), "{}", forward::ASCENDC);
     assert!(!hosted::ASCENDC.contains("KernelRoute") && !hosted::SCHEDULE.contains("tables of the route"));
+}
+
+/// Two processes, each with one rank, agree on the bits and on the error.
+#[test]
+#[cfg(target_os = "linux")]
+fn ranks_that_are_processes_make_the_same_route() {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    let start = |rank: usize| {
+        Command::new(std::env::current_exe().expect("the path of this program"))
+            .args(["routed::one_rank_of_two", "--exact", "--ignored"])
+            .env("HPMOE_RANK", rank.to_string())
+            .env("HPMOE_RANKS", "2")
+            .env("HPMOE_PORT", port.to_string())
+            .spawn()
+            .expect("a process")
+    };
+    let ends: Vec<bool> = [0, 1].map(start).into_iter().map(|mut child| child.wait().unwrap().success()).collect();
+    assert_eq!(ends, [true, true]);
+}
+
+/// One of these processes.
+#[test]
+#[ignore = "a process of another test"]
+fn one_rank_of_two() {
+    let group =
+        Group::from_launcher().unwrap().expect("the variables of a launcher").time_limit(Duration::from_secs(60));
+    let Some(me) = group.ranks().only() else { panic!("one rank of two") };
+    let faulty = Faulty::new(&[17, 40]);
+    let (case, ep) = (&faulty.case, faulty.case.ep());
+    let (x, w) = (numbers(case), weights(case));
+    let (gate, down) = (experts(case, EXPERTS, 1), experts(case, EXPERTS, 2));
+    let (mut expected, mut g) = (case.zeros(), PerRank::with_room(ep, lossless(2)));
+    forward(ep, &faulty.ids, &x, &w, &gate, &down, &mut g, &mut expected);
+    let here = group.ranks();
+    let launch = |ids: &PerRank<Tensor<i32, TOP_K>>| {
+        let ids = PerRank::from_fn(here, |r| Tensor::from_vec(ids[r].to_vec()));
+        let x = PerRank::from_fn(here, |r| Tensor::from_vec(x[r].to_vec()));
+        let w = PerRank::from_fn(here, |r| Tensor::from_vec(w[r].to_vec()));
+        let gate = PerRank::from_fn(here, |r| Experts::from_vec(gate[r].to_vec()));
+        let down = PerRank::from_fn(here, |r| Experts::from_vec(down[r].to_vec()));
+        let mut y = PerRank::from_fn(here, |r| Tensor::zeros(case.tokens[r.id()]));
+        let mut g = PerRank::with_room(here, lossless(2));
+        forward::launch(&group, &ids, &x, &w, &gate, &down, &mut g, &mut y).map(|_| y[me].to_vec())
+    };
+    for slot in [4, 50] {
+        assert_eq!(launch(&faulty.ids).unwrap(), expected[me].to_vec());
+        // The fault is on rank 1, which alone knows the id.
+        let ids = faulty.with(1, slot, 77);
+        let fault = Route::new(ep, EXPERTS, &ids).unwrap_err();
+        let error = launch(&ids).unwrap_err();
+        assert!(matches!(error, LaunchError::Route(found) if found == fault), "{error}, not {fault}");
+    }
+    assert_eq!(launch(&faulty.ids).unwrap(), expected[me].to_vec());
 }
