@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// Clears the sign of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("abs"),
-    host: Host::Values(|given| given[0].abs()),
+    host: Host::values(|given| given[0].abs()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Abs", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

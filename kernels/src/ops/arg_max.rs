@@ -11,7 +11,7 @@ const NONE: f32 = 16_777_216.0;
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("arg_max"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
-    host: Host::Values(|given| given[0].arg_max().any()),
+    host: Host::values(|given| given[0].arg_max().any()),
     device: Device::Steps(&[
         Step { operation: "row_max", operands: &[Part::In(0)] },
         Step { operation: "equal", operands: &[Part::In(0), Part::Step(0)] },

@@ -8,7 +8,7 @@ use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, Ve
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("at_least"),
     operands: &[OperandKind::Value, OperandKind::Number],
-    host: Host::Values(|given| given[0].at_least(given.numbers[0])),
+    host: Host::values(|given| given[0].at_least(given.numbers[0])),
     device: Device::Vector {
         scratch: &[],
         calls: &[VectorCall::Scalar("Maxs", Slot::Out, Slot::In(0), Scalar::Given(0))],

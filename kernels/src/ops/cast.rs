@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: true,
     numbers: any_numbers,
     shape,
-    host: Host::Values(|given| given[0].cast::<bf16>()),
+    host: Host::values(|given| given[0].cast::<bf16>()),
     device: Device::Cast,
 };
 

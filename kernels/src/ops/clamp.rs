@@ -10,7 +10,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("clamp"),
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
     numbers: ascending,
-    host: Host::Values(|given| given[0].clamp(given.numbers[0], given.numbers[1])),
+    host: Host::values(|given| given[0].clamp(given.numbers[0], given.numbers[1])),
     device: Device::Vector {
         scratch: &[],
         calls: &[

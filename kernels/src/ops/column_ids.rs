@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Routine, Sizes, Spelling, Waits};
 /// Numbers of columns.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("column_ids"),
-    host: Host::Values(|given| given[0].column_ids()),
+    host: Host::values(|given| given[0].column_ids()),
     device: Device::Routine(Routine { name: "ColumnIds", sizes: Sizes::Same, scratch: &[], waits: Waits::First }),
     ..ONE_VALUE
 };

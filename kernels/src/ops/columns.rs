@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("columns"),
     operands: &[OperandKind::Value, OperandKind::Index, OperandKind::Size],
     shape,
-    host: Host::Values(|given| slice(&given[0], given.sizes[0], given.sizes[1])),
+    host: Host::values(|given| slice(&given[0], given.sizes[0], given.sizes[1])),
     device: Device::Routine(Routine {
         name: "TakeColumns",
         sizes: Sizes::Slice,

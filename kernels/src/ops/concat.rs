@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("concat"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape,
-    host: Host::Values(|given| joined::<MOST, MOST, MOST>(&given[0], &given[1])),
+    host: Host::values(|given| joined::<MOST, MOST, MOST>(&given[0], &given[1])),
     device: Device::Routine(Routine {
         name: "Concat",
         sizes: Sizes::Columns,

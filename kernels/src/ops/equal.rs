@@ -6,11 +6,11 @@ use crate::{Operand, Value};
 
 /// Two values.
 pub(super) static VALUES: Operation =
-    values("equal", Host::Values(|given| given[0].equal(&given[1])), &compare("Equal"));
+    values("equal", Host::values(|given| given[0].equal(&given[1])), &compare("Equal"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation =
-    number("equal", Host::Values(|given| given[0].equal(given.numbers[0])), &compare_with_number("Equal"));
+    number("equal", Host::values(|given| given[0].equal(given.numbers[0])), &compare_with_number("Equal"));
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// 1 where a number equals that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 0; zeros

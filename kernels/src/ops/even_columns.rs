@@ -8,7 +8,7 @@ use crate::op::{Device, Host, MOST, Operation, Routine, Sizes, Spelling, Waits};
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("even_columns"),
     shape: |operands, _| half_of_columns("even_columns", operands),
-    host: Host::Values(|given| given[0].even_columns::<{ MOST / 2 }>().any()),
+    host: Host::values(|given| given[0].even_columns::<{ MOST / 2 }>().any()),
     device: Device::Routine(Routine {
         name: "EvenColumns",
         sizes: Sizes::HalfOfColumns,

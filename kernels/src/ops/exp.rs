@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// Raises e to each number: e^x.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("exp"),
-    host: Host::Values(|given| given[0].exp()),
+    host: Host::values(|given| given[0].exp()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Exp", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// The largest whole number that is not above each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("floor"),
-    host: Host::Values(|given| given[0].floor()),
+    host: Host::values(|given| given[0].floor()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Whole("CAST_FLOOR", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

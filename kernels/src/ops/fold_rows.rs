@@ -14,7 +14,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::Values(|given| folded(&given[0], given[0].rows() / given.sizes[0])),
+    host: Host::values(|given| folded(&given[0], given[0].rows() / given.sizes[0])),
     device: Device::Routine(Routine {
         name: "FoldRows",
         sizes: Sizes::RowsForEachToken,

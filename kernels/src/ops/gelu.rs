@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// max(x, 0) - |x| · Φ(-|x|).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("gelu"),
-    host: Host::Values(|given| given[0].gelu()),
+    host: Host::values(|given| given[0].gelu()),
     device: Device::Vector { scratch: &[Columns::OfResult, Columns::OfResult, Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };

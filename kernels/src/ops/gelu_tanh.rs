@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// x / (e^(x · (a + b · x²)) + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("gelu_tanh"),
-    host: Host::Values(|given| given[0].gelu_tanh()),
+    host: Host::values(|given| given[0].gelu_tanh()),
     device: Device::Vector { scratch: &[Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };

@@ -6,11 +6,11 @@ use crate::{Operand, Value};
 
 /// Two values.
 pub(super) static VALUES: Operation =
-    values("greater", Host::Values(|given| given[0].greater(&given[1])), &compare("Greater"));
+    values("greater", Host::values(|given| given[0].greater(&given[1])), &compare("Greater"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation =
-    number("greater", Host::Values(|given| given[0].greater(given.numbers[0])), &compare_with_number("Greater"));
+    number("greater", Host::values(|given| given[0].greater(given.numbers[0])), &compare_with_number("Greater"));
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// 1 where a number is larger than that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 0; zeros

@@ -6,12 +6,12 @@ use crate::{Operand, Value};
 
 /// Two values.
 pub(super) static VALUES: Operation =
-    values("greater_equal", Host::Values(|given| given[0].greater_equal(&given[1])), &compare("GreaterEqual"));
+    values("greater_equal", Host::values(|given| given[0].greater_equal(&given[1])), &compare("GreaterEqual"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation = number(
     "greater_equal",
-    Host::Values(|given| given[0].greater_equal(given.numbers[0])),
+    Host::values(|given| given[0].greater_equal(given.numbers[0])),
     &compare_with_number("GreaterEqual"),
 );
 

@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("interleave"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape,
-    host: Host::Values(|given| in_turn::<MOST, MOST, MOST>(&given[0], &given[1])),
+    host: Host::values(|given| in_turn::<MOST, MOST, MOST>(&given[0], &given[1])),
     device: Device::Routine(Routine {
         name: "Interleave",
         sizes: Sizes::Columns,

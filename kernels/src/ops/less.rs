@@ -5,11 +5,11 @@ use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
 /// Two values.
-pub(super) static VALUES: Operation = values("less", Host::Values(|given| given[0].less(&given[1])), &compare("Less"));
+pub(super) static VALUES: Operation = values("less", Host::values(|given| given[0].less(&given[1])), &compare("Less"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation =
-    number("less", Host::Values(|given| given[0].less(given.numbers[0])), &compare_with_number("Less"));
+    number("less", Host::values(|given| given[0].less(given.numbers[0])), &compare_with_number("Less"));
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// 1 where a number is smaller than that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 0; zeros

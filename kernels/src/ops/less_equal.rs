@@ -6,12 +6,12 @@ use crate::{Operand, Value};
 
 /// Two values.
 pub(super) static VALUES: Operation =
-    values("less_equal", Host::Values(|given| given[0].less_equal(&given[1])), &compare("LessEqual"));
+    values("less_equal", Host::values(|given| given[0].less_equal(&given[1])), &compare("LessEqual"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation = number(
     "less_equal",
-    Host::Values(|given| given[0].less_equal(given.numbers[0])),
+    Host::values(|given| given[0].less_equal(given.numbers[0])),
     &compare_with_number("LessEqual"),
 );
 

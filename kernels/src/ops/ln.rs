@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// Takes the natural logarithm of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("ln"),
-    host: Host::Values(|given| given[0].ln()),
+    host: Host::values(|given| given[0].ln()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Ln", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Part, Spelling, Step};
 /// -softplus(-x).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("log_sigmoid"),
-    host: Host::Values(|given| given[0].log_sigmoid()),
+    host: Host::values(|given| given[0].log_sigmoid()),
     device: Device::Steps(&[
         Step { operation: "-", operands: &[Part::In(0)] },
         Step { operation: "softplus", operands: &[Part::Step(0)] },

@@ -13,7 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::Product(|_, x, w| x.matmul(&w)),
+    host: Host::product(|_, x, w| x.matmul(&w)),
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Rows, adds: false },
 };
 

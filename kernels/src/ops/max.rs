@@ -9,7 +9,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`max` compares", operands),
-    host: Host::Values(|given| given[0].max(&given[1])),
+    host: Host::values(|given| given[0].max(&given[1])),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Max", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };

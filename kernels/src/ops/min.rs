@@ -9,7 +9,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("min"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`min` compares", operands),
-    host: Host::Values(|given| given[0].min(&given[1])),
+    host: Host::values(|given| given[0].min(&given[1])),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Min", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };

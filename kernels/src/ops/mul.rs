@@ -8,7 +8,7 @@ pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('*'),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`*` multiplies", operands),
-    host: Host::Values(|given| &given[0] * &given[1]),
+    host: Host::values(|given| &given[0] * &given[1]),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
@@ -16,14 +16,14 @@ pub(super) static VALUES: Operation = Operation {
 /// A value and a number.
 pub(super) static NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number],
-    host: Host::Values(|given| &given[0] * given.numbers[0]),
+    host: Host::values(|given| &given[0] * given.numbers[0]),
     ..SCALAR
 };
 
 /// A number and a value.
 pub(super) static NUMBER_FIRST: Operation = Operation {
     operands: &[OperandKind::Number, OperandKind::Value],
-    host: Host::Values(|given| given.numbers[0] * &given[0]),
+    host: Host::values(|given| given.numbers[0] * &given[0]),
     ..SCALAR
 };
 

@@ -9,7 +9,7 @@ use crate::op::{Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 /// Multiplies each number by -1.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Operator('-'),
-    host: Host::Values(|given| -&given[0]),
+    host: Host::values(|given| -&given[0]),
     device: Device::Vector {
         scratch: &[],
         calls: &[VectorCall::Scalar("Muls", Slot::Out, Slot::In(0), Scalar::Is(-1.0))],

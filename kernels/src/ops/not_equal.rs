@@ -6,11 +6,11 @@ use crate::{Operand, Value};
 
 /// Two values.
 pub(super) static VALUES: Operation =
-    values("not_equal", Host::Values(|given| given[0].not_equal(&given[1])), &compare("NotEqual"));
+    values("not_equal", Host::values(|given| given[0].not_equal(&given[1])), &compare("NotEqual"));
 
 /// A value and a number.
 pub(super) static NUMBER: Operation =
-    number("not_equal", Host::Values(|given| given[0].not_equal(given.numbers[0])), &compare_with_number("NotEqual"));
+    number("not_equal", Host::values(|given| given[0].not_equal(given.numbers[0])), &compare_with_number("NotEqual"));
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// 1 where a number differs from that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 1; zeros

@@ -13,7 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("pick"),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape,
-    host: Host::Values(|given| picked::<MOST, MOST, MOST, MOST>(&given[0], &given[1])),
+    host: Host::values(|given| picked::<MOST, MOST, MOST, MOST>(&given[0], &given[1])),
     device: Device::Routine(Routine {
         name: "Pick",
         sizes: Sizes::Picked,

@@ -16,7 +16,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("place"),
     operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Size],
     shape,
-    host: Host::Values(|given| placed::<MOST, MOST, MOST>(&given[0], &given[1], given.sizes[0])),
+    host: Host::values(|given| placed::<MOST, MOST, MOST>(&given[0], &given[1], given.sizes[0])),
     device: Device::Routine(Routine {
         name: "PlaceNumbers",
         sizes: Sizes::Columns,

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// The larger of 0 and each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("relu"),
-    host: Host::Values(|given| given[0].relu()),
+    host: Host::values(|given| given[0].relu()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Relu", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("reshape"),
     operands: &[OperandKind::Value, OperandKind::Size, OperandKind::Size],
     shape,
-    host: Host::Values(|given| reshaped::<MOST, MOST, MOST, MOST>(&given[0], given.sizes[1])),
+    host: Host::values(|given| reshaped::<MOST, MOST, MOST, MOST>(&given[0], given.sizes[1])),
     device: Device::Routine(Routine {
         name: "Reshape",
         sizes: Sizes::Reshaped,

@@ -8,7 +8,7 @@ use crate::op::{Device, Host, OperandKind, Operation, Part, Spelling, Step};
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("rms_norm"),
     operands: &[OperandKind::Value, OperandKind::Number],
-    host: Host::Values(|given| given[0].rms_norm(given.numbers[0])),
+    host: Host::values(|given| given[0].rms_norm(given.numbers[0])),
     device: Device::Steps(&[
         Step { operation: "square", operands: &[Part::In(0)] },
         Step { operation: "row_mean", operands: &[Part::Step(0)] },

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// The whole number next to each number; of two, the even one.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("round"),
-    host: Host::Values(|given| given[0].round()),
+    host: Host::values(|given| given[0].round()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Whole("CAST_RINT", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

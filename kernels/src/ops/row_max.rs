@@ -9,7 +9,7 @@ use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, S
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_max"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
-    host: Host::Values(|given| given[0].row_max().any()),
+    host: Host::values(|given| given[0].row_max().any()),
     device: Device::Routine(Routine {
         name: "RowMax",
         sizes: Sizes::OneColumn,

@@ -11,7 +11,7 @@ pub(super) const LANES: usize = 64;
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_sum"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
-    host: Host::Values(|given| given[0].row_sum().any()),
+    host: Host::values(|given| given[0].row_sum().any()),
     device: Device::Routine(Routine {
         name: "RowSum",
         sizes: Sizes::OneColumn,

@@ -7,7 +7,7 @@ use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, Vector
 /// 1 / √x. AscendC's own `Rsqrt` is approximate.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("rsqrt"),
-    host: Host::Values(|given| given[0].rsqrt()),
+    host: Host::values(|given| given[0].rsqrt()),
     device: Device::Vector {
         scratch: &[Columns::OfResult],
         calls: &[

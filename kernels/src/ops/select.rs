@@ -12,7 +12,7 @@ pub(super) static VALUES: Operation = Operation {
         one_size("`select` takes", operands)?;
         one_size("`select` takes", &[operands[0], operands[2]])
     },
-    host: Host::Values(|given| given[0].select(&given[1], &given[2])),
+    host: Host::values(|given| given[0].select(&given[1], &given[2])),
     device: Device::Vector { scratch: &[SCRATCH], calls: &[choose(&[Slot::In(0), Slot::In(1), Slot::In(2)])] },
     ..SELECT
 };
@@ -21,7 +21,7 @@ pub(super) static VALUES: Operation = Operation {
 pub(super) static OR_NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Number],
     shape: |operands, _| one_size("`select` takes", operands),
-    host: Host::Values(|given| given[0].select(&given[1], given.numbers[0])),
+    host: Host::values(|given| given[0].select(&given[1], given.numbers[0])),
     device: Device::Vector {
         scratch: &[SCRATCH, Columns::OfResult],
         calls: &[
@@ -36,7 +36,7 @@ pub(super) static OR_NUMBER: Operation = Operation {
 pub(super) static NUMBER_OR: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Value],
     shape: |operands, _| one_size("`select` takes", operands),
-    host: Host::Values(|given| given[0].select(given.numbers[0], &given[1])),
+    host: Host::values(|given| given[0].select(given.numbers[0], &given[1])),
     device: Device::Vector {
         scratch: &[SCRATCH, Columns::OfResult],
         calls: &[
@@ -50,7 +50,7 @@ pub(super) static NUMBER_OR: Operation = Operation {
 /// One of two numbers.
 pub(super) static NUMBERS: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
-    host: Host::Values(|given| given[0].select(given.numbers[0], given.numbers[1])),
+    host: Host::values(|given| given[0].select(given.numbers[0], given.numbers[1])),
     device: Device::Vector {
         scratch: &[SCRATCH, Columns::OfResult, Columns::OfResult],
         calls: &[

@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// 1 / (e^-x + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sigmoid"),
-    host: Host::Values(|given| given[0].sigmoid()),
+    host: Host::values(|given| given[0].sigmoid()),
     device: Device::Vector { scratch: &[Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };

@@ -15,7 +15,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::Values(|given| given[0].silu()),
+    host: Host::values(|given| given[0].silu()),
     device: Device::Vector { scratch: &[Columns::OfResult], calls: CALLS },
 };
 

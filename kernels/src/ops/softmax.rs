@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Part, Spelling, Step};
 /// e^(x - max) / Σ e^(x - max).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("softmax"),
-    host: Host::Values(|given| given[0].softmax()),
+    host: Host::values(|given| given[0].softmax()),
     device: Device::Steps(&[
         Step { operation: "row_max", operands: &[Part::In(0)] },
         Step { operation: "-", operands: &[Part::In(0), Part::Step(0)] },

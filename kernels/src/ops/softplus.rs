@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// max(x, 0) + ln(1 + e^-|x|).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("softplus"),
-    host: Host::Values(|given| given[0].softplus()),
+    host: Host::values(|given| given[0].softplus()),
     device: Device::Vector { scratch: &[Columns::OfResult, Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// Takes the square root of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sqrt"),
-    host: Host::Values(|given| given[0].sqrt()),
+    host: Host::values(|given| given[0].sqrt()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Sqrt", Slot::Out, Slot::In(0))] },
     ..ONE_VALUE
 };

@@ -7,7 +7,7 @@ use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 /// Multiplies each number by itself.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("square"),
-    host: Host::Values(|given| given[0].square()),
+    host: Host::values(|given| given[0].square()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Mul", Slot::Out, Slot::In(0), Slot::In(0))] },
     ..ONE_VALUE
 };

@@ -8,7 +8,7 @@ pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Value, OperandKind::Value],
     shape: |operands, _| one_size("`-` subtracts", operands),
-    host: Host::Values(|given| &given[0] - &given[1]),
+    host: Host::values(|given| &given[0] - &given[1]),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Binary("Sub", Slot::Out, Slot::In(0), Slot::In(1))] },
     ..ONE_VALUE
 };
@@ -17,7 +17,7 @@ pub(super) static VALUES: Operation = Operation {
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Value, OperandKind::Number],
-    host: Host::Values(|given| &given[0] - given.numbers[0]),
+    host: Host::values(|given| &given[0] - given.numbers[0]),
     device: Device::Vector {
         scratch: &[],
         calls: &[VectorCall::Scalar("Adds", Slot::Out, Slot::In(0), Scalar::Negated(0))],
@@ -29,7 +29,7 @@ pub(super) static NUMBER: Operation = Operation {
 pub(super) static NUMBER_FIRST: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Number, OperandKind::Value],
-    host: Host::Values(|given| given.numbers[0] - &given[0]),
+    host: Host::values(|given| given.numbers[0] - &given[0]),
     device: Device::Vector {
         scratch: &[],
         calls: &[

@@ -13,7 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::Product(|_, x, w| x.t_matmul(&w)),
+    host: Host::product(|_, x, w| x.t_matmul(&w)),
     device: Device::Matmul { x: Contracted::Rows, w: Contracted::Rows, adds: false },
 };
 

@@ -7,7 +7,7 @@ use crate::{Value, math};
 /// x · P(x²) / Q(x²) between limits.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("tanh"),
-    host: Host::Values(|given| given[0].tanh()),
+    host: Host::values(|given| given[0].tanh()),
     device: Device::Vector { scratch: &[Columns::OfResult, Columns::OfResult, Columns::OfResult], calls: CALLS },
     ..ONE_VALUE
 };

@@ -14,7 +14,7 @@ pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("top_k"),
     operands: &[OperandKind::Value, OperandKind::Size],
     shape,
-    host: Host::Values(|given| largest(&given[0], given.sizes[0])),
+    host: Host::values(|given| largest(&given[0], given.sizes[0])),
     device: Device::Routine(Routine {
         name: "TopK",
         sizes: Sizes::Columns,

@@ -15,7 +15,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::Values(|given| weighted(&given[0], &given[1])),
+    host: Host::values(|given| weighted(&given[0], &given[1])),
     device: Device::Routine(Routine {
         name: "WeightedSum",
         sizes: Sizes::SumOverK,
