@@ -29,7 +29,8 @@ void writeLine(uint64_t to, const uint8_t *from, uint32_t bytes) {
 
 } // namespace
 
-void Cache::clear() {
+void Cache::clear(const Heard *core) {
+    core_ = core;
     dropAll();
     forgot_ = false;
     cleaned_.clear();
@@ -48,6 +49,7 @@ Cache::Line &Cache::find(uint64_t address, uint64_t end) {
     if (tags_[slot] == tag) return line;
     evict(slot);
     tags_[slot] = tag;
+    line.heard = *core_;
     line.bytes = end - tag < kLine ? static_cast<uint32_t>(end - tag) : kLine;
     readLine(line.data, tag, line.bytes);
     return line;

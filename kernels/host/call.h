@@ -1,6 +1,9 @@
 // A call as it waits in a pipe's queue: everything it needs is captured when it is issued.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "ascendc/bridge.h"
 
 namespace AscendC::host {
@@ -22,6 +25,11 @@ struct Clock {
             if (other.at[p] > at[p]) at[p] = other.at[p];
     }
 };
+
+struct Release;
+/// Of each core of all ranks, the last release that somebody has learnt of, by polling a word; null: none. Never changed once it
+/// is made.
+using Heard = std::shared_ptr<const std::vector<const Release *>>;
 
 enum class Op : uint8_t { SetFlag, WaitFlag, Barrier, Transfer, Move, Nd2Nz, Fill, LoadData, Mmad, Fixpipe, Vector };
 enum class Atomic : uint8_t { None, I32, F32 };
@@ -95,6 +103,9 @@ struct Call {
     const char *name;
     Where where;
     Clock clock;
+    Heard heard;     ///< when it was issued
+    uint32_t landed; ///< writes to other ranks that had landed then
+    uint32_t scalar; ///< scalar accesses of global memory before it
     union {
         FlagArgs flag;
         TransferArgs transfer;

@@ -40,7 +40,7 @@ void checkAtomic(Core &core, Where where, const char *name, uint64_t address, ui
 
 void transfer(Core &core, const char *name, Where where, const TransferArgs &args) {
     uint64_t bytes = span(args.rows, args.rowBytes, args.gmStep);
-    checkGlobal(core, where, name, args.gm, bytes, args.toGm ? Access::DmaWrite : Access::DmaRead);
+    checkGlobal(core, where, name, args.gm, bytes, args.toGm ? AccessKind::DmaWrite : AccessKind::DmaRead);
     if (args.toGm) {
         checkAtomic(core, where, name, args.gm, args.gmStep, args.rowBytes, args.type);
         if (args.rows > 1 && args.gmStep < args.rowBytes)
@@ -184,7 +184,7 @@ void copyNd2Nz(const Local &dst, const Global &src, const Nd2NzParams &p, Where 
         fail(core, where, kCopy, "dstNzC0Stride = %u is less than nValue = %u: columns of L1 overlap", p.dstNzC0Stride,
              p.nValue);
     uint64_t read = (p.ndNum - 1) * uint64_t(p.srcNdMatrixStride) + (p.nValue - 1) * uint64_t(p.srcDValue) + p.dValue;
-    checkGlobal(core, where, kCopy, src.address, read * size, Access::DmaRead);
+    checkGlobal(core, where, kCopy, src.address, read * size, AccessKind::DmaRead);
     Nd2NzArgs args = {src.address, dst.address, static_cast<uint32_t>(size), p};
     issue(core, PIPE_MTE2, Op::Nd2Nz, kCopy, where).nd2nz = args;
 }

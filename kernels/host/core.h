@@ -10,6 +10,7 @@
 #include "call.h"
 #include "fiber.h"
 #include "launch.h"
+#include "races.h"
 #include "random.h"
 #include "registers.h"
 #include "remote.h"
@@ -38,6 +39,10 @@ struct Rank {
     HpmoeHostKernel entry;
     uint8_t *launch;
     std::vector<HpmoeHostRegion> regions; // by base
+    Races *races = nullptr;
+    std::vector<GlobalShadow *> shadows; // of the regions, if races are searched for
+    uint64_t launchNumber = 0;           // of this rank, since the search began
+    Heard heard;                         // what is known of other ranks when the launch begins
     std::atomic<bool> failed{false};
     volatile int32_t ownStop = 0;
     volatile int32_t *stop = nullptr;
@@ -80,12 +85,19 @@ struct Core {
     uint8_t pipeOrder[kPipes];
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
+    Heard heard;         ///< what this core has learnt of others
+    uint32_t sent;       ///< writes to other ranks
+    uint32_t landed;     ///< those before the last PIPE_ALL
+    uint32_t scalar;     ///< scalar accesses of global memory
+    uint64_t polled;     ///< address of the last dcci of a line
     uint32_t lastRegion; ///< where the last global address was found
     uint32_t lingers;    ///< times it waited for others to see a signal that came too early
     int32_t slice;       ///< calls left until the fiber lets others run
     bool starves;        ///< a test wants its calls to find no memory
 
     void prepare(Rank &owner, bool matrix, uint32_t number);
+    /// Its number among the cores of all ranks.
+    uint32_t numberOfAll() const;
     void numberCalls();
     void drawHabits();
 };
@@ -126,14 +138,28 @@ void needRegisters(Core &core, Where where, const char *name);
 void checkRegistersAtEnd(Core &core);
 
 // global.cpp
-enum class Access : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };
+enum class AccessKind : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };
 const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
-                                   Access access);
-/// Writes of a copy into global memory: atomics, and delay when the memory is another rank's.
-void writeGlobal(Core &core, Atomic atomic, bool remote, uint64_t to, const void *from, uint32_t bytes);
+                                   AccessKind access);
+/// A copy into global memory, to be written row by row. Null where nobody searches for races.
+Access *beginWrites(Core &core, const Call &call, bool remote);
+/// All rows are written, of this many bytes.
+void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowBytes);
+/// One row: atomics, and delay when the memory is another rank's.
+void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
+                 uint32_t bytes);
+/// A row, or a piece of one, reaches memory.
+void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
+/// A copy out of global memory: what it reads must be ordered with those who wrote it.
+void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uint64_t bytes, uint64_t pitch);
 inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
 }
+/// The same for the scalar unit, with what it had learnt when the line was fetched.
+void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard);
+void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes);
+/// A word that the core polls, in place of what its cache holds. False where nobody searches for races.
+bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value);
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
 bool isRemote(Core &core, uint64_t address);
 

@@ -97,7 +97,7 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &p, Wh
         fail(core, where, name, "srcStride = %u is less than mSize = %u: it is m of the Mmad, rounded up to 16",
              p.srcStride, p.mSize);
     uint64_t written = ((p.mSize - 1) * uint64_t(p.dstStride) + p.nSize) * size;
-    checkGlobal(core, where, name, dst.address, written, Access::DmaWrite);
+    checkGlobal(core, where, name, dst.address, written, AccessKind::DmaWrite);
     if (dst.address % size) fail(core, where, name, "the destination is not aligned to its %u-byte elements", size);
     needRegisters(core, where, name);
     Atomic atomic = core.registers.atomic;

@@ -124,7 +124,7 @@ void runSome(Core &core) {
     case Core::Pace::Mixed:
         for (uint32_t n = core.random.below(4); n && step(core); --n) {}
     }
-    if (!core.remote.empty() && core.random.oneIn(8)) core.remote.landSome(core.random, 4);
+    if (!core.remote.empty() && core.random.oneIn(8)) core.remote.landSome(core, 4);
     if (core.random.oneIn(256)) core.cache.evict(core.random.below(Cache::kLines));
     if (core.random.oneIn(128)) core.drawHabits();
 }
@@ -181,7 +181,7 @@ Core &enterPoll() {
     core.busy = !core.remote.empty() || core.nonEmpty;
     if (core.random.oneIn(4)) {
         step(core);
-        core.remote.landSome(core.random, 1 + core.random.below(4));
+        core.remote.landSome(core, 1 + core.random.below(4));
     }
     runSome(core);
     core.fiber.leave();
@@ -201,6 +201,8 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
     call.name = name, call.where = where;
     call.clock = core.known[PIPE_S];
     call.clock.at[PIPE_S] = core.scalarBarrier;
+    call.heard = core.heard;
+    call.landed = core.landed, call.scalar = core.scalar;
     core.unfinished = true;
     core.lastIssue = where;
     return call;
@@ -209,7 +211,8 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
 void drainAll(Core &core, Where where, const char *name) {
     while (core.nonEmpty)
         if (!step(core)) deadlock(core, where, name, "all pipes to finish");
-    core.remote.landAll();
+    core.remote.landAll(core);
+    core.landed = core.sent;
     for (uint32_t p = 1; p < kPipes; ++p) core.known[PIPE_S].at[p] = core.seq[p];
     core.scalarBarrier = core.seq[PIPE_S];
     core.unfinished = false;

@@ -11,7 +11,8 @@ const char *const kVerbs[] = {"reads", "writes", "reads (scalar)", "writes (scal
 
 const char *nameOf(const HpmoeHostRegion &region) { return region.name ? region.name : "without a name"; }
 
-[[noreturn]] void outside(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes, Access access) {
+[[noreturn]] void outside(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
+                          AccessKind access) {
     const HpmoeHostRegion *nearest = nullptr;
     uint64_t best = ~uint64_t(0);
     for (const HpmoeHostRegion &r : core.rank->regions) {
@@ -53,12 +54,12 @@ static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
 }
 
 const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
-                                   Access access) {
+                                   AccessKind access) {
     const HpmoeHostRegion *r = regionAt(core, address);
     if (!r || address + bytes > reinterpret_cast<uint64_t>(r->base) + r->bytes || address + bytes < address)
         outside(core, where, name, address, bytes, access);
     if (r->rank != core.rank->options.rank) {
-        if (access != Access::DmaWrite)
+        if (access != AccessKind::DmaWrite)
             fail(core, where, name,
                  "%s memory of rank %u (region %s): a rank reaches its peers by copies that write, only",
                  kVerbs[static_cast<int>(access)], r->rank, nameOf(*r));
@@ -67,7 +68,7 @@ const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, ui
                  "writes private memory of rank %u (region %s): only symmetric memory can be reached", r->rank,
                  nameOf(*r));
     }
-    if (!r->writable && (access == Access::DmaWrite || access == Access::ScalarWrite))
+    if (!r->writable && (access == AccessKind::DmaWrite || access == AccessKind::ScalarWrite))
         fail(core, where, name, "%s region %s of rank %u, which is read-only", kVerbs[static_cast<int>(access)],
              nameOf(*r), r->rank);
     return *r;
@@ -97,10 +98,102 @@ void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes)
     }
 }
 
-void writeGlobal(Core &core, Atomic atomic, bool remote, uint64_t to, const void *from, uint32_t bytes) {
+void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
+                 uint32_t bytes) {
     core.counters.dmaBytes += bytes;
-    if (remote) core.remote.send(core.random, atomic, to, static_cast<const uint8_t *>(from), bytes);
-    else applyWrite(atomic, reinterpret_cast<uint8_t *>(to), static_cast<const uint8_t *>(from), bytes);
+    if (remote) core.remote.send(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
+    else landGlobal(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
+}
+
+static GlobalShadow *shadowAt(Core &core, uint64_t address) {
+    const HpmoeHostRegion *region = regionAt(core, address);
+    return core.rank->races && region ? core.rank->shadows[core.lastRegion] : nullptr;
+}
+
+/// The first words of the core that an access is of: where it is in a launch, its pipe and how the other got in its way.
+static std::string nameOf(Core &core, const Access &access) {
+    const uint32_t cores = core.rank->races->coresOfRank(), aics = core.rank->options.aic;
+    const uint32_t slot = access.core % cores;
+    char text[320];
+    std::snprintf(text, sizeof text, "%s (rank %u, %s %u, PIPE_%s, %s:%d)", access.name, access.core / cores,
+                  slot < aics ? "AIC" : "AIV", slot < aics ? slot : slot - aics, kPipeNames[access.pipe],
+                  access.where.file, access.where.line);
+    return text;
+}
+
+static void expectNone(Core &core, const Access &by, uint64_t address, const Conflict &conflict) {
+    if (!conflict.other) return;
+    static const char *const verbs[] = {"reads what", "overwrites what", "overwrites what"};
+    static const char *const ends[] = {"wrote", "wrote", "reads"};
+    const int kind = static_cast<int>(conflict.kind);
+    const bool own = conflict.other->core == by.core;
+    const HpmoeHostRegion &region = *regionAt(core, address);
+    fail(core, by.where, by.name,
+         "race in region %s (rank %u), bytes %llu..%llu: this call (PIPE_%s) %s %s %s, and nothing orders the two. %s",
+         nameOf(region), region.rank, static_cast<unsigned long long>(conflict.from),
+         static_cast<unsigned long long>(conflict.from + conflict.bytes), kPipeNames[by.pipe], verbs[kind],
+         nameOf(core, *conflict.other).c_str(), ends[kind],
+         own ? "Put a flag or a PipeBarrier between them"
+             : "Let that core signal a counter once it is done, and this one wait for it before the call is issued");
+}
+
+static Access accessOf(Core &core, const Call &call) {
+    Done done = {core.rank->launchNumber, call.clock, call.landed, call.scalar};
+    bool atomic = call.atomic != Atomic::None;
+    return Access{core.numberOfAll(), call.pipe,  false, atomic,     call.seq,
+                  call.name,          call.where, done,  call.heard, nullptr};
+}
+
+static Access scalarAccess(Core &core, Where where, const char *name, const Heard &heard) {
+    Done done = {core.rank->launchNumber, core.known[PIPE_S], core.landed, ++core.scalar};
+    return Access{core.numberOfAll(), PIPE_S, false, false, core.scalar, name, where, done, heard, nullptr};
+}
+
+Access *beginWrites(Core &core, const Call &call, bool remote) {
+    if (!core.rank->races) return nullptr;
+    Access access = accessOf(core, call);
+    if (remote) access.remote = true, access.seq = ++core.sent;
+    return &core.rank->races->note(std::move(access), true);
+}
+
+void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowBytes) {
+    GlobalShadow *shadow = by && !remote && rowBytes > Cache::kLine ? shadowAt(core, to) : nullptr;
+    if (shadow) core.rank->races->forget(*shadow, *by);
+}
+
+void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
+    GlobalShadow *shadow = by ? shadowAt(core, to) : nullptr;
+    if (!shadow) return applyWrite(atomic, reinterpret_cast<uint8_t *>(to), from, bytes);
+    expectNone(core, *by, to, core.rank->races->write(*shadow, *by, atomic, to, from, bytes));
+}
+
+void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uint64_t bytes, uint64_t pitch) {
+    GlobalShadow *shadow = shadowAt(core, from);
+    if (!shadow) return;
+    Access &by = core.rank->races->note(accessOf(core, call), false);
+    expectNone(core, by, from, core.rank->races->read(*shadow, by, from, rows, bytes, pitch));
+}
+
+void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard) {
+    GlobalShadow *shadow = shadowAt(core, address);
+    if (!shadow) return;
+    Access &by = core.rank->races->note(scalarAccess(core, where, name, heard), false);
+    expectNone(core, by, address, core.rank->races->read(*shadow, by, address, 1, bytes, bytes));
+}
+
+void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes) {
+    GlobalShadow *shadow = shadowAt(core, address);
+    if (!shadow) return;
+    const Access &by = core.rank->races->note(scalarAccess(core, where, name, core.heard), true);
+    expectNone(core, by, address, core.rank->races->store(*shadow, by, address, bytes));
+}
+
+bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value) {
+    GlobalShadow *shadow = shadowAt(core, address);
+    if (!shadow) return false;
+    Access by = scalarAccess(core, where, name, core.heard);
+    *value = core.rank->races->poll(*shadow, by, core.random, address, &core.heard);
+    return true;
 }
 
 } // namespace AscendC::host

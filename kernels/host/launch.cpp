@@ -60,13 +60,6 @@ bool runKernel(Core &core) {
     }
 }
 
-void bodyOfCore(void *argument) {
-    Core &core = *static_cast<Core *>(argument);
-    core.finished = runKernel(core);
-    if (!core.finished) starve(core);
-    leaveForEver(core);
-}
-
 /// Threads whose cores all poll give the machine to those that have work.
 void rest(uint32_t idlePasses) {
     if (idlePasses < 4) return;
@@ -134,6 +127,8 @@ const char *refuse(const HpmoeHostOptions &o) {
     if (o.aic + o.aiv == 0) return "a launch needs cores";
     if (o.aic && o.aiv % o.aic) return "aiv must be a multiple of aic";
     if (o.aic && o.aiv > 2 * o.aic) return "aiv must be at most twice aic";
+    if (o.races && !reinterpret_cast<Races *>(o.races)->isFor(o.rank, o.aic + o.aiv))
+        return "races are searched for among other ranks and cores";
     for (uint64_t i = 0; i < o.region_count; ++i)
         if (reinterpret_cast<uint64_t>(o.regions[i].base) % 64) return "a region must start at a multiple of 64 bytes";
     return nullptr;
@@ -148,37 +143,11 @@ void addCounters(HpmoeHostResult &result, const Counters &c) {
 
 Core &current() { return *t_current; }
 
-/// Calls get numbers that no earlier launch had, and all that those did is known to be complete.
-void Core::numberCalls() {
-    constexpr uint32_t most = 1u << 31;
-    if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {
-        memories.forgetHistory();
-        std::fill(seq, seq + kPipes, 0);
-    }
-    std::copy(seq, seq + kPipes, firstSeq);
-    for (Clock &clock : known) std::copy(seq, seq + kPipes, clock.at);
-}
-
-void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
-    rank = &owner, aic = matrix, index = number;
-    finished = false, busy = true;
-    uint64_t who = (uint64_t(owner.options.rank) << 32) | (uint64_t(matrix) << 31) | number;
-    random = Random(owner.options.seed ^ Random(who).next());
-    memories.forget();
-    for (Queue &queue : queues) queue.head = queue.tail = 0;
-    nonEmpty = 0;
-    numberCalls();
-    std::memset(static_cast<void *>(flags), 0, sizeof flags);
-    std::memset(marks, 0, sizeof marks);
-    drained = filled = Clock{};
-    counters = Counters{};
-    gatherMask = 0, gathered = 0;
-    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
-    slice = static_cast<int32_t>(random.below(64));
-    cache.clear();
-    remote.clear();
-    drawHabits();
-    fiber.prepare(bodyOfCore, this);
+void runCore(void *argument) {
+    Core &core = *static_cast<Core *>(argument);
+    core.finished = runKernel(core);
+    if (!core.finished) starve(core);
+    leaveForEver(core);
 }
 
 } // namespace AscendC::host
@@ -219,11 +188,15 @@ class Cores {
     /// Adds up what the cores counted; false when one of them did not come to the end of its kernel.
     bool finish(HpmoeHostResult &result) {
         bool left = true;
+        std::vector<Heard> heard;
         for (auto &core : cores_) {
+            heard.push_back(std::move(core->heard));
             if (!core->finished) core->cache.salvage(); // a core that left has lost what it did not write back
             left &= core->finished;
             addCounters(result, core->counters);
         }
+        if (Races *races = cores_.empty() ? nullptr : cores_[0]->rank->races)
+            races->end(cores_[0]->rank->options.rank, heard);
         return left;
     }
 
@@ -260,6 +233,11 @@ void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &option
     rank.regions.assign(options.regions, options.regions + options.region_count);
     std::sort(rank.regions.begin(), rank.regions.end(),
               [](const HpmoeHostRegion &a, const HpmoeHostRegion &b) { return a.base < b.base; });
+    if (auto *races = reinterpret_cast<Races *>(options.races)) {
+        rank.races = races;
+        rank.launchNumber = races->begin(options.rank, &rank.heard);
+        for (const HpmoeHostRegion &region : rank.regions) rank.shadows.push_back(races->shadowOf(region));
+    }
     Cores cores(rank);
     runShares(rank, cores.shares(std::max(1u, std::min(options.threads, options.aic + options.aiv))));
     if (!cores.finish(result) && result.code == HPMOE_HOST_OK) {
@@ -278,6 +256,16 @@ void lack(const HpmoeHostOptions &options, HpmoeHostResult &result, int32_t code
 } // namespace
 
 } // namespace AscendC::host
+
+HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores) {
+    try {
+        return reinterpret_cast<HpmoeHostRaces *>(new Races(ranks, cores));
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+}
+
+void hpmoe_host_races_free(HpmoeHostRaces *races) { delete reinterpret_cast<Races *>(races); }
 
 int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result) {
     std::memset(result, 0, sizeof *result);

@@ -34,9 +34,13 @@ typedef struct HpmoeHostRegion {
     uint32_t rank;     /* the owner */
     uint32_t kind;     /* HPMOE_HOST_PRIVATE or HPMOE_HOST_SYMMETRIC */
     uint32_t writable; /* 0 or 1 */
-    uint32_t reserved; /* 0 */
-    const char *name;  /* for messages; may be null */
+    uint32_t
+        self_validating; /* 1: each word shows by its value that it has come, so accesses need no other order; else 0 */
+    const char *name;    /* for messages; may be null */
 } HpmoeHostRegion;
+
+/* The search for races in global memory, of ranks of one process that run together, launch after launch. */
+typedef struct HpmoeHostRaces HpmoeHostRaces;
 
 typedef struct HpmoeHostOptions {
     uint32_t rank;                  /* this launch's rank */
@@ -47,6 +51,7 @@ typedef struct HpmoeHostOptions {
     const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
     uint64_t region_count;
     volatile int32_t *stop; /* shared by all ranks, may be null: set by the first error, ends all launches */
+    HpmoeHostRaces *races;  /* of the ranks that run together, may be null: then only results show what races */
     uint32_t fault;         /* HPMOE_HOST_FAULT_NONE, or what a test lets fail */
     uint32_t fault_at;
 } HpmoeHostOptions;
@@ -65,6 +70,11 @@ typedef struct HpmoeHostResult {
     uint64_t vector_calls;
     uint64_t flag_waits;
 } HpmoeHostResult;
+
+/* A search for that many ranks of that many cores each, matrix and vector cores; null where there is no memory. */
+HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores);
+/* Ends a search, once all launches that were given it have returned. */
+void hpmoe_host_races_free(HpmoeHostRaces *races);
 
 /* Runs `entry(launch)` on every core of one rank and returns when all have left. Several ranks call
    it at the same time, each from a thread of its own. Returns result->code. No exception gets out. */

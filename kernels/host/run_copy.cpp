@@ -39,13 +39,15 @@ void runTransfer(Core &core, Call &call) {
     ++core.counters.dmas;
     uint8_t *local = core.memories.data(a.mem) + a.local;
     bool remote = a.toGm && isRemote(core, a.gm);
+    Access *by = a.toGm ? beginWrites(core, call, remote) : nullptr;
+    if (!a.toGm) readsGlobal(core, call, a.gm, a.rows, a.rowBytes, a.gmStep);
     bool dense = a.rows == 1 || (a.localStep == a.padded && a.padded % 32 == 0);
     if (dense) touch(core, call, a.mem, a.local, a.rows * a.padded, !a.toGm);
     for (uint32_t r = 0; r < a.rows; ++r, local += a.localStep) {
         if (!dense) touch(core, call, a.mem, a.local + r * a.localStep, a.padded, !a.toGm);
         uint64_t gm = a.gm + r * a.gmStep;
         if (a.toGm) {
-            writeGlobal(core, call.atomic, remote, gm, local, a.rowBytes);
+            writeGlobal(core, by, call.atomic, remote, gm, local, a.rowBytes);
             continue;
         }
         readGlobal(local + a.lead, gm, a.rowBytes);
@@ -54,7 +56,8 @@ void runTransfer(Core &core, Call &call) {
             pad(local, a.lead + a.rowBytes, a.padded, a);
         }
     }
-    if (!a.toGm) core.counters.dmaBytes += uint64_t(a.rows) * a.rowBytes;
+    if (a.toGm) endWrites(core, by, remote, a.gm, a.rowBytes);
+    else core.counters.dmaBytes += uint64_t(a.rows) * a.rowBytes;
 }
 
 void runMove(Core &core, Call &call) {
@@ -100,6 +103,7 @@ void runNd2Nz(Core &core, Call &call) {
     for (uint32_t i = 0; i < p.ndNum; ++i) {
         uint64_t gm = a.gm + uint64_t(i) * p.srcNdMatrixStride * a.bytes;
         uint32_t to = a.local + uint32_t(i) * p.dstNzMatrixStride * a.bytes;
+        readsGlobal(core, call, gm, p.nValue, rowBytes, uint64_t(p.srcDValue) * a.bytes);
         for (uint32_t c = 0; c < columns; ++c) {
             uint32_t column = to + c * p.dstNzC0Stride * 32u;
             if (p.dstNzNStride <= 1) touch(core, call, Mem::L1, column, p.nValue * 32u, true);

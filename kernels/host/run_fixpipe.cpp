@@ -66,6 +66,7 @@ void runFixpipe(Core &core, Call &call) {
     for (uint32_t s = 0; s < strips; ++s)
         touch(core, call, Mem::L0C, a.src + s * p.srcStride * 64u, p.mSize * 64u, false);
     bool remote = isRemote(core, a.gm);
+    Access *by = beginWrites(core, call, remote);
     // Some rows at a time: strips lie far apart.
     constexpr uint32_t most = 8;
     static thread_local std::vector<float> block;
@@ -77,8 +78,9 @@ void runFixpipe(Core &core, Call &call) {
         if (p.reluEn) relu(row, p.nSize, a.type == Dt::I32);
         if (size == 2) narrow(narrowed, row, p.nSize, a.type);
         const void *result = size == 2 ? static_cast<const void *>(narrowed) : row;
-        writeGlobal(core, call.atomic, remote, a.gm + uint64_t(i) * p.dstStride * size, result, p.nSize * size);
+        writeGlobal(core, by, call.atomic, remote, a.gm + uint64_t(i) * p.dstStride * size, result, p.nSize * size);
     }
+    endWrites(core, by, remote, a.gm, uint64_t(p.nSize) * size);
     if (p.unitFlag == 3) {
         eachMarks(a, [&](uint32_t first, uint32_t count) {
             for (uint32_t i = first; i < first + count; ++i) core.marks[i] = false;

@@ -47,17 +47,23 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
 
 uint64_t loadGlobal(uint64_t address, uint32_t bytes, Where where) {
     Core &core = enterCall();
-    const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, Access::ScalarRead);
+    const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "GetValue", address, bytes);
     currentLine(core, where, "GetValue", address);
-    return core.cache.load(address, bytes, endOf(region));
+    uint64_t value = core.cache.load(address, bytes, endOf(region));
+    bool polls = bytes == 4 && core.polled == address;
+    core.polled = 0;
+    if (polls && pollGlobal(core, where, "GetValue", address, &value)) return value;
+    scalarReads(core, where, "GetValue", address, bytes, core.cache.heard(address));
+    return value;
 }
 
 void storeGlobal(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
     Core &core = enterCall();
-    const HpmoeHostRegion &region = checkGlobal(core, where, "SetValue", address, bytes, Access::ScalarWrite);
+    const HpmoeHostRegion &region = checkGlobal(core, where, "SetValue", address, bytes, AccessKind::ScalarWrite);
     aligned(core, where, "SetValue", address, bytes);
     currentLine(core, where, "SetValue", address);
+    scalarWrites(core, where, "SetValue", address, bytes);
     core.cache.store(address, bytes, value, endOf(region), where);
 }
 
@@ -77,13 +83,14 @@ void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst, Where where) 
         core.cache.cleanAll();
         return;
     }
-    checkGlobal(core, where, "DataCacheCleanAndInvalid", address, 1, Access::ScalarRead);
+    checkGlobal(core, where, "DataCacheCleanAndInvalid", address, 1, AccessKind::ScalarRead);
     core.cache.clean(address);
+    core.polled = address;
 }
 
 void preload(uint64_t address, Where where) {
     Core &core = enterCall();
-    const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, Access::ScalarRead);
+    const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, AccessKind::ScalarRead);
     currentLine(core, where, "DataCachePreload", address);
     core.cache.fetch(address, endOf(region));
 }
@@ -95,10 +102,12 @@ void syncMemory(MemDsbT, Where) {
 
 uint64_t loadAround(uint64_t address, uint32_t bytes, Where where) {
     Core &core = enterPoll();
-    checkGlobal(core, where, "ReadGmByPassDCache", address, bytes, Access::ScalarRead);
+    checkGlobal(core, where, "ReadGmByPassDCache", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "ReadGmByPassDCache", address, bytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t value = 0;
+    if (bytes == 4 && pollGlobal(core, where, "ReadGmByPassDCache", address, &value)) return value;
+    scalarReads(core, where, "ReadGmByPassDCache", address, bytes, core.heard);
     std::memcpy(&value, reinterpret_cast<void *>(address), bytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return value;
@@ -106,8 +115,9 @@ uint64_t loadAround(uint64_t address, uint32_t bytes, Where where) {
 
 void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
     Core &core = enterCall();
-    checkGlobal(core, where, "WriteGmByPassDCache", address, bytes, Access::ScalarWrite);
+    checkGlobal(core, where, "WriteGmByPassDCache", address, bytes, AccessKind::ScalarWrite);
     aligned(core, where, "WriteGmByPassDCache", address, bytes);
+    scalarWrites(core, where, "WriteGmByPassDCache", address, bytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     std::memcpy(reinterpret_cast<void *>(address), &value, bytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);

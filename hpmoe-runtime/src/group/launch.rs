@@ -19,7 +19,7 @@ use super::session::Session;
 use super::watch::watch;
 use super::{InjectedFault, LaunchOptions};
 use crate::abi::HpmoeRecord;
-use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, SharedMapping};
+use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping};
 use crate::error::Resource;
 use crate::layout::LaunchRoute;
 use crate::tables::ScheduleTable;
@@ -43,6 +43,8 @@ pub(super) struct LaunchShared<'a> {
     pub(super) first: i32,
     /// Set when a rank can't go on: ends all running launches.
     pub(super) stop: &'a AtomicI32,
+    /// The search for races, if it is asked for, among ranks that are threads of this process.
+    pub(super) races: Option<Races>,
     /// Set when a launch of a rank does not end well: no rank starts another one.
     pub(super) failed: AtomicBool,
 }
@@ -84,6 +86,11 @@ pub(super) fn launch(
         steps: row.len(),
         first: session.launches + 1,
         stop,
+        races: if options.find_races && member.is_none() {
+            Some(races(kernel.tables(), session.ranks.len())?)
+        } else {
+            None
+        },
         failed: AtomicBool::new(false),
     };
     let mut ranks = prepare(&shared, row, schedule, session);
@@ -109,6 +116,15 @@ pub(super) fn launch(
     copy_out(kernel.tables(), row, session);
     session.launches = ends.iter().map(|end| end.number).max().unwrap_or(session.launches);
     report(&shared, memory(kernel.tables(), row, session), wall, ends)
+}
+
+fn races(tables: &KernelTables, ranks: usize) -> Result<Races, LaunchError> {
+    let ranks = u32::try_from(ranks).expect("ranks are numbered by u32");
+    Races::new(ranks, tables.aic + tables.aiv).ok_or_else(|| LaunchError::Resource {
+        rank: 0,
+        resource: Resource::Memory,
+        cause: "no room to search for races".to_owned(),
+    })
 }
 
 /// The end of the one rank of this process, also where it could not start.

@@ -18,9 +18,8 @@ mod watch;
 
 use std::fmt;
 use std::sync::Mutex;
-use std::time::Duration;
 
-use hpmoe_kernels::{Rank, Ranks};
+use hpmoe_kernels::Ranks;
 
 use crate::LaunchError;
 use crate::backend::npu::{self, Npu};
@@ -73,61 +72,6 @@ impl Group {
             Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
         });
         Ok(self)
-    }
-
-    /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
-    #[must_use]
-    pub const fn seed(mut self, seed: u64) -> Self {
-        self.options.seed = seed;
-        self
-    }
-
-    /// Sets the longest time that a core may wait. That includes the time in which other cores compute what it waits for,
-    /// which is long for large layers on a CPU. Default: 60 seconds.
-    #[must_use]
-    pub const fn time_limit(mut self, limit: Duration) -> Self {
-        self.options.time_limit = limit;
-        self
-    }
-
-    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
-    ///
-    /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
-    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
-    #[must_use]
-    pub fn capacity_rows(mut self, rows: usize) -> Self {
-        self.options.capacity = Some(rows);
-        self
-    }
-
-    /// Delays the start of each launch on `rank`, to test that nothing depends on ranks starting together.
-    /// A launch refuses a delay for a rank that the group does not have.
-    #[must_use]
-    pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
-        self.options.delays.insert(rank, delay);
-        self
-    }
-
-    /// Sets the number of threads of each rank. Default: the ranks share the machine's threads.
-    #[must_use]
-    pub const fn threads(mut self, threads: u32) -> Self {
-        self.options.threads = Some(threads);
-        self
-    }
-
-    /// Repeats each launch `times` times, with nothing in between that makes ranks wait for each other.
-    #[must_use]
-    pub const fn repeat(mut self, times: u32) -> Self {
-        self.options.repeat = times;
-        self
-    }
-
-    /// Lets a resource be missing on a rank, for tests of what happens then.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {
-        self.options.fault = Some((rank, fault));
-        self
     }
 
     /// The ranks of the group, from 0 on, with those that run in this process.

@@ -1,4 +1,4 @@
-//! The options of a launch.
+//! The options of a launch, and how a group sets them.
 
 use std::collections::BTreeMap;
 use std::thread::available_parallelism;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hpmoe_kernels::Rank;
 
+use super::Group;
 use crate::LaunchError;
 
 /// The options of a launch.
@@ -16,6 +17,7 @@ pub(super) struct LaunchOptions {
     pub(super) capacity: Option<usize>,
     pub(super) delays: BTreeMap<usize, Duration>,
     pub(super) threads: Option<u32>,
+    pub(super) find_races: bool,
     pub(super) repeat: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
 }
@@ -44,6 +46,7 @@ impl Default for LaunchOptions {
             capacity: None,
             delays: BTreeMap::new(),
             threads: None,
+            find_races: cfg!(debug_assertions),
             repeat: 1,
             fault: None,
         }
@@ -84,9 +87,74 @@ impl LaunchOptions {
     }
 }
 
+impl Group {
+    /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Sets the longest time that a core may wait. That includes the time in which other cores compute what it waits for,
+    /// which is long for large layers on a CPU. Default: 60 seconds.
+    #[must_use]
+    pub const fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.time_limit = limit;
+        self
+    }
+
+    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
+    ///
+    /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
+    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
+    #[must_use]
+    pub fn capacity_rows(mut self, rows: usize) -> Self {
+        self.options.capacity = Some(rows);
+        self
+    }
+
+    /// Delays the start of each launch on `rank`, to test that nothing depends on ranks starting together.
+    /// A launch refuses a delay for a rank that the group does not have.
+    #[must_use]
+    pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
+        self.options.delays.insert(rank, delay);
+        self
+    }
+
+    /// Sets the number of threads of each rank. Default: the ranks share the machine's threads.
+    #[must_use]
+    pub const fn threads(mut self, threads: u32) -> Self {
+        self.options.threads = Some(threads);
+        self
+    }
+
+    /// Sets whether host runs search for accesses of global memory that nothing orders, an error that names both calls. Of ranks
+    /// that are threads of this process: those of other processes can't be seen. A host run takes about a third longer with the
+    /// search. Default: in builds with debug assertions.
+    #[must_use]
+    pub const fn find_races(mut self, find: bool) -> Self {
+        self.options.find_races = find;
+        self
+    }
+
+    /// Repeats each launch `times` times, with nothing in between that makes ranks wait for each other.
+    #[must_use]
+    pub const fn repeat(mut self, times: u32) -> Self {
+        self.options.repeat = times;
+        self
+    }
+
+    /// Lets a resource be missing on a rank, for tests of what happens then.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {
+        self.options.fault = Some((rank, fault));
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::Group;
     use super::*;
 
     #[test]

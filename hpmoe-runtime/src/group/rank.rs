@@ -71,6 +71,7 @@ impl RankLaunch {
             // A different order in each launch.
             seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
             regions: &regions[shared.step(number)],
+            races: shared.races.as_ref(),
             fault: options.fault(self.rank),
         };
         run.run(shared.stop)

@@ -83,6 +83,7 @@ fn tensor_region(
         rank: number(rank),
         symmetric: matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)),
         writable: tensor.writable || !matches!(tensor.storage, Storage::Argument(_)),
+        self_validating: false,
     }
 }
 
@@ -90,21 +91,23 @@ fn tensor_region(
 fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 5] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
-    [
-        ("counters", plan.counters_at, plan.counter_bytes()),
-        ("ready words", plan.ready_at, session.ranks.len() * LINE),
-        ("freed words", plan.freed_at, session.sizes.freed_words() * LINE),
-        ("counts of a route", plan.counts_at, plan.count_bytes),
-        ("abort word", plan.abort_at, LINE),
-    ]
-    .map(|(name, at, bytes)| MemoryRegion {
+    let words = |name, at: usize, bytes, self_validating| MemoryRegion {
         name,
         address: heap + at as u64,
         bytes,
         rank: number(rank),
         symmetric: true,
         writable: true,
-    })
+        self_validating,
+    };
+    [
+        words("counters", plan.counters_at, plan.counter_bytes(), false),
+        words("ready words", plan.ready_at, session.ranks.len() * LINE, false),
+        words("freed words", plan.freed_at, session.sizes.freed_words() * LINE, false),
+        // A count is never zero, and its sign is that of the launch.
+        words("counts of a route", plan.counts_at, plan.count_bytes, true),
+        words("abort word", plan.abort_at, LINE, false),
+    ]
 }
 
 /// The tables that the kernel reads, and its records.
@@ -117,6 +120,7 @@ fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
         rank: number(*rank),
         symmetric: false,
         writable,
+        self_validating: false,
     };
     let mut regions: Vec<MemoryRegion> = steps[step].arenas().map(region).collect();
     regions.push(region(("records", records, true)));

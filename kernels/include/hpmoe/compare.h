@@ -38,7 +38,6 @@ HPMOE_INLINE void CompareValues(uint32_t out_at, uint32_t a_at, uint32_t b_at, u
     const uint32_t whole = static_cast<uint32_t>(count) - rest;
     for (uint32_t first = 0; first < whole; first += MOST_COMPARED) {
         const uint32_t part = Min(MOST_COMPARED, whole - first);
-        PipeBarrier<PIPE_V>();
         Compare(bits, a[first], b[first], MODE, part);
         Truth(out[first], bits, part);
     }
@@ -89,7 +88,6 @@ HPMOE_ROUTINE void Choose(uint32_t out_at, uint32_t mask_at, uint32_t a_at, uint
     const uint32_t whole = static_cast<uint32_t>(count) - rest;
     for (uint32_t first = 0; first < whole; first += MOST_COMPARED) {
         const uint32_t part = Min(MOST_COMPARED, whole - first);
-        PipeBarrier<PIPE_V>();
         CompareScalar(bits, mask[first], 0.0f, CMPMODE::NE, part);
         PipeBarrier<PIPE_V>();
         Select(out[first], bits, a[first], b[first], SELMODE::VSEL_TENSOR_TENSOR_MODE, part);

@@ -41,7 +41,6 @@ HPMOE_ROUTINE void RowMean(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> divisors = UbFrom<float>(lanes_at);
     SumRows(out_at, values_at, lanes_at, rows, cols);
-    PipeBarrier<PIPE_V>();
     Duplicate(divisors, static_cast<float>(cols), UbCount(rows, 1));
     PipeBarrier<PIPE_V>();
     Div(out, out, divisors, UbCount(rows, 1));

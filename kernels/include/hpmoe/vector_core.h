@@ -135,14 +135,14 @@ struct VectorCore : Core {
     HPMOE_INLINE void LeaveUnrouted() {
         record.state = HPMOE_UNROUTED;
         if (number == 0) {
-            Store(Heap(launch.rank) + launch.abort, launch.launch);
+            TellToLeave(launch.rank);
         }
     }
 
     HPMOE_INLINE void Leave() {
         if (record.state == HPMOE_GAVE_UP) {
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
-                Store(Heap(rank) + launch.abort, launch.launch);
+                TellToLeave(rank);
             }
         }
         AwaitStages();
@@ -186,16 +186,25 @@ struct VectorCore : Core {
         PipeBarrier<PIPE_ALL>();
     }
 
+    // Several cores may say so at once, so all of them write the same line, as matrix cores do. No signal follows.
+    HPMOE_INLINE void TellToLeave(uint32_t rank) {
+        const LocalTensor<int32_t> words = Write(launch.launch, BLOCK_BYTES / sizeof(int32_t));
+        DataCopy(Global<int32_t>(Heap(rank) + launch.abort), words, BLOCK_BYTES / sizeof(int32_t));
+        Release();
+    }
+
     HPMOE_INLINE LocalTensor<int32_t> Line(uint32_t which) const {
         return Ub<int32_t>(UB_TASKS + which * BLOCK_BYTES, BLOCK_BYTES);
     }
 
-    // Puts a value into the next line, once the copy that used it last has read it.
-    HPMOE_INLINE LocalTensor<int32_t> Write(int32_t value) {
+    // Puts a value into the first words of the next line, once the copy that used it last has read it.
+    HPMOE_INLINE LocalTensor<int32_t> Write(int32_t value, uint32_t count = 1) {
         const int32_t id = static_cast<int32_t>(line);
         const LocalTensor<int32_t> words = Line(line);
         WaitFlag<HardEvent::MTE3_S>(id);
-        words.SetValue(0, value);
+        for (uint32_t i = 0; i < count; ++i) {
+            words.SetValue(i, value);
+        }
         SetFlag<HardEvent::S_MTE3>(id);
         WaitFlag<HardEvent::S_MTE3>(id);
         return words;

@@ -39,7 +39,7 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
         };
     HpmoeHostOptions options = {};
     options.rank = setup.rank, options.aic = setup.aic, options.aiv = setup.aiv, options.threads = setup.threads;
-    options.seed = setup.seed, options.stop = setup.stop;
+    options.seed = setup.seed, options.stop = setup.stop, options.races = setup.races;
     options.regions = setup.regions.data(), options.region_count = setup.regions.size();
     HpmoeHostResult result;
     hpmoe_host_run(hostTestKernel, nullptr, &options, &result);

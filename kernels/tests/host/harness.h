@@ -48,6 +48,7 @@ struct Setup {
     uint32_t aic = 1, aiv = 2, threads = 1, rank = 0;
     uint64_t seed = 1;
     volatile int32_t *stop = nullptr;
+    HpmoeHostRaces *races = nullptr;
     bool bare = false; ///< the body itself does what a kernel does first and last
     std::vector<HpmoeHostRegion> regions;
 };

@@ -52,7 +52,7 @@ fn symbol(text: &str) -> &str {
 
 fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row) -> Option<String> {
     let launch = |limit| {
-        let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit);
+        let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
         if let Some(rank) = row.late {
             group = group.delay(rank, Duration::from_millis(12));
         }

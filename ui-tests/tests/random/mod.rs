@@ -68,7 +68,11 @@ impl Case {
 
     /// Two launches in a row, one rank late.
     pub fn group(&self) -> Group {
-        let group = Group::new(self.tokens.len()).seed(self.seed).time_limit(Duration::from_secs(20)).repeat(2);
+        let group = Group::new(self.tokens.len())
+            .seed(self.seed)
+            .time_limit(Duration::from_secs(20))
+            .repeat(2)
+            .find_races(true);
         match self.late {
             Some(rank) => group.delay(rank, Duration::from_millis(3)),
             None => group,

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::ptr::{null, with_exposed_provenance_mut};
+use std::ptr::{NonNull, null, null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicI32;
 
 use super::{HostStatistics, MemoryRegion, Outcome, RankRun};
@@ -25,7 +25,7 @@ struct HostRegion {
     rank: u32,
     kind: u32,
     writable: u32,
-    reserved: u32,
+    self_validating: u32,
     name: *const c_char,
 }
 
@@ -39,6 +39,7 @@ pub(super) struct HostOptions {
     regions: *const HostRegion,
     region_count: u64,
     stop: *mut i32,
+    races: *mut c_void,
     fault: u32,
     fault_at: u32,
 }
@@ -54,7 +55,30 @@ pub(super) struct HostResult {
 }
 
 unsafe extern "C" {
+    fn hpmoe_host_races_new(ranks: u32, cores: u32) -> *mut c_void;
+    fn hpmoe_host_races_free(races: *mut c_void);
     fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
+}
+
+/// The search for races in global memory, among the cores of ranks that run together, launch after launch.
+pub(crate) struct Races(NonNull<c_void>);
+
+// SAFETY: the search has locks of its own; the ranks that it is made for run on threads.
+unsafe impl Sync for Races {}
+
+impl Races {
+    /// For this many ranks, of this many cores each. `None` where there is no memory.
+    pub(crate) fn new(ranks: u32, cores: u32) -> Option<Self> {
+        // SAFETY: the call takes two numbers, and lets no exception out.
+        NonNull::new(unsafe { hpmoe_host_races_new(ranks, cores) }).map(Self)
+    }
+}
+
+impl Drop for Races {
+    fn drop(&mut self) {
+        // SAFETY: made by `hpmoe_host_races_new`; a run that it was given borrows it, so all have returned.
+        unsafe { hpmoe_host_races_free(self.0.as_ptr()) }
+    }
 }
 
 /// `hpmoe_host_run`, of this program or of a library that has an implementation of its own.
@@ -85,6 +109,7 @@ pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> 
         regions: regions.as_ptr(),
         region_count: regions.len() as u64,
         stop: stop.as_ptr(),
+        races: run.races.map_or(null_mut(), |races| races.0.as_ptr()),
         fault,
         fault_at,
     };
@@ -132,7 +157,7 @@ fn region(region: &MemoryRegion, name: &CStr) -> HostRegion {
         rank: region.rank,
         kind: if region.symmetric { SYMMETRIC } else { PRIVATE },
         writable: u32::from(region.writable),
-        reserved: 0,
+        self_validating: u32::from(region.self_validating),
         name: if name.is_empty() { null() } else { name.as_ptr() },
     }
 }

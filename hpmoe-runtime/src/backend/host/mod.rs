@@ -5,6 +5,7 @@ mod ffi;
 pub(crate) mod library;
 mod mapping;
 
+pub(crate) use ffi::Races;
 pub(crate) use mapping::{Mapping, NoMapping, SharedMapping};
 
 use std::sync::atomic::AtomicI32;
@@ -68,6 +69,8 @@ pub(crate) struct MemoryRegion {
     pub(crate) rank: u32,
     pub(crate) symmetric: bool,
     pub(crate) writable: bool,
+    /// Whether each word shows by its value that it has come, so that accesses need no other order.
+    pub(crate) self_validating: bool,
 }
 
 /// One launch on one rank.
@@ -83,6 +86,8 @@ pub(crate) struct RankRun<'a> {
     /// Seed for the order of everything that flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [MemoryRegion],
+    /// The search for races that all ranks of the launch take part in; by this program's implementation of AscendC.
+    pub(crate) races: Option<&'a Races>,
     /// The resource that a test lets be missing.
     pub(crate) fault: Option<InjectedFault>,
 }

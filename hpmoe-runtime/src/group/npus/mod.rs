@@ -41,6 +41,7 @@ pub(super) fn launch(
         steps: row.len(),
         first: session.launches + 1,
         stop: &stop,
+        races: None,
         failed: AtomicBool::new(false),
     };
     let on_npu = |(rank, npu)| {

@@ -161,6 +161,7 @@ pub(super) fn heap_region(heap: &mut LineMemory, rank: Rank) -> MemoryRegion {
         rank: rank.id() as u32,
         symmetric: true,
         writable: true,
+        self_validating: false,
     }
 }
 
@@ -197,6 +198,7 @@ pub(super) fn launch(
         name,
         symmetric: false,
         writable,
+        self_validating: false,
         ..heap_region(memory, rank)
     };
     let mut regions = heaps;
@@ -209,6 +211,7 @@ pub(super) fn launch(
         regions.push(region(name, arena, by_kernel));
     }
     let run = RankRun {
+        races: None,
         entry: kernel().entry(),
         launch,
         rank: me as u32,

@@ -1,0 +1,48 @@
+// A core as a launch finds it.
+#include "core.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace AscendC::host {
+
+/// Calls get numbers that no earlier launch had, and all that those did is known to be complete.
+void Core::numberCalls() {
+    constexpr uint32_t most = 1u << 31;
+    if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {
+        memories.forgetHistory();
+        std::fill(seq, seq + kPipes, 0);
+    }
+    std::copy(seq, seq + kPipes, firstSeq);
+    for (Clock &clock : known) std::copy(seq, seq + kPipes, clock.at);
+}
+
+void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
+    rank = &owner, aic = matrix, index = number;
+    finished = false, busy = true;
+    uint64_t who = (uint64_t(owner.options.rank) << 32) | (uint64_t(matrix) << 31) | number;
+    random = Random(owner.options.seed ^ Random(who).next());
+    memories.forget();
+    for (Queue &queue : queues) queue.head = queue.tail = 0;
+    nonEmpty = 0;
+    numberCalls();
+    std::memset(static_cast<void *>(flags), 0, sizeof flags);
+    std::memset(marks, 0, sizeof marks);
+    drained = filled = Clock{};
+    counters = Counters{};
+    gatherMask = 0, gathered = 0;
+    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
+    slice = static_cast<int32_t>(random.below(64));
+    heard = owner.heard, sent = landed = scalar = 0, polled = 0;
+    cache.clear(&heard);
+    remote.clear();
+    drawHabits();
+    fiber.prepare(runCore, this);
+}
+
+uint32_t Core::numberOfAll() const {
+    const HpmoeHostOptions &o = rank->options;
+    return o.rank * (o.aic + o.aiv) + (aic ? index : o.aic + index);
+}
+
+} // namespace AscendC::host

@@ -1,0 +1,107 @@
+// A region of global memory, and beside every 32 B of it who touched them last.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "heard.h"
+#include "launch.h"
+#include "random.h"
+
+namespace AscendC::host {
+
+/// Two accesses that nothing orders.
+struct Conflict {
+    enum class Kind { ReadAfterWrite, WriteAfterWrite, WriteAfterRead };
+    const Access *other = nullptr; ///< null: there is no conflict
+    Kind kind = Kind::ReadAfterWrite;
+    uint64_t from = 0, bytes = 0; ///< in the region
+};
+
+/// Of every byte, the accesses that a later one must be ordered with. Those that are ordered before a later one of these are
+/// forgotten, so that mostly one write or one read is left.
+class GlobalShadow {
+  public:
+    static constexpr uint32_t kBlock = 32;
+
+    GlobalShadow(const HpmoeHostRegion &region, size_t cores);
+    ~GlobalShadow();
+    GlobalShadow(const GlobalShadow &) = delete;
+
+    /// Held by whoever calls what follows.
+    std::mutex lock;
+
+    /// In another launch the region may be larger.
+    void grow(uint64_t bytes);
+    Conflict read(const Access &by, uint64_t address, uint64_t bytes);
+    Conflict write(const Access &by, uint64_t address, uint64_t bytes);
+    /// Keeps the values of a word from now on: one that cores poll, or add to.
+    void keep(uint64_t address) { wordAt(address); }
+    /// All that was added to words of a range is known to have come, if a poll that found it is known to `by`.
+    void settle(const Access &by, uint64_t address, uint64_t bytes);
+    /// The words that are kept in a range may have new values.
+    void changed(const Access &by, uint64_t address, uint64_t bytes);
+    /// A value of a word that `by` may find, and what its writers knew.
+    uint32_t poll(const Access &by, Random &random, uint64_t address, Heard *heard);
+
+  private:
+    /// A list of accesses. Lists share their tails and are never changed.
+    struct Node {
+        const Access *access;
+        const Node *next;
+    };
+    struct Split;
+    struct Slot {
+        const Node *writers; ///< more than one only where atomics have no order; `kSplit`: of a block that is split
+        union {
+            const Node *readers;
+            Split *split;
+        };
+        bool operator==(const Slot &other) const { return writers == other.writers && readers == other.readers; }
+    };
+    /// A word's value from a write on, and what a poll that finds it learns.
+    struct Version {
+        uint32_t value;
+        const Access *by; ///< null: nobody that is known
+        Heard heard;
+    };
+    struct Word {
+        std::vector<Version> versions;                   ///< the oldest first
+        uint64_t dropped = 0;                            ///< versions before these
+        std::vector<std::pair<uint32_t, uint64_t>> seen; ///< by core, counted with those that were dropped
+        std::optional<Access> whole;                     ///< the last poll that has found all that was added
+    };
+    /// A block whose bytes differ in who touched them.
+    struct Split {
+        Slot bytes[kBlock];
+        std::unique_ptr<Word> words[kBlock / 4];
+    };
+    using Found = std::pair<const Access *, Conflict::Kind>;
+
+    template <typename F> Conflict each(uint64_t address, uint64_t bytes, F next);
+    static const Access *unordered(const Node *list, const Access &by, bool atomic);
+    const Node *list(const Access &by, const Node *rest);
+    const Node *prune(const Node *list, const Access &by, bool reads);
+    static bool isSplit(const Slot &slot) { return slot.writers == &kSplit; }
+    Split &splitOf(uint64_t block);
+    Word &wordAt(uint64_t address);
+    template <typename F> void eachKept(uint64_t address, uint64_t bytes, F visit);
+    void begin(Word &word, uint64_t address);
+    static void push(Word &word, Version version);
+
+    static const Node kSplit;
+    const uint64_t base_;
+    const size_t cores_;
+    uint64_t blocks_ = 0;
+    Slot *slots_ = nullptr;
+    std::deque<Split> splits_;
+    std::deque<Node> nodes_;
+    const Node *last_ = nullptr;
+};
+
+} // namespace AscendC::host
