@@ -6,7 +6,7 @@ use crate::sites::Site;
 use crate::source::Source;
 use crate::survivors::{EXPRESSIONS, survivors};
 use crate::sweep::{Judge, Verdict};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
@@ -24,31 +24,24 @@ pub fn attack(words: &[&String], every: usize) -> ExitCode {
     let sources = sources();
     let asked = |site: &Site| words.iter().all(|word| site.key.contains(*word));
     let sites: Vec<Site> = expressions(&sources).into_iter().filter(asked).step_by(every).collect();
+    let keys: BTreeSet<String> = sites.iter().map(|site| site.key.clone()).collect();
     let path = results(&sources);
-    let known = known(&path);
-    let (done, open): (Vec<Site>, Vec<Site>) = sites.into_iter().partition(|site| known.contains_key(&site.key));
-    println!("{} mutations, {} of them known", done.len() + open.len(), done.len());
-    let mut words_of: BTreeMap<String, String> =
-        done.into_iter().map(|site| (known[&site.key].clone(), site.key)).map(|(word, key)| (key, word)).collect();
+    let before = known(&path);
+    let open: Vec<Site> = sites.into_iter().filter(|site| !before.contains_key(&site.key)).collect();
+    println!("{} mutations, {} of them known", keys.len(), keys.len() - open.len());
     if !open.is_empty() {
         let workplace = tempfile::tempdir().expect("a temporary folder");
-        let judge = match Judge::new(&sources, workplace.path()) {
-            Ok(judge) => judge,
-            Err(text) => {
-                println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
-                return ExitCode::FAILURE;
-            }
-        };
+        let Some(judge) = Judge::new(&sources, workplace.path()) else { return ExitCode::FAILURE };
         let file = OpenOptions::new().create(true).append(true).open(&path).expect("a file of results");
         let file = Mutex::new(file);
-        let keep = |site: &Site, verdict: &Verdict| {
+        judge.all(&open, |site, verdict| {
             let line = format!("{}\t{}\n", word(verdict), site.key);
             file.lock().expect("no worker panics").write_all(line.as_bytes()).expect("results can be written");
-        };
-        let verdicts = judge.all(&open, keep);
-        words_of.extend(open.into_iter().zip(&verdicts).map(|(site, verdict)| (site.key, word(verdict).to_owned())));
+        });
     }
-    let code = conclude(&words_of);
+    let mut words = known(&path);
+    words.retain(|key, _| keys.contains(key));
+    let code = conclude(&words);
     println!("{:.0} s", start.elapsed().as_secs_f32());
     code
 }
@@ -72,7 +65,8 @@ fn results(sources: &[Source]) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("expressions-{:016x}.txt", hasher.finish()))
 }
 
-fn known(path: &Path) -> HashMap<String, String> {
+/// The word for each mutation.
+fn known(path: &Path) -> BTreeMap<String, String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| line.split_once('\t')).map(|(word, key)| (key.to_owned(), word.to_owned())).collect()
 }

@@ -33,13 +33,7 @@ pub fn sweep(words: &[&String]) -> ExitCode {
     let start = Instant::now();
     let sources = sources();
     let workplace = tempfile::tempdir().expect("a temporary folder");
-    let judge = match Judge::new(&sources, workplace.path()) {
-        Ok(judge) => judge,
-        Err(text) => {
-            println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let Some(judge) = Judge::new(&sources, workplace.path()) else { return ExitCode::FAILURE };
     let asked = |site: &Site| words.iter().all(|word| site.key.contains(*word));
     let sites: Vec<Site> = sites(&sources).into_iter().filter(asked).collect();
     let verdicts = judge.all(&sites, |_, _| ());
@@ -57,8 +51,21 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Compiles and runs the kernels as they are.
-    pub fn new(sources: &'a [Source], workplace: &'a Path) -> Result<Self, String> {
+    /// Compiles the kernels as they are, runs them, and says how that went; `None` if they fail.
+    pub fn new(sources: &'a [Source], workplace: &'a Path) -> Option<Self> {
+        match Self::try_new(sources, workplace) {
+            Ok(judge) => {
+                println!("kernels as they are: {} runs each, all as the reference", ALL[0].rows().len());
+                Some(judge)
+            }
+            Err(text) => {
+                println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
+                None
+            }
+        }
+    }
+
+    fn try_new(sources: &'a [Source], workplace: &'a Path) -> Result<Self, String> {
         write(sources, None, workplace);
         let whole = ALL.iter().map(|kernel| compile(workplace, kernel.name)).collect::<Result<Vec<Built>, _>>()?;
         for (kernel, built) in ALL.iter().zip(&whole) {
@@ -67,7 +74,6 @@ impl<'a> Judge<'a> {
                 _ => {}
             }
         }
-        println!("kernels as they are: {} runs each, all as the reference", ALL[0].rows().len());
         Ok(Self { sources, workplace, whole })
     }
 
