@@ -86,11 +86,7 @@ pub(super) fn launch(
         steps: row.len(),
         first: session.launches + 1,
         stop,
-        races: if options.find_races && member.is_none() {
-            Some(races(kernel.tables(), session.ranks.len())?)
-        } else {
-            None
-        },
+        races: if member.is_none() { races(kernel.tables(), session.ranks.len(), options)? } else { None },
         failed: AtomicBool::new(false),
     };
     let mut ranks = prepare(&shared, row, schedule, session);
@@ -118,13 +114,15 @@ pub(super) fn launch(
     report(&shared, memory(kernel.tables(), row, session), wall, ends)
 }
 
-fn races(tables: &KernelTables, ranks: usize) -> Result<Races, LaunchError> {
-    let ranks = u32::try_from(ranks).expect("ranks are numbered by u32");
-    Races::new(ranks, tables.aic + tables.aiv).ok_or_else(|| LaunchError::Resource {
-        rank: 0,
-        resource: Resource::Memory,
-        cause: "no room to search for races".to_owned(),
-    })
+/// The search for races among ranks that are threads, if there is to be one.
+fn races(tables: &KernelTables, ranks: usize, options: &LaunchOptions) -> Result<Option<Races>, LaunchError> {
+    let cores = tables.aic + tables.aiv;
+    if !options.finds_races(ranks * cores as usize) {
+        return Ok(None);
+    }
+    let races = Races::new(u32::try_from(ranks).expect("ranks are numbered by u32"), cores);
+    let lacking = || LaunchError::lacking(0, Resource::Memory, "there is no room to search for races".to_owned());
+    races.map(Some).ok_or_else(lacking)
 }
 
 /// The end of the one rank of this process, also where it could not start.

@@ -17,7 +17,7 @@ pub(super) struct LaunchOptions {
     pub(super) capacity: Option<usize>,
     pub(super) delays: BTreeMap<usize, Duration>,
     pub(super) threads: Option<u32>,
-    pub(super) find_races: bool,
+    pub(super) find_races: Option<bool>,
     pub(super) repeat: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
 }
@@ -46,7 +46,7 @@ impl Default for LaunchOptions {
             capacity: None,
             delays: BTreeMap::new(),
             threads: None,
-            find_races: cfg!(debug_assertions),
+            find_races: None,
             repeat: 1,
             fault: None,
         }
@@ -72,6 +72,12 @@ impl LaunchOptions {
     /// The fault that a test wants on this rank.
     pub(super) fn fault(&self, rank: Rank) -> Option<InjectedFault> {
         self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
+    }
+
+    /// Whether to search for races among this many cores.
+    pub(super) fn finds_races(&self, cores: usize) -> bool {
+        const MOST: usize = 1024;
+        self.find_races.unwrap_or(cfg!(debug_assertions) && cores <= MOST)
     }
 
     /// The time limit in cycles of the device's system counter, of 20 ns each.
@@ -130,10 +136,10 @@ impl Group {
 
     /// Sets whether host runs search for accesses of global memory that nothing orders, an error that names both calls. Of ranks
     /// that are threads of this process: those of other processes can't be seen. A host run takes about a third longer with the
-    /// search. Default: in builds with debug assertions.
+    /// search, which needs memory for each pair of cores. Default: in builds with debug assertions, for groups of at most 1,024 cores.
     #[must_use]
     pub const fn find_races(mut self, find: bool) -> Self {
-        self.options.find_races = find;
+        self.options.find_races = Some(find);
         self
     }
 

@@ -1,6 +1,7 @@
 //! Our schedule as a workload: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
 
 mod chunked;
+mod costs;
 mod counters;
 mod layout;
 mod least;

@@ -1,13 +1,13 @@
 //! The walk through the queues of a schedule.
 
+use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
 use super::least::least_hbm;
 use super::unfit::{Unfit, fitting_order};
-use crate::device_routing::{RoutingPrices, RoutingShape};
 use crate::simulate::{
-    CoreCosts, CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Routing,
-    Time, Work, Workload, Works,
+    CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, PolicyCosts, QueuedTask, Routing, Work, Workload,
+    Works,
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
@@ -94,7 +94,7 @@ impl<'a> Ours<'a> {
             layout,
             counters,
             starts,
-            costs: routed(costs(target), target, checked, schedule, routing),
+            costs: costs(target, checked, schedule, routing),
             core_only: false,
             left_out: BTreeSet::new(),
         })
@@ -266,38 +266,5 @@ impl Workload for Ours<'_> {
             (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
         }
         false
-    }
-}
-
-/// Cores of a kernel that makes its route come to their first tasks when its tables are made.
-fn routed(
-    costs: PolicyCosts,
-    target: &Target,
-    checked: &CheckedGraph,
-    schedule: &Schedule,
-    routing: &Routing,
-) -> PolicyCosts {
-    match checked.graph().route {
-        None => costs,
-        Some(_) => {
-            let tables = RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target));
-            PolicyCosts { launch: costs.launch + tables, ..costs }
-        }
-    }
-}
-
-fn costs(target: &Target) -> PolicyCosts {
-    let sync = &target.sync;
-    let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
-    let core = CoreCosts { task, empty: task, poll: None };
-    PolicyCosts {
-        policy: Policy::Ours,
-        launch: Time::from_us(target.launch.kernel_us),
-        aic: core,
-        aiv: core,
-        entry: Time::from_ns(sync.entry_ns),
-        wait: Time::from_ns(sync.wait_ns),
-        signal: Time::from_ns(sync.signal_ns),
-        put_start: Time::from_ns(sync.put_start_ns),
     }
 }

@@ -1,0 +1,31 @@
+//! The costs of our schedule in addition to its tasks.
+
+use crate::device_routing::{RoutingPrices, RoutingShape};
+use crate::simulate::{CoreCosts, Policy, PolicyCosts, Routing};
+use hpmoe_codegen::cost::Time;
+use hpmoe_codegen::schedule::Schedule;
+use hpmoe_codegen::target::Target;
+use hpmoe_language::analyze::CheckedGraph;
+
+/// The costs of a target. Cores of a kernel that makes its route come to their first tasks when its tables are made.
+pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> PolicyCosts {
+    let sync = &target.sync;
+    let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
+    let core = CoreCosts { task, empty: task, poll: None };
+    let tables = checked
+        .graph()
+        .route
+        .as_ref()
+        .map(|_| RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target)))
+        .unwrap_or_default();
+    PolicyCosts {
+        policy: Policy::Ours,
+        launch: Time::from_us(target.launch.kernel_us) + tables,
+        aic: core,
+        aiv: core,
+        entry: Time::from_ns(sync.entry_ns),
+        wait: Time::from_ns(sync.wait_ns),
+        signal: Time::from_ns(sync.signal_ns),
+        put_start: Time::from_ns(sync.put_start_ns),
+    }
+}
