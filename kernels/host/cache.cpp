@@ -29,8 +29,7 @@ void writeLine(uint64_t to, const uint8_t *from, uint32_t bytes) {
 
 } // namespace
 
-void Cache::clear(const Heard *core) {
-    core_ = core;
+void Cache::clear() {
     dropAll();
     forgot_ = false;
     cleaned_.clear();
@@ -42,27 +41,27 @@ bool Cache::current(uint64_t address) const {
     return forgot_ || std::find(cleaned_.begin(), cleaned_.end(), tag) != cleaned_.end();
 }
 
-Cache::Line &Cache::find(uint64_t address, uint64_t end) {
+Cache::Line &Cache::find(uint64_t address, uint64_t end, const Heard *heard) {
     uint64_t tag = address & ~uint64_t(kLine - 1);
     uint32_t slot = slotOf(tag);
     Line &line = lines_[slot];
     if (tags_[slot] == tag) return line;
     evict(slot);
     tags_[slot] = tag;
-    line.heard = *core_;
+    if (heard) line.heard = *heard;
     line.bytes = end - tag < kLine ? static_cast<uint32_t>(end - tag) : kLine;
     readLine(line.data, tag, line.bytes);
     return line;
 }
 
-uint64_t Cache::load(uint64_t address, uint32_t bytes, uint64_t end) {
+uint64_t Cache::load(uint64_t address, uint32_t bytes, uint64_t end, const Heard *heard) {
     uint64_t value = 0;
-    std::memcpy(&value, find(address, end).data + address % kLine, bytes);
+    std::memcpy(&value, find(address, end, heard).data + address % kLine, bytes);
     return value;
 }
 
-void Cache::store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, Where where) {
-    Line &line = find(address, end);
+void Cache::store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, const Heard *heard, Where where) {
+    Line &line = find(address, end, heard);
     std::memcpy(line.data + address % kLine, &value, bytes);
     line.where = where;
     uint32_t slot = slotOf(address);
@@ -77,6 +76,7 @@ void Cache::evict(uint32_t slot) {
 void Cache::drop(uint32_t slot) {
     if (isDirty(slot)) writeLine(tags_[slot], lines_[slot].data, lines_[slot].bytes);
     tags_[slot] = 0;
+    lines_[slot].heard.reset();
     dirty_[slot / 64] &= ~(uint64_t(1) << slot % 64);
 }
 
@@ -103,6 +103,7 @@ void Cache::cleanLines() {
 }
 
 void Cache::dropAll() {
+    for (Line &line : lines_) line.heard.reset();
     std::fill_n(tags_, kLines, 0);
     std::fill_n(dirty_, kLines / 64, 0);
 }

@@ -13,15 +13,16 @@ class Cache {
     static constexpr uint32_t kLine = 64, kLines = 512;
 
     /// A kernel begins: what earlier ones left is there no more, but nobody told the core.
-    void clear(const Heard *core);
+    void clear();
     /// Whether the kernel has told the core to forget what it holds of an address.
     bool current(uint64_t address) const;
-    /// Reads inside one line; `end` is where the region ends (a line may be cut short by it).
-    uint64_t load(uint64_t address, uint32_t bytes, uint64_t end);
-    void store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, Where where);
+    /// Reads inside one line; `end` is where the region ends (a line may be cut short by it). `heard` is what the core has learnt of
+    /// others, null for memory in which nobody searches for races.
+    uint64_t load(uint64_t address, uint32_t bytes, uint64_t end, const Heard *heard);
+    void store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, const Heard *heard, Where where);
     /// What the core had learnt of others when it fetched the line of an address that it has just loaded.
     const Heard &heard(uint64_t address) const { return lines_[slotOf(address)].heard; }
-    void fetch(uint64_t address, uint64_t end) { find(address, end); }
+    void fetch(uint64_t address, uint64_t end, const Heard *heard) { find(address, end, heard); }
     /// Writes back and drops the line of an address.
     void clean(uint64_t address);
     void cleanAll();
@@ -38,7 +39,7 @@ class Cache {
         Where where; ///< of the store
         Heard heard;
     };
-    Line &find(uint64_t address, uint64_t end);
+    Line &find(uint64_t address, uint64_t end, const Heard *heard);
     struct Owed {
         uint64_t tag;
         Where where;
@@ -51,8 +52,7 @@ class Cache {
     uint64_t tags_[kLines];       ///< addresses of the lines; 0: empty
     uint64_t dirty_[kLines / 64]; ///< bit per line
     Line lines_[kLines];
-    std::vector<Owed> owed_; ///< lines that were written back by chance alone
-    const Heard *core_ = nullptr;
+    std::vector<Owed> owed_;        ///< lines that were written back by chance alone
     bool forgot_;                   ///< all of it
     std::vector<uint64_t> cleaned_; ///< single lines, until then
 };

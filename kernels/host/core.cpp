@@ -34,7 +34,7 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
     slice = static_cast<int32_t>(random.below(64));
     heard = owner.heard, sent = landed = scalar = 0, polled = 0;
-    cache.clear(&heard);
+    cache.clear();
     remote.clear();
     drawHabits();
     fiber.prepare(runCore, this);

@@ -158,6 +158,8 @@ inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
 /// The same for the scalar unit, with what it had learnt when the line was fetched.
 void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard);
 void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes);
+/// What a core has learnt of others; null for memory in which nobody searches for races.
+const Heard *learnt(Core &core, uint64_t address);
 /// A word that the core polls, in place of what its cache holds. False where nobody searches for races.
 bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value);
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);

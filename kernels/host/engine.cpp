@@ -108,6 +108,7 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
         runCall(core, call);
     }
     call.done = true;
+    call.heard.reset();
     bool early = overtook(queue, position);
     while (queue.head != queue.tail && queue.at(queue.head).done) ++queue.head;
     if (queue.head == queue.tail) core.nonEmpty &= static_cast<uint8_t>(~(1u << pipe));

@@ -174,6 +174,8 @@ void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uin
     expectNone(core, by, from, core.rank->races->read(*shadow, by, from, rows, bytes, pitch));
 }
 
+const Heard *learnt(Core &core, uint64_t address) { return shadowAt(core, address) ? &core.heard : nullptr; }
+
 void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard) {
     GlobalShadow *shadow = shadowAt(core, address);
     if (!shadow) return;

@@ -50,7 +50,7 @@ uint64_t loadGlobal(uint64_t address, uint32_t bytes, Where where) {
     const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "GetValue", address, bytes);
     currentLine(core, where, "GetValue", address);
-    uint64_t value = core.cache.load(address, bytes, endOf(region));
+    uint64_t value = core.cache.load(address, bytes, endOf(region), learnt(core, address));
     bool polls = bytes == 4 && core.polled == address;
     core.polled = 0;
     if (polls && pollGlobal(core, where, "GetValue", address, &value)) return value;
@@ -64,7 +64,7 @@ void storeGlobal(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     aligned(core, where, "SetValue", address, bytes);
     currentLine(core, where, "SetValue", address);
     scalarWrites(core, where, "SetValue", address, bytes);
-    core.cache.store(address, bytes, value, endOf(region), where);
+    core.cache.store(address, bytes, value, endOf(region), learnt(core, address), where);
 }
 
 uint64_t loadLocal(const Local &from, Where where) {
@@ -92,7 +92,7 @@ void preload(uint64_t address, Where where) {
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, AccessKind::ScalarRead);
     currentLine(core, where, "DataCachePreload", address);
-    core.cache.fetch(address, endOf(region));
+    core.cache.fetch(address, endOf(region), learnt(core, address));
 }
 
 void syncMemory(MemDsbT, Where) {
