@@ -110,7 +110,7 @@ static GlobalShadow *shadowAt(Core &core, uint64_t address) {
     return core.rank->races && region ? core.rank->shadows[core.lastRegion] : nullptr;
 }
 
-/// The first words of the core that an access is of: where it is in a launch, its pipe and how the other got in its way.
+/// An access as messages name it: the call, its core and pipe, and its place in the source.
 static std::string nameOf(Core &core, const Access &access) {
     const uint32_t cores = core.rank->races->coresOfRank(), aics = core.rank->options.aic;
     const uint32_t slot = access.core % cores;

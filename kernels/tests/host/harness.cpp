@@ -1,5 +1,7 @@
 #include "harness.h"
 
+using namespace AscendC;
+
 static std::vector<Case> &cases() {
     static std::vector<Case> all;
     return all;
@@ -18,15 +20,41 @@ std::function<void()> g_body;
 extern "C" __global__ __aicore__ void hostTestKernel(GM_ADDR) { g_body(); }
 
 void begin() {
-    using namespace AscendC;
     InitSocState();
     DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(GlobalTensor<int32_t>());
 }
 
 void end() {
     if ASCEND_IS_AIV {
-        AscendC::ResetMask();
+        ResetMask();
     }
+}
+
+int32_t look(const Word &word) {
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+    return word.GetValue(0);
+}
+
+bool await(const Word &word, int32_t need, bool dcci, int64_t cycles) {
+    int64_t begin = GetSystemCycle();
+    while ((dcci ? look(word) : word.GetValue(0)) < need)
+        if (GetSystemCycle() - begin > cycles) return false;
+    return true;
+}
+
+void addFromVector(int32_t *counter, int32_t n) {
+    LocalTensor<int32_t> line(TPosition::VECCALC, 160 * 1024, 8);
+    Duplicate(line, 0, 8);
+    SetFlag<HardEvent::V_S>(5);
+    WaitFlag<HardEvent::V_S>(5);
+    line.SetValue(0, n);
+    SetFlag<HardEvent::S_MTE3>(5);
+    WaitFlag<HardEvent::S_MTE3>(5);
+    SetAtomicAdd<int32_t>();
+    DataCopy(global(counter), line, 8);
+    SetAtomicNone();
+    SetFlag<HardEvent::MTE3_V>(5);
+    WaitFlag<HardEvent::MTE3_V>(5);
 }
 
 HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {

@@ -78,3 +78,12 @@ template <typename T> AscendC::GlobalTensor<T> global(T *at) {
     tensor.SetGlobalBuffer(at);
     return tensor;
 }
+
+using Word = AscendC::GlobalTensor<int32_t>;
+
+/// A word as it is in memory.
+int32_t look(const Word &word);
+/// Polls until the word reaches `need`; false after `cycles` of 20 ns.
+bool await(const Word &word, int32_t need, bool dcci = true, int64_t cycles = 500000000);
+/// Adds n to one counter from a vector core.
+void addFromVector(int32_t *counter, int32_t n);

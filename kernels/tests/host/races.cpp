@@ -15,14 +15,8 @@ Search search(uint32_t ranks, uint32_t cores) {
     return Search(hpmoe_host_races_new(ranks, cores), hpmoe_host_races_free);
 }
 
-int32_t look(int32_t *word) {
-    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(global(word));
-    return global(word).GetValue(0);
-}
-
-void await(int32_t *word, int32_t need) {
-    while (look(word) < need) {}
-}
+/// Polls until the word reaches `need`.
+void reach(int32_t *word, int32_t need) { EXPECT(await(global(word), need), "a word that never came"); }
 
 LocalTensor<float> rows() { return LocalTensor<float>(TPosition::VECIN, 0, kCount); }
 
@@ -36,20 +30,7 @@ void fill(float *box, uint32_t count = kCount) {
 
 void take(float *box, uint32_t count = kCount) { DataCopy(rows(), global(box), count); }
 
-void signal(int32_t *word, int32_t amount = 1) {
-    LocalTensor<int32_t> line(TPosition::VECCALC, 160 * 1024, 8);
-    Duplicate(line, 0, 8);
-    SetFlag<HardEvent::V_S>(5);
-    WaitFlag<HardEvent::V_S>(5);
-    line.SetValue(0, amount);
-    SetFlag<HardEvent::S_MTE3>(5);
-    WaitFlag<HardEvent::S_MTE3>(5);
-    SetAtomicAdd<int32_t>();
-    DataCopy(global(word), line, 8);
-    SetAtomicNone();
-    SetFlag<HardEvent::MTE3_V>(5);
-    WaitFlag<HardEvent::MTE3_V>(5);
-}
+void signal(int32_t *word) { addFromVector(word, 1); }
 
 /// What vector cores of one rank do, in 30 orders: how many of them are refused, and what was said last.
 struct Outcome {
@@ -86,7 +67,7 @@ CASE(a_counter_orders_what_two_cores_do) {
             PipeBarrier<PIPE_MTE3>();
             signal(word);
         } else {
-            await(word, static_cast<int32_t>(core));
+            reach(word, static_cast<int32_t>(core));
             take(box);
             PipeBarrier<PIPE_ALL>(); // the next one overwrites what this one has read
             signal(word);
@@ -120,7 +101,7 @@ CASE(a_signal_without_its_barrier_is_refused_in_every_order) {
             fill(box);
             signal(word);
         } else {
-            await(word, 1);
+            reach(word, 1);
             take(box);
         }
     });
@@ -135,7 +116,7 @@ CASE(a_copy_issued_before_its_wait_is_refused_in_every_order) {
             signal(word);
         } else {
             take(box);
-            await(word, 1);
+            reach(word, 1);
         }
     });
     EXPECT(outcome.refused == kOrders, std::to_string(outcome.refused));
@@ -145,7 +126,7 @@ CASE(a_wait_for_one_of_two_signals_is_refused) {
     auto two = [](int32_t need) {
         return run(3, [need](int64_t core, float *box, int32_t *word) {
             if (core == 2) {
-                await(word, need);
+                reach(word, need);
                 take(box);
                 return;
             }
@@ -167,7 +148,7 @@ CASE(what_is_still_read_is_not_overwritten) {
             take(box);
             signal(word); // before the copy is complete
         } else {
-            await(word, 1);
+            reach(word, 1);
             fill(box);
         }
     });
@@ -221,7 +202,7 @@ CASE(atomics_are_ordered_with_each_other_but_not_with_reads) {
     auto both = [add](int32_t need) {
         return run(3, [need, add](int64_t core, float *box, int32_t *word) {
             if (core == 2) {
-                await(word, need);
+                reach(word, need);
                 take(box);
                 return;
             }
@@ -248,7 +229,7 @@ CASE(a_word_may_be_seen_late_but_never_backwards) {
                 GetSystemCycle();
                 present = __atomic_load_n(word, __ATOMIC_SEQ_CST);
             }
-            int32_t seen = look(word);
+            int32_t seen = look(global(word));
             late += seen < present;
             backwards += seen < last;
             last = seen;
@@ -269,10 +250,10 @@ CASE(a_word_whose_write_is_known_to_have_landed_is_seen) {
             }
             return;
         }
-        look(word + 32);
+        look(global(word + 32));
         for (int32_t i = 1; i <= 20; ++i) {
-            await(word, i);
-            older += look(word + 32) < i;
+            reach(word, i);
+            older += look(global(word + 32)) < i;
         }
     });
     EXPECT(outcome.refused == 0 && older == 0, outcome.said + std::to_string(older));
@@ -294,7 +275,7 @@ int putRows(bool landed, bool frees, int launches, std::string *message) {
         g_body = [&] {
             begin();
             if (me == 0) {
-                if (frees) await(back.data, turn);
+                if (frees) reach(back.data, turn);
                 else // in this order every word would show it too
                     while (__atomic_load_n(back.data, __ATOMIC_SEQ_CST) < turn) GetSystemCycle();
                 fill(inbox.data);
@@ -302,7 +283,7 @@ int putRows(bool landed, bool frees, int launches, std::string *message) {
                 else PipeBarrier<PIPE_MTE3>();
                 signal(there.data);
             } else {
-                await(there.data, turn + 1);
+                reach(there.data, turn + 1);
                 take(inbox.data);
                 PipeBarrier<PIPE_ALL>();
                 signal(back.data);

@@ -7,37 +7,6 @@ using namespace AscendC;
 
 namespace {
 
-using Word = GlobalTensor<int32_t>;
-
-int32_t look(const Word &word) {
-    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
-    return word.GetValue(0);
-}
-
-/// Polls until the word reaches `need`; false after `cycles` of 20 ns.
-bool await(const Word &word, int32_t need, bool dcci, int64_t cycles) {
-    int64_t begin = GetSystemCycle();
-    while ((dcci ? look(word) : word.GetValue(0)) < need)
-        if (GetSystemCycle() - begin > cycles) return false;
-    return true;
-}
-
-/// Adds n to one counter from a vector core.
-void addFromVector(int32_t *counter, int32_t n) {
-    LocalTensor<int32_t> line(TPosition::VECCALC, 160 * 1024, 8);
-    Duplicate(line, 0, 8);
-    SetFlag<HardEvent::V_S>(5);
-    WaitFlag<HardEvent::V_S>(5);
-    line.SetValue(0, n);
-    SetFlag<HardEvent::S_MTE3>(5);
-    WaitFlag<HardEvent::S_MTE3>(5);
-    SetAtomicAdd<int32_t>();
-    DataCopy(global(counter), line, 8);
-    SetAtomicNone();
-    SetFlag<HardEvent::MTE3_V>(5);
-    WaitFlag<HardEvent::MTE3_V>(5);
-}
-
 /// AICs add 1 from L1; AIVs wait for all of them, then add; AICs wait for those.
 void meet(int32_t *fromMatrix, int32_t *fromVector, int32_t aics, int32_t *late) {
     bool arrived = true;
