@@ -22,7 +22,7 @@ fn build() -> Result<(), String> {
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
     // As the runtime compiles it, so that it is compiled once for both.
-    let compiler = Compiler::new(&Settings { opt_level: 3, warnings: false, includes: &[host] }, &out_dir)?;
+    let compiler = Compiler::new(&Settings { opt_level: 2, warnings: false, includes: &[host] }, &out_dir)?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

@@ -84,16 +84,13 @@ pub(crate) fn program(
     ];
     let constants = texts.iter().map(|text| text.constant(artifact));
     let functions = by_ranks.iter().map(|text| text.function(artifact));
-    let items: TokenStream = constants.chain(functions).collect();
-    let kernel_tables = tables.rust;
-    let rust = quote! {
-        #items
-        #kernel_tables
+    let fingerprint = quote! {
         /// Identifies source, constants and compiler.
         pub const FINGERPRINT: &str = #fingerprint;
     };
+    let rust = constants.chain(functions).chain([tables.rust, fingerprint]);
     let mut files = vec![
-        File { name: artifact.file("rs"), bytes: formatted(rust).into_bytes() },
+        File { name: artifact.file("rs"), bytes: in_lines(rust).into_bytes() },
         File { name: artifact.file("descriptors"), bytes: tables.descriptors },
     ];
     files
@@ -117,9 +114,9 @@ fn unread(checked: &CheckedGraph) -> impl Iterator<Item = String> {
     })
 }
 
-/// Rust items as formatted text, for people who read generated files.
-fn formatted(rust: TokenStream) -> String {
-    prettyplease::unparse(&syn::parse2(rust).expect("the tables are Rust items"))
+/// Rust for the compiler alone, an item or a few on a line: what formats it would take a user's build longer than all that is gained by it.
+fn in_lines(items: impl Iterator<Item = TokenStream>) -> String {
+    items.map(|item| format!("{item}\n")).collect()
 }
 
 /// A text that the user's crate gets as a constant.

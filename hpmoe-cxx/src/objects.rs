@@ -3,7 +3,6 @@
 use crate::settings::called;
 use crate::{Settings, Store, in_parallel};
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -119,11 +118,13 @@ pub struct Source<'a> {
 }
 
 /// Why there is no object of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The compiler, its flags or a folder are to blame; the text says which, and a way out.
+    #[error("{0}")]
     Compiler(String),
     /// The compiler works, and refused the file.
+    #[error("the C++ compiler `{compiler}` refused `{}`; this is a fault of hpmoe:\n{said}", file.display())]
     File {
         /// The compiler's program.
         compiler: String,
@@ -132,18 +133,6 @@ pub enum Refusal {
         /// What the compiler said.
         said: String,
     },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Compiler(problem) => f.write_str(problem),
-            Self::File { compiler, file, said } => {
-                let file = file.display();
-                write!(f, "the C++ compiler `{compiler}` refused `{file}`; this is a fault of hpmoe:\n{said}")
-            }
-        }
-    }
 }
 
 impl From<String> for Refusal {
