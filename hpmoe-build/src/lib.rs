@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use target::Machine;
 use units::{Built, DeviceBuild, Unit};
 
+pub use cann::{DeviceObject, device_object};
 pub use device::Device;
 pub use module::settings_of;
 pub use target::{fit_for_kernels, read_target};

@@ -3,6 +3,7 @@
 mod calibrate;
 mod check;
 mod diff;
+mod doctor;
 mod emit;
 mod graph;
 mod input;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),
         Command::Diff(diff) => diff::diff(&diff),
+        Command::Doctor(doctor) => doctor::doctor(&doctor),
     };
     match result {
         Ok(code) => code,

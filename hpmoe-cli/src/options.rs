@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hpmoe_simulator::baseline::Direction;
 use hpmoe_simulator::simulate::Policy;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Checks, draws and schedules the kernels of a Rust source file.
@@ -31,6 +32,16 @@ pub(crate) enum Command {
     Tune(TuneArgs),
     /// Compares the schedules of two files.
     Diff(DiffArgs),
+    /// Probes what is assumed of the NPUs of this machine: runs the program hpmoe-doctor with these arguments.
+    #[command(disable_help_flag = true)]
+    Doctor(DoctorArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// What hpmoe-doctor takes; --help lists it.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// The die that kernels are scheduled for, as a build script names it.

@@ -13,7 +13,7 @@ mod store;
 
 pub use objects::{Compiler, Refusal, Source};
 pub use settings::Settings;
-pub use store::{Store, in_parallel};
+pub use store::{Asker, Store, in_parallel};
 
 use std::path::{Path, PathBuf};
 

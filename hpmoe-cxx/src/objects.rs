@@ -1,7 +1,7 @@
 //! From C++ files to objects, by the compiler that the environment names.
 
 use crate::settings::called;
-use crate::{Settings, Store, in_parallel};
+use crate::{Asker, Settings, Store, in_parallel};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +29,7 @@ impl Compiler {
             format!("no C++ compiler was found ({error}): install g++ or clang++, or name one in CXX")
         })?;
         build.try_get_archiver().map_err(|error| format!("no archiver was found ({error}): name one in AR"))?;
-        let mut store = Store::new(out_dir)?;
+        let mut store = Store::new(out_dir, Asker::BuildScript)?;
         settings.includes.iter().try_for_each(|folder| store.depends_on_headers(folder))?;
         store.depends_on(version(&tool)?);
         store.depends_on((tool.path(), tool.args(), tool.get_envs().collect::<Vec<_>>()));

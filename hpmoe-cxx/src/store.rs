@@ -1,18 +1,38 @@
 //! A folder of objects, each named by what decides its content.
 
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Who asks for objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asker {
+    /// A build script: cargo is told what objects depend on, so that it runs the script again when that changes.
+    BuildScript,
+    /// A program, whose output is its own.
+    Program,
+}
+
+impl Asker {
+    /// Tells cargo that the build script is to run again for a cause, as `rerun-if-changed=FILE`.
+    pub fn depends_on(self, cause: impl fmt::Display) {
+        if self == Self::BuildScript {
+            println!("cargo::{cause}");
+        }
+    }
+}
+
 /// Objects of one compiler with one set of flags: each is made once for all packages, profiles and commands that share the folder.
 ///
-/// The folder is one of `OUT_DIR`, or the one that `HPMOE_OBJECTS` names.
+/// The folder is one of the asker's (`OUT_DIR` of a build script), or the one that `HPMOE_OBJECTS` names.
 #[derive(Debug)]
 pub struct Store {
     /// Of all that objects depend on, except for their own source.
     identity: DefaultHasher,
     folder: PathBuf,
+    asker: Asker,
 }
 
 impl Store {
@@ -21,10 +41,10 @@ impl Store {
     /// # Errors
     ///
     /// The folder can't be made, or `HPMOE_OBJECTS` is not an absolute path.
-    pub fn new(out_dir: &Path) -> Result<Self, String> {
-        let folder = folder(out_dir)?;
+    pub fn new(own_folder: &Path, asker: Asker) -> Result<Self, String> {
+        let folder = folder(own_folder, asker)?;
         std::fs::create_dir_all(&folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
-        Ok(Self { identity: DefaultHasher::new(), folder })
+        Ok(Self { identity: DefaultHasher::new(), folder, asker })
     }
 
     /// The folder that objects lie in.
@@ -44,7 +64,7 @@ impl Store {
     ///
     /// A header that can't be read.
     pub fn depends_on_headers(&mut self, folder: &Path) -> Result<(), String> {
-        println!("cargo::rerun-if-changed={}", folder.display());
+        self.asker.depends_on(format_args!("rerun-if-changed={}", folder.display()));
         hash_headers(&mut self.identity, folder)
     }
 
@@ -96,10 +116,10 @@ pub fn in_parallel<I: Sync, T: Send>(items: &[I], make: impl Fn(&I) -> T + Sync)
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn folder(out_dir: &Path) -> Result<PathBuf, String> {
-    println!("cargo::rerun-if-env-changed=HPMOE_OBJECTS");
+fn folder(own_folder: &Path, asker: Asker) -> Result<PathBuf, String> {
+    asker.depends_on("rerun-if-env-changed=HPMOE_OBJECTS");
     let Some(named) = std::env::var_os("HPMOE_OBJECTS").filter(|named| !named.is_empty()) else {
-        return Ok(out_dir.join("objects"));
+        return Ok(own_folder.join("objects"));
     };
     let folder = PathBuf::from(named);
     match folder.is_absolute() {

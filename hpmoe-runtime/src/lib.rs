@@ -15,6 +15,8 @@ mod group;
 mod kernel;
 mod layout;
 mod memory;
+#[doc(hidden)]
+pub mod npus;
 pub mod prelude;
 mod report;
 pub mod tables;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace standin {
 
@@ -22,6 +23,37 @@ uint32_t matrix_cores() { return static_cast<uint32_t>(setting("HPMOE_STANDIN_CO
 int &current_device() {
     thread_local int device = -1;
     return device;
+}
+
+// By the name of the probe of hpmoe-doctor that finds it.
+struct Assumption {
+    const char *name;
+    uint32_t number;
+};
+
+static const Assumption ASSUMPTIONS[] = {{"argument", FIRST_ARGUMENT},
+                                         {"cores", VECTOR_CORES},
+                                         {"poll", HPMOE_HOST_BREAK_POLL},
+                                         {"adds", HPMOE_HOST_BREAK_ADDS},
+                                         {"order", HPMOE_HOST_BREAK_ORDER},
+                                         {"sums", HPMOE_HOST_BREAK_SUMS},
+                                         {"reach", REACH},
+                                         {"peer-adds", HPMOE_HOST_BREAK_PEER_ADDS},
+                                         {"landed", HPMOE_HOST_BREAK_LANDED},
+                                         {"ready", HPMOE_HOST_BREAK_READY},
+                                         {"stuck", HPMOE_HOST_BREAK_STUCK}};
+
+uint32_t broken() {
+    const char *named = std::getenv("HPMOE_STANDIN_BREAK");
+    if (named == nullptr || *named == 0) {
+        return NOTHING;
+    }
+    for (const Assumption &assumption : ASSUMPTIONS) {
+        if (std::strcmp(assumption.name, named) == 0) {
+            return assumption.number;
+        }
+    }
+    return UNKNOWN;
 }
 
 static std::string &words() {
@@ -54,6 +86,9 @@ aclError aclInit(const char *) {
     std::lock_guard<std::mutex> lock(state().mutex);
     if (state().initialized) {
         return ended("aclInit", ACL_ERROR_REPEAT_INITIALIZE, "it was called before");
+    }
+    if (broken() == UNKNOWN) {
+        return ended("aclInit", PARAMETER, "HPMOE_STANDIN_BREAK names nothing that can be broken");
     }
     state().initialized = true;
     std::fprintf(stderr, "stand-in for CANN: what runs here says nothing about an NPU, and its times mean nothing\n");

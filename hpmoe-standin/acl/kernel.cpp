@@ -46,6 +46,37 @@ static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint3
     return true;
 }
 
+// Ends all running kernels if one of them takes longer than it may.
+class Watchdog {
+  public:
+    explicit Watchdog(std::chrono::seconds limit)
+        : thread_([this, limit] {
+              std::unique_lock<std::mutex> lock(mutex_);
+              if (!changed_.wait_for(lock, limit, [this] { return over_; })) {
+                  late_ = true;
+                  __atomic_store_n(&state().stop, 1, __ATOMIC_SEQ_CST);
+              }
+          }) {}
+
+    // The kernel is over. Whether it was ended.
+    bool end() {
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            over_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+        return late_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool over_ = false;
+    bool late_ = false;
+    std::thread thread_; // last: it uses the others
+};
+
 // The error that kernels of a device end with, for tests: `device:error`.
 static int fault(int device) {
     const char *set = std::getenv("HPMOE_STANDIN_FAULT");
@@ -68,6 +99,9 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     std::vector<HpmoeHostRegion> regions;
     for (auto &[base, memory] : state().memory) {
         const bool own = memory.device == number;
+        if (!own && broken() == REACH) {
+            continue;
+        }
         const bool imported = memory.mapped != nullptr && memory.mapped->imported;
         if (own || imported || device.peers.count(memory.device) != 0) {
             open(memory);
@@ -85,14 +119,17 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     HpmoeHostOptions options = {};
     options.rank = static_cast<uint32_t>(number);
     options.aic = blocks;
-    options.aiv = 2 * blocks;
+    options.aiv = broken() == VECTOR_CORES ? blocks : 2 * blocks;
     options.threads = 1;
     options.seed = seed;
     options.regions = regions.data();
     options.region_count = regions.size();
     options.stop = &state().stop;
+    options.fault = broken();
     HpmoeHostResult result = {};
+    Watchdog watchdog(start.limit);
     function.run(function.entry, reinterpret_cast<void *>(argument), &options, &result);
+    const bool late = watchdog.end();
     lock.lock();
     state().running -= 1;
     device.busy_cores -= blocks;
@@ -100,6 +137,10 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
         close(*memory);
     }
     state().changed.notify_all();
+    if (late) {
+        state().failure = "it ran longer than " + std::to_string(start.limit.count()) + " s";
+        return ended("kernel", CORE_TIMEOUT, state().failure);
+    }
     if (result.code != HPMOE_HOST_OK && result.message[0] != 0) {
         state().failure = result.message;
     }
@@ -195,14 +236,16 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, 
     if (const int wrong = start_of(cfg, start); wrong != ACL_SUCCESS) {
         return wrong;
     }
-    if (bytes != 8 || arguments == nullptr || holders != nullptr || holder_count != 0) {
-        return ended(call, PARAMETER, "one argument of 8 bytes and no places to fill in");
+    if ((bytes != 8 && bytes != 16) || arguments == nullptr || holders != nullptr || holder_count != 0) {
+        return ended(call, PARAMETER, "one or two arguments of 8 bytes and no places to fill in");
     }
     if (blocks == 0 || blocks > matrix_cores()) {
         return ended(call, PARAMETER, "1 to " + std::to_string(matrix_cores()) + " blocks");
     }
-    uint64_t argument;
-    std::memcpy(&argument, arguments, 8);
+    uint64_t given[2] = {};
+    std::memcpy(given, arguments, bytes);
+    // A kernel takes the first one. An object that wanted the address for flags between cores would take the second.
+    const uint64_t argument = given[broken() == FIRST_ARGUMENT ? 1 : 0];
     std::lock_guard<std::mutex> lock(state().mutex);
     const auto function = state().functions.find(static_cast<Function *>(handle));
     if (function == state().functions.end()) {

@@ -110,6 +110,10 @@ uint64_t setting(const char *name, uint64_t otherwise);
 // Matrix cores of each device.
 uint32_t matrix_cores();
 
+// What is assumed of devices and the environment asks to be otherwise: HPMOE_HOST_BREAK_..., or one of these.
+enum Broken : uint32_t { NOTHING = 0, FIRST_ARGUMENT = 100, VECTOR_CORES = 101, REACH = 102, UNKNOWN = 103 };
+uint32_t broken();
+
 // The device that this thread has set, or -1.
 int &current_device();
 

@@ -12,6 +12,7 @@
 
 use std::env::consts::ARCH;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -83,14 +84,14 @@ impl Toolkit {
         }
         let info = format!("package_name=Ascend-cann-toolkit\nversion={}\narch={ARCH}\n", self.version);
         self.write(&format!("{ARCH}-linux/ascend_toolkit_install.info"), &info, 0o644)?;
-        self.write("standin.conf", &self.settings(), 0o644)?;
+        self.write("standin.conf", &self.settings(hash_of(Path::new(hpmoe_kernels::HOST_DIR))?), 0o644)?;
         let library = self.folder.join("lib64/libacl_rt.so");
         fs::create_dir_all(library.parent().unwrap_or(&self.folder))?;
         fs::copy(concat!(env!("OUT_DIR"), "/libacl_rt.so"), library).map(|_| ())
     }
 
-    /// What the programs read: shell variables.
-    fn settings(&self) -> String {
+    /// What the programs read: shell variables. `contents` tells one implementation of AscendC from another.
+    fn settings(&self, contents: u64) -> String {
         let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
         match self.fault {
             Some(Fault::Refuses(text)) => refuses = text,
@@ -109,6 +110,8 @@ impl Toolkit {
             ("lacks", lacks),
             ("type", &kind.to_string()),
             ("ratio", &ratio),
+            // With another implementation of AscendC, objects are others.
+            ("contents", &format!("{contents:016x}")),
             // Part of what the programs say their version is: objects of a faulty toolkit are not those of another.
             ("fault", &self.fault.map(|fault| format!("{fault:?}")).unwrap_or_default()),
         ];
@@ -121,4 +124,18 @@ impl Toolkit {
         fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))
     }
+}
+
+/// A hash of all files below a folder.
+fn hash_of(folder: &Path) -> io::Result<u64> {
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    let mut hash = DefaultHasher::new();
+    for path in paths {
+        match path.is_dir() {
+            true => hash_of(&path)?.hash(&mut hash),
+            false => fs::read(&path)?.hash(&mut hash),
+        }
+    }
+    Ok(hash.finish())
 }

@@ -80,9 +80,9 @@ void Cache::drop(uint32_t slot) {
     dirty_[slot / 64] &= ~(uint64_t(1) << slot % 64);
 }
 
-void Cache::clean(uint64_t address) {
+void Cache::clean(uint64_t address, bool onlyStored) {
     uint64_t tag = address & ~uint64_t(kLine - 1);
-    if (tags_[slotOf(tag)] == tag) drop(slotOf(tag));
+    if (tags_[slotOf(tag)] == tag && (isDirty(slotOf(tag)) || !onlyStored)) drop(slotOf(tag));
     auto same = [tag](const Owed &owed) { return owed.tag == tag; };
     owed_.erase(std::remove_if(owed_.begin(), owed_.end(), same), owed_.end());
     if (!current(tag)) cleaned_.push_back(tag);

@@ -23,8 +23,8 @@ class Cache {
     /// What the core had learnt of others when it fetched the line of an address that it has just loaded.
     const Heard &heard(uint64_t address) const { return lines_[slotOf(address)].heard; }
     void fetch(uint64_t address, uint64_t end, const Heard *heard) { find(address, end, heard); }
-    /// Writes back and drops the line of an address.
-    void clean(uint64_t address);
+    /// Writes back and drops the line of an address; if `onlyStored`, only a line that was stored to.
+    void clean(uint64_t address, bool onlyStored);
     void cleanAll();
     /// Writes back what a core that was stopped still held, for those who look for the fault.
     void salvage();

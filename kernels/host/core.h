@@ -47,6 +47,9 @@ struct Rank {
     volatile int32_t ownStop = 0;
     volatile int32_t *stop = nullptr;
     HpmoeHostResult *result = nullptr;
+
+    /// Whether a test wants hardware to be otherwise than assumed: HPMOE_HOST_BREAK_...
+    bool breaks(uint32_t assumption) const { return options.fault == assumption; }
 };
 
 struct Counters {

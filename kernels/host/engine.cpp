@@ -126,7 +126,8 @@ void runSome(Core &core) {
         for (uint32_t n = core.random.below(4); n && step(core); --n) {}
     }
     if (!core.remote.empty() && core.random.oneIn(8)) core.remote.landSome(core, 4);
-    if (core.random.oneIn(256)) core.cache.evict(core.random.below(Cache::kLines));
+    if (core.random.oneIn(256) && !core.rank->breaks(HPMOE_HOST_BREAK_POLL))
+        core.cache.evict(core.random.below(Cache::kLines));
     if (core.random.oneIn(128)) core.drawHabits();
 }
 
@@ -212,7 +213,7 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
 void drainAll(Core &core, Where where, const char *name) {
     while (core.nonEmpty)
         if (!step(core)) deadlock(core, where, name, "all pipes to finish");
-    core.remote.landAll(core);
+    if (!core.rank->breaks(HPMOE_HOST_BREAK_LANDED)) core.remote.landAll(core);
     core.landed = core.sent;
     for (uint32_t p = 1; p < kPipes; ++p) core.known[PIPE_S].at[p] = core.seq[p];
     core.scalarBarrier = core.seq[PIPE_S];
@@ -252,6 +253,7 @@ void finishCore(Core &core) {
                 core, end, "Mmad",
                 "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
                 block * 512, block * 512 + 512);
+    core.remote.landAll(core); // as the last PIPE_ALL has done, unless a test breaks that
     checkRegistersAtEnd(core);
     if (const Where *store = core.cache.dirty())
         fail(core, *store, "SetValue",

@@ -23,6 +23,17 @@ enum {
     HPMOE_HOST_FAULT_STACK = 3,  /* stack of that core */
     HPMOE_HOST_FAULT_CALL = 4    /* memory in one of that core's calls */
 };
+/* What is assumed of hardware and a test can ask to be otherwise on all cores of the launch, in place of a fault. */
+enum {
+    HPMOE_HOST_BREAK_POLL = 16,      /* a line stays in the cache over a dcci, unless the core has stored to it */
+    HPMOE_HOST_BREAK_ADDS = 17,      /* now and then an atomic add to the rank's own memory is lost */
+    HPMOE_HOST_BREAK_PEER_ADDS = 18, /* the same of adds to a peer's memory */
+    HPMOE_HOST_BREAK_ORDER = 19,     /* writes of more than a line to the rank's own memory land at any later moment */
+    HPMOE_HOST_BREAK_LANDED = 20,    /* a PIPE_ALL does not wait until writes to peers have landed */
+    HPMOE_HOST_BREAK_READY = 21,     /* now and then a plain write of a word to a peer is lost */
+    HPMOE_HOST_BREAK_SUMS = 22,      /* a Mmad rounds its sums to bf16 */
+    HPMOE_HOST_BREAK_STUCK = 23      /* the system counter stands still */
+};
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 
 /* One stretch of global memory. Every access lies wholly inside one. A rank reads its own regions,
@@ -52,7 +63,7 @@ typedef struct HpmoeHostOptions {
     uint64_t region_count;
     volatile int32_t *stop; /* shared by all ranks, may be null: set by the first error, ends all launches */
     HpmoeHostRaces *races;  /* of the ranks that run together, may be null: then only results show what races */
-    uint32_t fault;         /* HPMOE_HOST_FAULT_NONE, or what a test lets fail */
+    uint32_t fault;         /* HPMOE_HOST_FAULT_NONE, or what a test lets fail or be otherwise */
     uint32_t fault_at;
 } HpmoeHostOptions;
 

@@ -84,7 +84,7 @@ void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst, Where where) 
         return;
     }
     checkGlobal(core, where, "DataCacheCleanAndInvalid", address, 1, AccessKind::ScalarRead);
-    core.cache.clean(address);
+    core.cache.clean(address, core.rank->breaks(HPMOE_HOST_BREAK_POLL));
     core.polled = address;
 }
 
@@ -138,7 +138,7 @@ int64_t subBlockNum() {
 int64_t subBlockIdx() { return current().aic ? 0 : current().index % subBlockNum(); }
 
 int64_t systemCycle(Where) {
-    enterPoll();
+    if (enterPoll().rank->breaks(HPMOE_HOST_BREAK_STUCK)) return 0;
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return int64_t(now.tv_sec) * 50000000 + now.tv_nsec / 20;

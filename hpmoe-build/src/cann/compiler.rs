@@ -4,7 +4,7 @@ use super::diagnosis;
 use super::toolkit::Toolkit;
 use crate::operators;
 use crate::units::Unit;
-use hpmoe_cxx::Store;
+use hpmoe_cxx::{Asker, Store};
 use hpmoe_language::artifacts::Fault;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,12 +52,12 @@ pub(super) struct DeviceCompiler {
 }
 
 impl DeviceCompiler {
-    pub(super) fn new(toolkit: &Toolkit, folder: &Path) -> Result<Self, String> {
+    pub(super) fn new(toolkit: &Toolkit, folder: &Path, asker: Asker) -> Result<Self, String> {
         let (compiler, linker) = (toolkit.program("bisheng")?, toolkit.program("ld.lld")?);
-        let mut store = Store::new(folder)?;
+        let mut store = Store::new(folder, asker)?;
         store.depends_on_headers(Path::new(hpmoe_kernels::INCLUDE_DIR))?;
         for program in [&compiler, &linker] {
-            println!("cargo::rerun-if-changed={}", program.display());
+            asker.depends_on(format_args!("rerun-if-changed={}", program.display()));
             store.depends_on(version(program)?);
         }
         store.depends_on((&toolkit.version, OPTIONS, DEFINITION, LINK_OPTIONS));
@@ -67,38 +67,73 @@ impl DeviceCompiler {
 
     /// The linked object of a kernel; compiled if there is none for the same content.
     pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, Fault> {
-        self.store.object(&unit.device_source, "aicore.o", |draft| {
+        self.linked(&unit.device_source, unit.headers()).map_err(|refusal| match refusal {
+            Refusal::Compiler(said) => {
+                let compiler = format!("{} ({})", self.compiler.display(), self.toolkit);
+                let of_operator = operators::refused(unit, &unit.device_source, &compiler, &said);
+                of_operator.unwrap_or_else(|| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said).into())
+            }
+            Refusal::Linker(said) => diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said).into(),
+            Refusal::Store(problem) => problem.into(),
+        })
+    }
+
+    /// The linked object of a file that no kernel module is behind.
+    pub(super) fn object_of_file(&self, source: &Path) -> Result<PathBuf, String> {
+        self.linked(source, None).map_err(|refusal| {
+            let (program, said) = match refusal {
+                Refusal::Compiler(said) => (&self.compiler, said),
+                Refusal::Linker(said) => (&self.linker, said),
+                Refusal::Store(problem) => return problem,
+            };
+            let (first, source) = (diagnosis::first_error(&said), source.display());
+            format!("`{}` refused `{source}`: {first}\nIt says ({}):\n{said}", program.display(), self.toolkit)
+        })
+    }
+
+    /// Compiles and links a file, if that has not been done.
+    fn linked(&self, source: &Path, headers: Option<&Path>) -> Result<PathBuf, Refusal> {
+        self.store.object(source, "aicore.o", |draft| {
             let part = draft.with_extension("part.o");
-            let made = self.compile(unit, &part).and_then(|()| self.link(unit, &part, draft));
+            let made = self.compile(source, headers, &part).and_then(|()| self.link(&part, draft));
             // A part that was never written can't be removed either.
             let _ = std::fs::remove_file(&part);
             made
         })
     }
 
-    fn compile(&self, unit: &Unit, part: &Path) -> Result<(), Fault> {
+    fn compile(&self, source: &Path, headers: Option<&Path>, part: &Path) -> Result<(), Refusal> {
         let mut command = Command::new(&self.compiler);
         command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
-        if let Some(headers) = unit.headers() {
+        if let Some(headers) = headers {
             command.arg("-I").arg(headers);
         }
-        command.arg("-c").arg(&unit.device_source).arg("-o").arg(part);
-        output(command).map_err(|said| {
-            let compiler = format!("{} ({})", self.compiler.display(), self.toolkit);
-            let of_operator = operators::refused(unit, &unit.device_source, &compiler, &said);
-            of_operator.unwrap_or_else(|| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said).into())
-        })
+        command.arg("-c").arg(source).arg("-o").arg(part);
+        output(command).map_err(Refusal::Compiler)
     }
 
-    fn link(&self, unit: &Unit, part: &Path, object: &Path) -> Result<(), Fault> {
+    fn link(&self, part: &Path, object: &Path) -> Result<(), Refusal> {
         let mut command = Command::new(&self.linker);
         command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
-        output(command).map_err(|said| diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said).into())
+        output(command).map_err(Refusal::Linker)
     }
 
     /// The words for an object that can't be launched.
     pub(super) fn unusable(&self, unit: &Unit, fault: &str) -> String {
         diagnosis::of_object(unit, &self.toolkit, fault)
+    }
+}
+
+/// Why there is no object: what a program said, or what is wrong with the folder of objects.
+enum Refusal {
+    Compiler(String),
+    Linker(String),
+    Store(String),
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self::Store(problem)
     }
 }
 

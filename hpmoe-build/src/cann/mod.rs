@@ -8,6 +8,7 @@ mod toolkit;
 use crate::files;
 use crate::units::Unit;
 use compiler::DeviceCompiler;
+use hpmoe_cxx::Asker;
 use hpmoe_language::artifacts::Fault;
 use std::path::{Path, PathBuf};
 use toolkit::Toolkit;
@@ -18,8 +19,8 @@ use toolkit::Toolkit;
 ///
 /// There is no toolkit, it is too old, or it lacks a program.
 pub(crate) fn compile(units: &[&Unit], toolkit: Option<&Path>, folder: &Path) -> Result<(), String> {
-    let toolkit = Toolkit::find(toolkit)?;
-    let compiler = DeviceCompiler::new(&toolkit, folder)?;
+    let toolkit = Toolkit::find(toolkit, Asker::BuildScript)?;
+    let compiler = DeviceCompiler::new(&toolkit, folder, Asker::BuildScript)?;
     let objects = hpmoe_cxx::in_parallel(units, |unit| object(&compiler, unit));
     for (unit, object) in units.iter().zip(objects) {
         match object {
@@ -28,6 +29,34 @@ pub(crate) fn compile(units: &[&Unit], toolkit: Option<&Path>, folder: &Path) ->
         }
     }
     Ok(())
+}
+
+/// A file of AscendC as CANN compiled it when a program asked for that.
+#[derive(Clone, Debug)]
+pub struct DeviceObject {
+    /// The version of CANN.
+    pub version: String,
+    /// The toolkit's folder.
+    pub toolkit: PathBuf,
+    /// The linked object, with the code for matrix and for vector cores.
+    pub object: Vec<u8>,
+}
+
+/// Compiles a file of AscendC for NPUs, by the command lines that kernels are compiled with, for a program that does so while it runs. The
+/// toolkit is the installed one. The object is kept in `folder`, or in the one that `HPMOE_OBJECTS` names, and checked as those of kernels
+/// are.
+///
+/// # Errors
+///
+/// There is no toolkit that will do, it refuses the file, or its object has not both halves of the kernel `symbol`.
+pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<DeviceObject, String> {
+    let toolkit = Toolkit::find(None, Asker::Program)?;
+    let compiler = DeviceCompiler::new(&toolkit, folder, Asker::Program)?;
+    let object = read(&compiler.object_of_file(source)?)?;
+    object::check(&object, symbol).map_err(|fault| {
+        format!("CANN {} compiled `{}` to an object that can't be launched: {fault}", toolkit.version, source.display())
+    })?;
+    Ok(DeviceObject { version: toolkit.version, toolkit: toolkit.home, object })
 }
 
 fn object(compiler: &DeviceCompiler, unit: &Unit) -> Result<PathBuf, Fault> {

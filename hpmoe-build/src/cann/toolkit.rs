@@ -1,5 +1,6 @@
 //! The CANN toolkit of this machine.
 
+use hpmoe_cxx::Asker;
 use std::env::{self, consts::ARCH};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,13 @@ pub(super) struct Toolkit {
 
 impl Toolkit {
     /// Finds the toolkit in a folder, or the installed one, and tells cargo what that depends on.
-    pub(super) fn find(named: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn find(named: Option<&Path>, asker: Asker) -> Result<Self, String> {
         let home = match named {
             Some(folder) => folder.to_owned(),
-            None => home()?,
+            None => home(asker)?,
         };
         let (file, version) = version(&home)?;
-        println!("cargo::rerun-if-changed={}", file.display());
+        asker.depends_on(format_args!("rerun-if-changed={}", file.display()));
         match numbers(&version) {
             Some(numbers) if numbers >= FIRST_VERSION => Ok(Self { home, version }),
             Some(_) => Err(format!(
@@ -61,8 +62,8 @@ impl Toolkit {
     }
 }
 
-fn home() -> Result<PathBuf, String> {
-    println!("cargo::rerun-if-env-changed={VARIABLE}");
+fn home(asker: Asker) -> Result<PathBuf, String> {
+    asker.depends_on(format_args!("rerun-if-env-changed={VARIABLE}"));
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return match named.is_dir() {

@@ -10,8 +10,7 @@ pub(crate) mod wire;
 
 pub use error::BootstrapError;
 pub(crate) use error::list as rank_list;
-pub use place::Place;
-pub(crate) use place::local_rank;
+pub use place::{Place, local_rank};
 pub use tcp::TcpBootstrap;
 
 use std::time::Duration;

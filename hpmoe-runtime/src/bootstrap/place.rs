@@ -22,7 +22,7 @@ const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI
 /// # Errors
 ///
 /// If the variable is not a number.
-pub(crate) fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
+pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
     let said = |name: &'static str| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
     let Some((name, value)) = LOCAL_RANKS.into_iter().find_map(said) else { return Ok(rank) };
     parse(name, &value, "a number from 0 on")

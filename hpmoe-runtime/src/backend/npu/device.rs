@@ -11,7 +11,7 @@ use super::chain::Chain;
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
 
 /// An NPU of this process.
-pub(crate) struct Npu {
+pub struct Npu {
     pub(super) acl: &'static Acl,
     pub(super) device: i32,
     pub(super) stream: Handle,
@@ -20,7 +20,11 @@ pub(crate) struct Npu {
 }
 
 /// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
-pub(crate) fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
+///
+/// # Errors
+///
+/// There is no library, no such NPU, or a call failed.
+pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
     let (acl, devices) = fitting()?;
     let number = if devices == 1 { 0 } else { local_rank };
     if number >= devices as usize {
@@ -38,7 +42,11 @@ pub(crate) fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
 }
 
 /// The NPUs of ranks 0 to `ranks`, each of which can access the memory of all others.
-pub(crate) fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
+///
+/// # Errors
+///
+/// There is no library, there are too few NPUs, they can't access each other's memory, or a call failed.
+pub fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
     let (acl, devices) = fitting()?;
     if ranks > devices as usize {
         return Err(NpuError::Devices { ranks, devices });
@@ -78,10 +86,31 @@ impl Npu {
         OnDevice::new(self.acl, self.device)
     }
 
+    /// Its number among those that the process sees.
+    #[must_use]
+    pub const fn number(&self) -> i32 {
+        self.device
+    }
+
+    /// The name of the chip.
+    #[must_use]
+    pub fn chip(&self) -> String {
+        self.acl.soc_name()
+    }
+
+    /// Its matrix and its vector cores.
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    pub fn cores(&self) -> Result<(i64, i64), NpuError> {
+        let count = |attribute| self.acl.device_info(self.device, attribute);
+        Ok((count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?))
+    }
+
     /// Refuses a kernel whose schedule is for other cores.
     pub(crate) fn fits(&self, kernel: &'static str, aic: u32, aiv: u32) -> Result<(), NpuError> {
-        let found_aic = self.acl.device_info(self.device, ACL_DEV_ATTR_CUBE_CORE_NUM)?;
-        let found_aiv = self.acl.device_info(self.device, ACL_DEV_ATTR_VECTOR_CORE_NUM)?;
+        let (found_aic, found_aiv) = self.cores()?;
         match i64::from(aic) <= found_aic && i64::from(aiv) <= found_aiv {
             true => Ok(()),
             false => Err(NpuError::Cores { kernel, aic, aiv, device: self.device, found_aic, found_aiv }),
@@ -89,7 +118,11 @@ impl Npu {
     }
 
     /// Waits until its stream has nothing to do.
-    pub(crate) fn wait(&self, limit: Duration) -> Result<(), NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// Work on the stream failed, or has not ended within the limit.
+    pub fn wait(&self, limit: Duration) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.acl.synchronize(self.stream, i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
     }

@@ -11,7 +11,7 @@ use crate::abi::LINE;
 use crate::memory::POISON;
 
 /// Memory of an NPU that starts on a line.
-pub(crate) struct DeviceMemory {
+pub struct DeviceMemory {
     acl: &'static Acl,
     device: i32,
     address: u64,
@@ -25,7 +25,11 @@ const LARGE_PAGE: usize = 2 << 20;
 
 impl DeviceMemory {
     /// At least `bytes` bytes of anything.
-    pub(crate) fn new(npu: &Npu, bytes: usize) -> Result<Self, NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    pub fn new(npu: &Npu, bytes: usize) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let address = npu.acl.allocate(bytes)?;
@@ -40,7 +44,11 @@ impl DeviceMemory {
     }
 
     /// Memory that other processes can map, of which the first `poisoned` bytes have all bits set and the others are zero.
-    pub(crate) fn shared(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    pub fn shared(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
         let memory = Self::mapped(npu, bytes, npu.acl.allocate_physical(npu.device, bytes)?)?;
@@ -49,14 +57,26 @@ impl DeviceMemory {
     }
 
     /// What another process needs to map it.
-    pub(crate) fn ticket(&self) -> Result<Vec<u8>, NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    ///
+    /// # Panics
+    ///
+    /// If the memory is not shared.
+    pub fn ticket(&self) -> Result<Vec<u8>, NpuError> {
         let _here = OnDevice::new(self.acl, self.device)?;
         let name = self.acl.export(self.physical.expect("the memory is shared"))?;
         Ok([&(self.bytes as u64).to_le_bytes()[..], &name].concat())
     }
 
     /// Maps the memory of another process.
-    pub(crate) fn open(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    pub fn open(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let parts =
             ticket.split_first_chunk().and_then(|(bytes, name)| Some((bytes, FabricName::try_from(name).ok()?)));
@@ -85,7 +105,11 @@ impl DeviceMemory {
     }
 
     /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero.
-    pub(crate) fn poisoned(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    pub fn poisoned(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let memory = Self::new(npu, bytes)?;
         memory.poison(poisoned)?;
         Ok(memory)
@@ -102,12 +126,21 @@ impl DeviceMemory {
     }
 
     /// Its address as kernels use it.
-    pub(crate) const fn address(&self) -> u64 {
+    #[must_use]
+    pub const fn address(&self) -> u64 {
         self.address
     }
 
     /// Writes bytes from a byte offset on.
-    pub(crate) fn write(&self, at: usize, bytes: &[u8]) -> Result<(), NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    ///
+    /// # Panics
+    ///
+    /// If the memory has fewer bytes.
+    pub fn write(&self, at: usize, bytes: &[u8]) -> Result<(), NpuError> {
         let to = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed for the call.
         self.copy(bytes.len(), |acl, count| unsafe {
@@ -116,7 +149,15 @@ impl DeviceMemory {
     }
 
     /// Reads bytes from a byte offset on.
-    pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), NpuError> {
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    ///
+    /// # Panics
+    ///
+    /// If the memory has fewer bytes.
+    pub fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), NpuError> {
         let from = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed for the call alone.
         self.copy(bytes.len(), |acl, count| unsafe {

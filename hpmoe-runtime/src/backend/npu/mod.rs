@@ -10,7 +10,7 @@ mod memory;
 mod program;
 
 pub(crate) use chain::take_turn;
-pub(crate) use device::{Npu, open, open_one};
+pub use device::{Npu, open, open_one};
 pub use error::NpuError;
-pub(crate) use memory::DeviceMemory;
-pub(crate) use program::{Program, Start};
+pub use memory::DeviceMemory;
+pub use program::{Program, Start};

@@ -9,7 +9,7 @@ use crate::CompiledKernel;
 const BOTH_KINDS: i64 = 3;
 
 /// A kernel that is loaded on an NPU.
-pub(crate) struct Program {
+pub struct Program {
     acl: &'static Acl,
     object: Handle,
     function: Handle,
@@ -17,13 +17,13 @@ pub(crate) struct Program {
 
 /// How a kernel is to be started.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
+pub struct Start<'a> {
     /// Groups of one matrix and two vector cores.
-    pub(crate) groups: u32,
-    /// Address of the launch structure in the NPU's memory.
-    pub(crate) launch: u64,
+    pub groups: u32,
+    /// What the kernel takes.
+    pub arguments: &'a [u64],
     /// The longest that it may run.
-    pub(crate) seconds: u16,
+    pub seconds: u16,
 }
 
 impl Program {
@@ -31,11 +31,20 @@ impl Program {
     pub(crate) fn load(npu: &Npu, kernel: &CompiledKernel) -> Result<Self, NpuError> {
         let name = kernel.tables().name;
         let code = kernel.device().ok_or(NpuError::NotBuilt { kernel: name })?;
+        Self::of_object(npu, name, code.object(), code.symbol())
+    }
+
+    /// Loads the kernel `symbol` of an object, which messages call `name`.
+    ///
+    /// # Errors
+    ///
+    /// The library refuses it, or takes it for a kernel of another type.
+    pub fn of_object(npu: &Npu, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
         let _here = npu.here()?;
-        let object = npu.acl.load(code.object())?;
+        let object = npu.acl.load(object)?;
         // From here on, an error unloads it.
         let mut program = Self { acl: npu.acl, object, function: object };
-        program.function = npu.acl.function(object, code.symbol())?;
+        program.function = npu.acl.function(object, symbol)?;
         match npu.acl.kernel_type(program.function)? {
             BOTH_KINDS => Ok(program),
             found => Err(NpuError::KernelType { kernel: name, wanted: BOTH_KINDS, found }),
@@ -44,14 +53,19 @@ impl Program {
 
     /// Puts a launch on the NPU's stream, after all launches that were put on it before.
     ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    ///
     /// # Safety
     ///
-    /// The launch structure was made from this kernel's tables. It and what it points to stay in memory of NPUs that this one can
+    /// The kernel takes these arguments. What they point to, and what that points to, stays in memory of NPUs that this one can
     /// access until the launch has ended.
-    pub(crate) unsafe fn enqueue(&self, npu: &Npu, start: Start) -> Result<(), NpuError> {
+    pub unsafe fn enqueue(&self, npu: &Npu, start: Start<'_>) -> Result<(), NpuError> {
         let _here = npu.here()?;
-        // SAFETY: the caller knows of the launch structure; the function is this kernel's.
-        let launch = || unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.launch, start.seconds) };
+        // SAFETY: the caller knows of the arguments; the function is this kernel's.
+        let launch =
+            || unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.arguments, start.seconds) };
         npu.chain.link(npu.stream, launch)
     }
 }

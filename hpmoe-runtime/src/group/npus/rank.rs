@@ -56,8 +56,9 @@ impl OnNpu<'_> {
         tables.number(number);
         memory.write(0, &vec![0; room])?;
         memory.write(room, &tables.image())?;
-        let launch = tables.launch_address();
-        let start = Start { groups: shared.kernel.tables().aic, launch, seconds: seconds(shared) };
+        // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, ..]`.
+        let arguments = [tables.launch_address()];
+        let start = Start { groups: shared.kernel.tables().aic, arguments: &arguments, seconds: seconds(shared) };
         // Before the launch: whatever happens now, it stays until the stream has been waited for.
         self.launches.push(memory);
         // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the

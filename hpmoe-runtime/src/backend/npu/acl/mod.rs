@@ -243,14 +243,14 @@ impl Acl {
     ///
     /// # Safety
     ///
-    /// `function` is a kernel that takes `argument`, and what that points to is memory of the stream's device, and stays so until
+    /// `function` is a kernel that takes `arguments`, and what these point to is memory of the stream's device, and stays so until
     /// the kernel has ended.
     pub(super) unsafe fn launch(
         &self,
         function: Handle,
         blocks: u32,
         stream: Handle,
-        argument: u64,
+        arguments: &[u64],
         seconds: u16,
     ) -> Result<(), NpuError> {
         let mut attributes = [
@@ -264,8 +264,7 @@ impl Acl {
             },
         ];
         let mut settings = aclrtLaunchKernelCfg { attrs: attributes.as_mut_ptr(), numAttrs: attributes.len() };
-        // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, argument]`.
-        let mut arguments = [argument];
+        let mut arguments = arguments.to_vec();
         // SAFETY: the caller knows of kernel and argument; settings and arguments are copied by the call.
         let code = unsafe {
             self.calls.aclrtLaunchKernelWithHostArgs(
@@ -274,7 +273,7 @@ impl Acl {
                 stream.pointer(),
                 &raw mut settings,
                 arguments.as_mut_ptr().cast(),
-                size_of_val(&arguments),
+                size_of_val(arguments.as_slice()),
                 null_mut(),
                 0,
             )

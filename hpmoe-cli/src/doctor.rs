@@ -1,0 +1,22 @@
+//! `hpmoe doctor`: runs `hpmoe-doctor`, a program of its own.
+
+use crate::options::DoctorArgs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// The program, which lies next to this one, or is found as the system finds programs.
+const PROGRAM: &str = "hpmoe-doctor";
+
+pub(crate) fn doctor(options: &DoctorArgs) -> Result<ExitCode, String> {
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
+    let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let status = Command::new(&program).args(&options.arguments).status().map_err(|error| {
+        format!(
+            "can't start `{}`: {error}; it is a package of its own, so that this command builds without it: \
+             cargo build --release -p {PROGRAM}",
+            program.display()
+        )
+    })?;
+    // A signal has ended it otherwise.
+    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
+}

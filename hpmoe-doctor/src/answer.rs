@@ -1,0 +1,65 @@
+//! What comes of a probe.
+
+use hpmoe_runtime::NpuError;
+
+/// What came of a probe on all ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// The assumption holds; what was seen.
+    Holds(String),
+    /// It does not.
+    Fails(Failure),
+    /// The probe was not run; why.
+    NotRun(String),
+}
+
+/// What was seen of an assumption that fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    pub(crate) seen: String,
+    pub(crate) then: Then,
+}
+
+/// What can be run after a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Then {
+    /// Everything: the examination does it the other way.
+    Everything,
+    /// What does not need the assumption.
+    Others,
+    /// Nothing that needs an NPU: one of them may still be running the kernel.
+    Nothing,
+}
+
+impl Answer {
+    pub(crate) const fn is_failure(&self) -> bool {
+        matches!(self, Self::Fails(_))
+    }
+
+    /// Whether probes that need the assumption can run.
+    pub(crate) const fn lets_on(&self) -> bool {
+        matches!(self, Self::Holds(_) | Self::Fails(Failure { then: Then::Everything, .. }))
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(seen: impl Into<String>) -> Self {
+        Self { seen: seen.into(), then: Then::Others }
+    }
+
+    /// An NPU no longer does what it is asked.
+    pub(crate) fn lost(seen: impl Into<String>) -> Self {
+        Self { seen: seen.into(), then: Then::Nothing }
+    }
+
+    /// The same, of one rank of several.
+    pub(crate) fn of_rank(self, rank: usize, ranks: usize) -> Self {
+        if ranks == 1 { self } else { Self { seen: format!("rank {rank}: {}", self.seen), ..self } }
+    }
+}
+
+impl From<NpuError> for Failure {
+    fn from(error: NpuError) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -1,0 +1,89 @@
+//! What probes work with: made by earlier ones, for later ones.
+
+use crate::answer::Failure;
+use crate::heap::Heaps;
+use crate::launch::{Cores, Die};
+use crate::options::Options;
+use crate::team::Team;
+use hpmoe_build::DeviceObject;
+use hpmoe_runtime::npus::Npu;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What probes work with.
+pub(crate) struct Examination {
+    pub(crate) team: Team,
+    pub(crate) tries: u32,
+    pub(crate) limit: Duration,
+    pub(crate) folder: PathBuf,
+    /// The compiled kernel.
+    pub(crate) object: Option<DeviceObject>,
+    /// The NPUs of the ranks here, until the kernel is loaded.
+    pub(crate) npus: Vec<Npu>,
+    /// Where each rank's NPU is.
+    pub(crate) places: Vec<NpuPlace>,
+    /// Cores of a launch: the fewest that a rank's NPU has.
+    pub(crate) cores: Cores,
+    /// The NPUs of the ranks here, with the kernel.
+    pub(crate) dies: Vec<Die>,
+    /// Heaps that peers can write.
+    pub(crate) heaps: Option<Heaps>,
+    /// Whether an NPU may still be running a kernel.
+    pub(crate) lost: bool,
+}
+
+/// Where an NPU is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NpuPlace {
+    pub(crate) host: String,
+    pub(crate) number: i32,
+    pub(crate) chip: String,
+}
+
+impl NpuPlace {
+    /// Whether two NPUs are dies of one package: an A3 has two, with consecutive numbers.
+    pub(crate) fn shares_package(&self, other: &Self) -> bool {
+        let of_two = self.chip.starts_with("Ascend910_93");
+        of_two && self.host == other.host && self.number / 2 == other.number / 2
+    }
+}
+
+impl Examination {
+    pub(crate) fn new(team: Team, options: &Options) -> Self {
+        Self {
+            team,
+            tries: options.tries,
+            limit: options.limit(),
+            folder: options.objects.clone().unwrap_or_else(|| std::env::temp_dir().join("hpmoe-doctor")),
+            object: None,
+            npus: Vec::new(),
+            places: Vec::new(),
+            cores: Cores { matrix: 0 },
+            dies: Vec::new(),
+            heaps: None,
+            lost: false,
+        }
+    }
+
+    /// Whether the toolkit is the one of `hpmoe-standin`.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.toolkit.join("standin.conf").is_file())
+    }
+
+    /// Examines the NPU of each rank here, by itself.
+    pub(crate) fn each_die<T>(
+        &self,
+        mut examine: impl FnMut(usize, &Die) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        let of_rank = |(rank, die)| examine(rank, die).map_err(|failure| failure.of_rank(rank, self.team.ranks));
+        self.team.own().zip(&self.dies).map(of_rank).collect()
+    }
+
+    /// Gives back what NPUs can give back.
+    pub(crate) fn end(self) {
+        if self.lost {
+            // A kernel may still be using what it was given.
+            std::mem::forget((self.heaps, self.dies, self.npus));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The memory of a rank that kernels of probes write: counters, words of peers, data.
+
+use crate::answer::Failure;
+use crate::launch::Cores;
+use hpmoe_runtime::NpuError;
+use hpmoe_runtime::abi::HPMOE_LINE;
+use hpmoe_runtime::npus::DeviceMemory;
+
+const LINE: usize = HPMOE_LINE as usize;
+
+/// Where everything lies in it: at the same offset on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapPlan {
+    /// Counters of one of the two sets.
+    pub(crate) counters: usize,
+    pub(crate) ready: usize,
+    pub(crate) freed: usize,
+    pub(crate) abort: usize,
+    pub(crate) data: usize,
+    pub(crate) bytes: usize,
+}
+
+impl HeapPlan {
+    pub(crate) fn new(ranks: usize, cores: Cores, data_bytes: usize) -> Self {
+        // Two for each core: a block is there, and has been looked at.
+        let counters = 2 * cores.count().max(8);
+        let ready = 2 * counters * LINE;
+        let freed = ready + ranks * LINE;
+        let abort = freed + ranks * LINE;
+        let data = abort + LINE;
+        Self { counters, ready, freed, abort, data, bytes: data + data_bytes.next_multiple_of(LINE) }
+    }
+
+    /// The values of the first counters after launch 1.
+    pub(crate) fn sums(&self, memory: &DeviceMemory, count: usize) -> Result<Vec<i32>, NpuError> {
+        let mut sums = vec![0_i32; count];
+        for (at, sum) in sums.iter_mut().enumerate() {
+            // Launches with odd numbers have the second set.
+            memory.read((self.counters + at) * LINE, bytemuck::bytes_of_mut(sum))?;
+        }
+        Ok(sums)
+    }
+}
+
+/// Heaps of all ranks, as this process sees them.
+pub(crate) struct Heaps {
+    pub(crate) plan: HeapPlan,
+    /// Those of the ranks here.
+    pub(crate) own: Vec<DeviceMemory>,
+    /// Those of other processes, which stay mapped.
+    pub(crate) others: Vec<DeviceMemory>,
+    /// Address of each rank's.
+    pub(crate) addresses: Vec<u64>,
+}
+
+impl Heaps {
+    /// Makes all bytes of the ranks here zero.
+    pub(crate) fn clear(&self) -> Result<(), Failure> {
+        let zeros = vec![0; self.plan.bytes];
+        Ok(self.own.iter().try_for_each(|heap| heap.write(0, &zeros))?)
+    }
+}

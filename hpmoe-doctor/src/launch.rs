@@ -1,0 +1,276 @@
+//! One launch of the probes' kernel on one NPU.
+#![expect(unsafe_code, reason = "the launch of a kernel")]
+
+use crate::answer::Failure;
+use crate::heap::HeapPlan;
+use crate::request::{Observation, Request};
+use bytemuck::Zeroable as _;
+use hpmoe_runtime::NpuError;
+use hpmoe_runtime::abi::{HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_REFUSED, HPMOE_STOPPED, HpmoeLaunch, HpmoeRecord};
+use hpmoe_runtime::npus::{DeviceMemory, Npu, Program, Start};
+use std::time::Duration;
+
+/// Ticks of the system counter in a second.
+const FREQUENCY: f64 = 50e6;
+/// The least that a kernel may run, in addition to what its waits may take.
+const RUN: Duration = Duration::from_secs(60);
+/// How much longer the host waits than the kernel may run.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Cores that a launch has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cores {
+    pub(crate) matrix: u32,
+}
+
+impl Cores {
+    pub(crate) const fn vector(self) -> u32 {
+        2 * self.matrix
+    }
+
+    pub(crate) const fn count(self) -> usize {
+        (3 * self.matrix) as usize
+    }
+
+    /// The name of a core by its number among all, matrix cores first.
+    pub(crate) fn name(self, slot: usize) -> String {
+        let matrix = self.matrix as usize;
+        if slot < matrix { format!("matrix core {slot}") } else { format!("vector core {}", slot - matrix) }
+    }
+}
+
+/// Where a kernel finds what it takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// First.
+    First,
+    /// After an address for flags between cores.
+    Second,
+}
+
+/// An NPU with the kernel loaded.
+pub(crate) struct Die {
+    pub(crate) npu: Npu,
+    pub(crate) program: Program,
+    pub(crate) form: Form,
+    pub(crate) cores: Cores,
+    pub(crate) limit: Duration,
+}
+
+/// What a launch works on.
+pub(crate) struct Launch<'a> {
+    pub(crate) request: Request,
+    pub(crate) plan: &'a HeapPlan,
+    /// Address of each rank's heap.
+    pub(crate) heaps: &'a [u64],
+    pub(crate) rank: usize,
+    /// Number of the launch, from 1.
+    pub(crate) number: i32,
+}
+
+/// A launch that was put on the stream of an NPU.
+pub(crate) struct Running {
+    /// Launch structure and request, the tables that they refer to, records and observations.
+    memory: DeviceMemory,
+    cores: Cores,
+}
+
+/// What cores left behind.
+pub(crate) struct Seen {
+    pub(crate) cores: Cores,
+    pub(crate) records: Vec<HpmoeRecord>,
+    pub(crate) observations: Vec<Observation>,
+}
+
+/// Lines for observations, of more cores than there should be.
+pub(crate) const fn observation_lines(cores: Cores) -> usize {
+    2 * cores.count()
+}
+
+impl Die {
+    /// Puts a launch on the stream.
+    pub(crate) fn start(&self, launch: &Launch<'_>) -> Result<Running, NpuError> {
+        let running = Running::new(&self.npu, self.cores, launch, self.limit)?;
+        let address = running.memory.address();
+        let arguments = [0, address];
+        let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
+        // SAFETY: the memory was made for this kernel, and the heaps are those of its plan; whoever starts a launch waits for it,
+        // or gives none of its memory back.
+        unsafe { self.launch(arguments, self.seconds())? };
+        Ok(running)
+    }
+
+    /// Puts a launch on the stream that finds either of two structures.
+    pub(crate) fn start_either(&self, launches: [&Launch<'_>; 2]) -> Result<[Running; 2], NpuError> {
+        let [first, second] = launches;
+        let running = [
+            Running::new(&self.npu, self.cores, first, self.limit)?,
+            Running::new(&self.npu, self.cores, second, self.limit)?,
+        ];
+        let arguments = [running[0].memory.address(), running[1].memory.address()];
+        // SAFETY: as in `start`, whichever of the two the kernel takes.
+        unsafe { self.launch(&arguments, self.seconds())? };
+        Ok(running)
+    }
+
+    /// Puts a launch on the stream that CANN ends soon after the limit of its waits.
+    pub(crate) fn start_short(&self, launch: &Launch<'_>, limit: Duration, seconds: u16) -> Result<Running, NpuError> {
+        let running = Running::new(&self.npu, self.cores, launch, limit)?;
+        let arguments = [0, running.memory.address()];
+        let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
+        // SAFETY: as in `start`.
+        unsafe { self.launch(arguments, seconds)? };
+        Ok(running)
+    }
+
+    /// # Safety
+    ///
+    /// As [`Program::enqueue`].
+    unsafe fn launch(&self, arguments: &[u64], seconds: u16) -> Result<(), NpuError> {
+        let start = Start { groups: self.cores.matrix, arguments, seconds };
+        // SAFETY: the caller's.
+        unsafe { self.program.enqueue(&self.npu, start) }
+    }
+
+    /// The longest that a launch may run.
+    fn seconds(&self) -> u16 {
+        let most = self.limit * 2 + RUN;
+        u16::try_from(most.as_secs() + 1).unwrap_or(u16::MAX)
+    }
+
+    /// Waits for so many launches.
+    pub(crate) fn wait(&self, launches: u32) -> Result<(), Failure> {
+        self.wait_for(Duration::from_secs(self.seconds().into()) * launches + MARGIN)
+    }
+
+    /// Waits for at most so long.
+    pub(crate) fn wait_for(&self, limit: Duration) -> Result<(), Failure> {
+        self.npu.wait(limit).map_err(|error| Failure::lost(error.to_string()))
+    }
+
+    /// Runs one launch that works on memory of its NPU alone, of so many bytes of data. `fill` writes what is there at first, and says
+    /// in the request where.
+    pub(crate) fn run_alone(
+        &self,
+        mut request: Request,
+        data_bytes: usize,
+        fill: impl FnOnce(&DeviceMemory, &HeapPlan, &mut Request) -> Result<(), NpuError>,
+    ) -> Result<Alone, Failure> {
+        let plan = HeapPlan::new(1, self.cores, data_bytes);
+        let heap = DeviceMemory::poisoned(&self.npu, plan.bytes, 0)?;
+        request.data = plan.data as u64;
+        fill(&heap, &plan, &mut request)?;
+        let launch = Launch { request, plan: &plan, heaps: &[heap.address()], rank: 0, number: 1 };
+        let running = self.start(&launch)?;
+        match self.wait(1) {
+            Ok(()) => Ok(Alone { seen: running.seen()?, plan, heap }),
+            Err(failure) => {
+                // A kernel may still be using them.
+                std::mem::forget((running, heap));
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// What a launch on one NPU left.
+pub(crate) struct Alone {
+    pub(crate) seen: Seen,
+    pub(crate) plan: HeapPlan,
+    pub(crate) heap: DeviceMemory,
+}
+
+impl Running {
+    fn new(npu: &Npu, cores: Cores, launch: &Launch<'_>, limit: Duration) -> Result<Self, NpuError> {
+        let lines = observation_lines(cores);
+        let peers = size_of::<HpmoeLaunch>() + size_of::<Request>();
+        let bases = peers + (8 * launch.heaps.len()).next_multiple_of(64);
+        let records = Self::records_at(launch.heaps.len());
+        let observations = records + cores.count() * size_of::<HpmoeRecord>();
+        let memory = DeviceMemory::poisoned(npu, observations + lines * size_of::<Observation>(), 0)?;
+        let at = |offset: usize| memory.address() + offset as u64;
+        let HeapPlan { counters, ready, freed, abort, .. } = *launch.plan;
+        let structure = HpmoeLaunch {
+            peers: at(peers),
+            counter_bases: at(bases),
+            counters: 0,
+            counter_count: counters as u32,
+            ready: ready as u64,
+            freed: freed as u64,
+            abort: abort as u64,
+            records: at(records),
+            time_limit: (limit.as_secs_f64() * FREQUENCY) as u64,
+            launch: launch.number,
+            rank: launch.rank as u32,
+            ranks: launch.heaps.len() as u32,
+            aic: cores.matrix,
+            aiv: cores.vector(),
+            chunks: 1,
+            ..HpmoeLaunch::zeroed()
+        };
+        let request = Request { observations: at(observations), ..launch.request };
+        memory.write(0, bytemuck::bytes_of(&structure))?;
+        memory.write(size_of::<HpmoeLaunch>(), bytemuck::bytes_of(&request))?;
+        memory.write(peers, bytemuck::cast_slice(launch.heaps))?;
+        Ok(Self { memory, cores })
+    }
+
+    /// Where the records lie, for so many ranks.
+    fn records_at(ranks: usize) -> usize {
+        // After a line with the one base of counters, which is zero.
+        size_of::<HpmoeLaunch>() + size_of::<Request>() + (8 * ranks).next_multiple_of(64) + 64
+    }
+
+    /// What the cores left, once the stream has been waited for.
+    pub(crate) fn seen(&self) -> Result<Seen, Failure> {
+        let cores = self.cores;
+        let mut structure = HpmoeLaunch::zeroed();
+        self.memory.read(0, bytemuck::bytes_of_mut(&mut structure))?;
+        let mut records = vec![HpmoeRecord::zeroed(); cores.count()];
+        let mut observations = vec![Observation::zeroed(); observation_lines(cores)];
+        let at = Self::records_at(structure.ranks as usize);
+        self.memory.read(at, bytemuck::cast_slice_mut(&mut records))?;
+        let after = at + cores.count() * size_of::<HpmoeRecord>();
+        self.memory.read(after, bytemuck::cast_slice_mut(&mut observations))?;
+        Ok(Seen { cores, records, observations })
+    }
+}
+
+impl Seen {
+    /// All cores came to the end of what they were to do, and none saw a wrong word.
+    pub(crate) fn expect_done(&self) -> Result<(), Failure> {
+        if let Some(stuck) = self.stuck() {
+            return Err(Failure::new(stuck));
+        }
+        let wrong: u32 = self.observations.iter().map(|observation| observation.misses).sum();
+        match self.observations.iter().enumerate().find(|(_, observation)| observation.misses > 0) {
+            None => Ok(()),
+            Some((slot, first)) => Err(Failure::new(format!(
+                "{wrong} words were not what they should be; the first that {} saw, in round {}: word {} was {} instead of {}",
+                self.cores.name(slot),
+                first.miss_round,
+                first.miss_word,
+                first.miss_have,
+                first.miss_need
+            ))),
+        }
+    }
+
+    /// What the first core that is not done was doing: one that gave up, if one did.
+    fn stuck(&self) -> Option<String> {
+        let states = [HPMOE_REFUSED, HPMOE_GAVE_UP];
+        let in_state = |state| self.records.iter().position(|record| record.state == state);
+        let other = || self.records.iter().position(|record| record.state != HPMOE_DONE);
+        let slot = states.into_iter().find_map(in_state).or_else(other)?;
+        let (record, name) = (&self.records[slot], self.cores.name(slot));
+        Some(match record.state {
+            HPMOE_REFUSED => format!("{name} found other cores than the launch has"),
+            HPMOE_GAVE_UP => format!(
+                "{name} gave up: it waited for word {} until that would be {}, and saw {}",
+                record.index, record.need, record.have
+            ),
+            HPMOE_STOPPED => format!("{name} was told to leave by a core of another rank"),
+            state => format!("{name} left no record of its end (its state is {state})"),
+        })
+    }
+}

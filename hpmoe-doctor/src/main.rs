@@ -1,0 +1,49 @@
+//! `hpmoe-doctor`: looks at what hpmoe assumes of NPUs and can't see, probe by probe.
+//!
+//! A probe is a small kernel with a known answer. Probes run in the order of their dependence, on one NPU or on several, and each ends
+//! with an answer: the assumption holds, it fails, or the probe was not run. The kernel is compiled when the program runs, by the
+//! command lines that a build for NPUs issues, so that a refusal of the compiler is an answer too.
+
+#![deny(unsafe_code)]
+
+mod answer;
+mod examination;
+mod heap;
+mod kernel;
+mod launch;
+mod options;
+mod peers;
+mod probes;
+mod processes;
+mod request;
+mod team;
+mod words;
+
+use clap::Parser as _;
+use examination::Examination;
+use options::Options;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match examine(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs all probes. Whether no assumption failed.
+fn examine(options: &Options) -> Result<bool, String> {
+    let (team, started) = processes::start(options)?;
+    let mut examination = Examination::new(team, options);
+    let answers = probes::answers(&mut examination);
+    if examination.team.tells() {
+        words::summary(&answers, &examination, options.json);
+    }
+    let healthy = answers.iter().all(|(_, answer)| !answer.is_failure());
+    examination.end();
+    started.wait().map(|()| healthy)
+}

@@ -1,0 +1,98 @@
+//! Launches on the NPUs of all ranks, whose heaps peers write.
+
+use crate::answer::Failure;
+use crate::examination::Examination;
+use crate::heap::{HeapPlan, Heaps};
+use crate::launch::{Launch, Running, Seen};
+use crate::request::{BLOCK, Request};
+use hpmoe_runtime::npus::DeviceMemory;
+use std::ops::RangeInclusive;
+use std::thread::sleep;
+use std::time::Duration;
+
+impl Examination {
+    /// Makes the heaps of the ranks here and maps those of other processes.
+    pub(crate) fn make_heaps(&self) -> Result<Heaps, Failure> {
+        let vector = self.cores.vector() as usize;
+        // A block for each vector core, or for each rank.
+        let plan = HeapPlan::new(self.team.ranks, self.cores, vector.max(self.team.ranks) * BLOCK);
+        let own = self.each_die(|_, die| match self.team.is_processes() {
+            true => Ok(DeviceMemory::shared(&die.npu, plan.bytes, 0)?),
+            false => Ok(DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?),
+        });
+        if !self.team.is_processes() {
+            let own = own?;
+            let addresses = own.iter().map(DeviceMemory::address).collect();
+            return Ok(Heaps { plan, own, others: Vec::new(), addresses });
+        }
+        let ticket = own.as_ref().map_err(Clone::clone).and_then(|own| Ok(own[0].ticket()?));
+        let tickets = self.team.exchange(ticket)?;
+        let mut heaps = Heaps { plan, own: own?, others: Vec::new(), addresses: Vec::new() };
+        for (rank, ticket) in tickets.iter().enumerate() {
+            if self.team.own().contains(&rank) {
+                heaps.addresses.push(heaps.own[0].address());
+                continue;
+            }
+            let failed = |error| Failure::new(format!("the memory of rank {rank} can't be mapped: {error}"));
+            let memory = DeviceMemory::open(&self.dies[0].npu, ticket).map_err(failed)?;
+            heaps.addresses.push(memory.address());
+            heaps.others.push(memory);
+        }
+        Ok(heaps)
+    }
+
+    /// Runs one launch on all NPUs, whose heaps are zero at first. What the cores of each rank here left.
+    pub(crate) fn run_with_peers(&self, request: Request) -> Result<Vec<Seen>, Failure> {
+        let of_one = |launches: Vec<Seen>| launches.into_iter().next();
+        let seen = self.run_row_with_peers(request, 1..=1)?.into_iter().map(of_one);
+        seen.collect::<Option<_>>().ok_or_else(|| Failure::new("no launch was made"))
+    }
+
+    /// Runs launches with these numbers one after the other on all NPUs, with nothing between them that makes ranks wait for each other.
+    /// Heaps are zero before launch 1. What the cores of the ranks here left: for each rank, of each launch. The last rank is late
+    /// now and then.
+    pub(crate) fn run_row_with_peers(
+        &self,
+        request: Request,
+        numbers: RangeInclusive<i32>,
+    ) -> Result<Vec<Vec<Seen>>, Failure> {
+        let Some(heaps) = &self.heaps else { return Err(Failure::new("there is no memory that peers can write")) };
+        self.team.together(if *numbers.start() == 1 { heaps.clear() } else { Ok(()) })?;
+        let mut running: Vec<Vec<Running>> = self.dies.iter().map(|_| Vec::new()).collect();
+        let launches = numbers.clone().count() as u32;
+        let started = self.start_with_peers(heaps, request, numbers, &mut running);
+        // Whatever happened, no kernel runs any more when the others learn of it.
+        let waited: Vec<_> = self.dies.iter().map(|die| die.wait(launches)).collect();
+        let waited: Result<(), Failure> = waited.into_iter().collect();
+        let seen = waited.and(started).and_then(|()| {
+            let of_rank = |launches: &Vec<Running>| launches.iter().map(Running::seen).collect();
+            running.iter().map(of_rank).collect::<Result<Vec<Vec<Seen>>, Failure>>()
+        });
+        if seen.is_err() {
+            // A kernel may still be using it.
+            std::mem::forget(running);
+        }
+        self.team.together(seen.as_ref().map(|_| ()).map_err(Clone::clone))?;
+        seen
+    }
+
+    fn start_with_peers(
+        &self,
+        heaps: &Heaps,
+        request: Request,
+        numbers: RangeInclusive<i32>,
+        running: &mut [Vec<Running>],
+    ) -> Result<(), Failure> {
+        let request = Request { data: heaps.plan.data as u64, ..request };
+        for number in numbers {
+            for ((rank, die), running) in self.team.own().zip(&self.dies).zip(running.iter_mut()) {
+                if number % 4 == 0 && rank + 1 == self.team.ranks {
+                    sleep(Duration::from_millis(2));
+                }
+                let launch = Launch { request, plan: &heaps.plan, heaps: &heaps.addresses, rank, number };
+                running.push(die.start(&launch).map_err(|error| Failure::from(error).of_rank(rank, self.team.ranks))?);
+            }
+        }
+        Ok(())
+    }
+}

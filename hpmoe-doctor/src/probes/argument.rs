@@ -1,0 +1,58 @@
+//! A kernel takes one argument.
+
+use super::{Probe, npu};
+use crate::answer::{Failure, Then};
+use crate::examination::Examination;
+use crate::heap::HeapPlan;
+use crate::launch::{Die, Form, Launch, Seen, observation_lines};
+use crate::request::{Request, Which};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "argument",
+    assumption: "a kernel takes one argument, the address of its launch structure",
+    needs: &["toolkit", "npu"],
+    ranks: 1,
+    run,
+    means: "the compiler puts the address for flags between cores before it, or hands arguments over in another way",
+    falls: "a launch reads its tables from an address that is none",
+    change: "`arguments` in hpmoe-runtime/src/group/npus/rank.rs: `[0, tables.launch_address()]`; later probes do so",
+};
+
+/// Tells which of the two structures a core has found.
+const MARKS: [u32; 2] = [0x0f1e, 0x5ec0];
+
+fn run(examination: &mut Examination) -> Result<String, Failure> {
+    let limit = examination.limit;
+    npu::dies(examination, limit)?;
+    let forms = examination.each_die(|_, die| form(die))?;
+    for (die, form) in examination.dies.iter_mut().zip(&forms) {
+        die.form = *form;
+    }
+    match forms.iter().find(|form| **form == Form::Second) {
+        None => Ok("the kernel found the structure that was passed first".to_owned()),
+        Some(_) => {
+            let seen = "the kernel found the structure that was passed second, after what is the address for flags between cores";
+            Err(Failure { seen: seen.to_owned(), then: Then::Everything })
+        }
+    }
+}
+
+/// Passes two structures, and sees which of them the cores mark.
+fn form(die: &Die) -> Result<Form, Failure> {
+    let plan = HeapPlan::new(1, die.cores, 0);
+    let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };
+    let launch = |mark| Launch { request: Request { mark, ..request }, plan: &plan, heaps: &[0], rank: 0, number: 1 };
+    let running = die.start_either([&launch(MARKS[0]), &launch(MARKS[1])])?;
+    if let Err(failure) = die.wait(1) {
+        std::mem::forget(running);
+        return Err(failure);
+    }
+    let marks = |seen: &Seen, mark| seen.observations.iter().filter(|observation| observation.mark == mark).count();
+    let [first, second] = [marks(&running[0].seen()?, MARKS[0]), marks(&running[1].seen()?, MARKS[1])];
+    match (first, second) {
+        (1.., 0) => Ok(Form::First),
+        (0, 1..) => Ok(Form::Second),
+        (0, 0) => Err(Failure::new("no core found either of the two structures that were passed")),
+        _ => Err(Failure::new(format!("{first} cores found the first structure, and {second} the second one"))),
+    }
+}

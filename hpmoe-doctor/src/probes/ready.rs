@@ -1,0 +1,43 @@
+//! Launches follow each other without a barrier.
+
+use super::Probe;
+use crate::answer::Failure;
+use crate::examination::Examination;
+use crate::launch::Seen;
+use crate::request::{Request, Which};
+
+pub(super) static PROBE: Probe = Probe {
+    name: "ready",
+    assumption: "a word that a rank writes at a peer when a launch begins arrives, and not before the launch: launches need no barrier",
+    needs: &["landed"],
+    ranks: 2,
+    run,
+    means: "ready words are lost or arrive late, or a launch begins before the one before it on its NPU has ended",
+    falls: "launch after launch: a put can meet rows of the launch before, or waits until its time limit",
+    change: "`Start` and `AwaitReady` in kernels/include/hpmoe/vector_core.h; hpmoe-runtime/src/backend/npu/chain.rs",
+};
+
+/// The most launches, and how many of them are made before any is waited for.
+const LAUNCHES: u32 = 100;
+const ROW: usize = 8;
+
+fn run(examination: &mut Examination) -> Result<String, Failure> {
+    let launches = examination.tries.min(LAUNCHES);
+    for first in (1..=launches.cast_signed()).step_by(ROW) {
+        let last = (first + ROW as i32 - 1).min(launches.cast_signed());
+        let all = examination.run_row_with_peers(Request::new(Which::Ready, 1), first..=last)?;
+        examination.team.together(expect_done(examination, &all, first))?;
+    }
+    Ok(format!("{launches} launches on each of {} ranks, one of which was late now and then", examination.team.ranks))
+}
+
+/// All launches of a row ended well on the ranks here.
+fn expect_done(examination: &Examination, all: &[Vec<Seen>], first: i32) -> Result<(), Failure> {
+    for (rank, of_rank) in examination.team.own().zip(all) {
+        for (number, seen) in (first..).zip(of_rank) {
+            let named = |failure: Failure| Failure { seen: format!("launch {number}: {}", failure.seen), ..failure };
+            seen.expect_done().map_err(|failure| named(failure).of_rank(rank, examination.team.ranks))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The processes that are ranks.
+
+use crate::options::Options;
+use crate::team::Team;
+use hpmoe_runtime::{Place, TcpBootstrap};
+use std::io;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The longest that processes wait for each other to join, or for each other to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Joins the processes that a launcher or `--processes` starts, or takes all ranks here.
+pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
+    let asked = options.ranks.or(options.processes);
+    if asked == Some(0) {
+        return Err("there are no 0 ranks: ask for one or more".to_owned());
+    }
+    if let Some(place) = Place::from_launcher().map_err(|error| error.to_string())? {
+        if asked.is_some_and(|asked| asked != place.ranks) {
+            return Err(format!(
+                "this process is one of {} that a launcher started, but {} ranks were asked for: leave out --ranks and \
+                 --processes, or the launcher",
+                place.ranks,
+                asked.unwrap_or(1)
+            ));
+        }
+        let bootstrap = TcpBootstrap::join(&place, PATIENCE).map_err(|error| error.to_string())?;
+        return Ok((Team::joined(bootstrap), Started(Vec::new())));
+    }
+    match options.processes {
+        Some(processes) if processes > 1 => start_processes(processes),
+        _ => Ok((Team::here(asked.unwrap_or(1)), Started(Vec::new()))),
+    }
+}
+
+/// Starts this program again for each rank but the first, which this process is.
+fn start_processes(processes: usize) -> Result<(Team, Started), String> {
+    let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+    let port = listener.local_addr().map_err(problem)?.port();
+    let program = std::env::current_exe().map_err(problem)?;
+    let mut started = Started(Vec::new());
+    for rank in 1..processes {
+        let mut command = Command::new(&program);
+        command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", processes), ("HPMOE_PORT", usize::from(port))];
+        command.envs(place.map(|(name, value)| (name, value.to_string()))).env_remove("MASTER_ADDR");
+        started.0.push(command.spawn().map_err(problem)?);
+    }
+    let bootstrap = TcpBootstrap::host(listener, processes, PATIENCE).map_err(|error| error.to_string())?;
+    Ok((Team::joined(bootstrap), started))
+}
+
+/// Processes that end with this one.
+pub(crate) struct Started(Vec<Child>);
+
+impl Started {
+    /// Waits until all have ended. One that takes too long is killed.
+    pub(crate) fn wait(mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut problems = Vec::new();
+        for (rank, child) in (1..).zip(&mut self.0) {
+            match end(child, deadline) {
+                // It has found what this process has found.
+                Ok(Some(Some(0 | 1))) => {}
+                Ok(Some(_)) => problems.push(format!("rank {rank} ended before its time")),
+                Ok(None) => problems.push(format!("rank {rank} did not end within {PATIENCE:?} and was killed")),
+                Err(error) => problems.push(format!("rank {rank}: {error}")),
+            }
+        }
+        self.0.clear();
+        if problems.is_empty() { Ok(()) } else { Err(problems.join(", ")) }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // After an error: the others end because this process has left.
+        for child in &mut self.0 {
+            let _ = end(child, Instant::now() + Duration::from_secs(10));
+        }
+    }
+}
+
+/// Waits until a process has ended, for its exit status if it has one; none if it had to be killed at the deadline.
+fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<Option<i32>>> {
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status.code()));
+        }
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().and_then(|()| child.wait())?;
+    Ok(None)
+}

@@ -1,0 +1,85 @@
+//! What the host and the probes' kernel agree on, next to the ABI of kernels: `probes/core.cpp` has the same.
+
+use bytemuck::{Pod, Zeroable};
+
+/// What the cores of a launch do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Which {
+    Cores = 0,
+    Poll = 1,
+    Adds = 2,
+    DataOrder = 3,
+    Sums = 4,
+    Reach = 5,
+    PeerAdds = 6,
+    Landed = 7,
+    Ready = 8,
+    Stuck = 9,
+}
+
+/// Follows the launch structure.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Request {
+    pub(crate) which: u32,
+    pub(crate) rounds: u32,
+    /// Words of a block of data; of [`Which::Cores`], lines of observations.
+    pub(crate) words: u32,
+    /// What tells this request from another.
+    pub(crate) mark: u32,
+    /// Address of the observations.
+    pub(crate) observations: u64,
+    /// Offsets in the heap.
+    pub(crate) data: u64,
+    pub(crate) left: u64,
+    pub(crate) right: u64,
+    pub(crate) reserved: [u64; 2],
+}
+
+/// What a core tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Observation {
+    pub(crate) mark: u32,
+    /// 1 of a matrix core.
+    pub(crate) matrix: u32,
+    pub(crate) index: u32,
+    pub(crate) blocks: u32,
+    /// Vector cores to a matrix core, as a vector core sees it.
+    pub(crate) ratio: u32,
+    pub(crate) rounds: u32,
+    /// Words that were not what they should be, and the first of them.
+    pub(crate) misses: u32,
+    pub(crate) miss_word: u32,
+    pub(crate) miss_have: i32,
+    pub(crate) miss_need: i32,
+    pub(crate) miss_round: u32,
+    pub(crate) reserved: [u32; 5],
+}
+
+const _: () = assert!(size_of::<Request>() == 64 && size_of::<Observation>() == 64);
+
+/// Words of the largest block of data.
+pub(crate) const MOST_WORDS: usize = 16 * 1024;
+/// Bytes of it.
+pub(crate) const BLOCK: usize = 4 * MOST_WORDS;
+/// Words that [`Which::Adds`] and [`Which::PeerAdds`] sum up in.
+pub(crate) const SUMMED: usize = 8;
+/// Rows and columns of the products of [`Which::DataOrder`], and their depth.
+pub(crate) const TILE: usize = 128;
+pub(crate) const DEPTH: usize = 64;
+/// Rows and columns of the products of [`Which::Sums`], and the depth of the first one; each further one is four times as deep.
+pub(crate) const SIDE: usize = 32;
+pub(crate) const SHORTEST: usize = 16;
+
+/// What a vector core adds to a word at a time.
+pub(crate) const fn amount(number: u32) -> i32 {
+    1 + (number % 3).cast_signed()
+}
+
+impl Request {
+    pub(crate) fn new(which: Which, rounds: u32) -> Self {
+        Self { which: which as u32, rounds, mark: 1, words: MOST_WORDS as u32, ..Zeroable::zeroed() }
+    }
+}

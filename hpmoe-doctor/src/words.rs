@@ -1,0 +1,46 @@
+//! What is printed.
+
+use crate::answer::Answer;
+use crate::examination::Examination;
+use crate::probes::Probe;
+use serde_json::json;
+
+/// Prints what came of a probe.
+pub(crate) fn answer(probe: &Probe, answer: &Answer) {
+    let (word, text) = match answer {
+        Answer::Holds(seen) => ("holds", seen.as_str()),
+        Answer::Fails(failure) => ("FAILS", failure.seen.as_str()),
+        Answer::NotRun(why) => ("not run", why.as_str()),
+    };
+    println!("{:<10} {word:<8} {}\n{:19} {text}", probe.name, probe.assumption, "");
+    if answer.is_failure() {
+        println!(
+            "{0:19} means: {1}\n{0:19} falls: {2}\n{0:19} change: {3}",
+            "", probe.means, probe.falls, probe.change
+        );
+    }
+}
+
+/// Prints how many assumptions hold, and one JSON object if that is asked for.
+pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, as_json: bool) {
+    let count = |is: fn(&Answer) -> bool| answers.iter().filter(|(_, answer)| is(answer)).count();
+    let (holds, fails) = (count(|answer| matches!(answer, Answer::Holds(_))), count(Answer::is_failure));
+    println!("\n{holds} hold, {fails} fail, {} were not run", answers.len() - holds - fails);
+    if examination.is_stand_in() {
+        println!("This was the stand-in for CANN: nothing here says anything about an NPU, and times mean nothing.");
+    }
+    if as_json {
+        let probes: Vec<_> = answers.iter().map(|(probe, answer)| of_probe(probe, answer)).collect();
+        let ranks = examination.team.ranks;
+        println!("{}", json!({ "ranks": ranks, "stand_in": examination.is_stand_in(), "probes": probes }));
+    }
+}
+
+fn of_probe(probe: &Probe, answer: &Answer) -> serde_json::Value {
+    let (word, seen) = match answer {
+        Answer::Holds(seen) => ("holds", seen),
+        Answer::Fails(failure) => ("fails", &failure.seen),
+        Answer::NotRun(why) => ("not run", why),
+    };
+    json!({ "probe": probe.name, "assumption": probe.assumption, "answer": word, "seen": seen })
+}
