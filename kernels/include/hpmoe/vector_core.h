@@ -51,17 +51,18 @@ struct VectorCore : Core {
         }
     }
 
-    // An external operator gets the core: all pipes are idle, and but for those of signal lines no flag is set. Whoever is next
-    // in UB waits for what the operator has begun.
+    // An external operator gets the core: all pipes are idle, and but for those of signal lines no flag is set.
     HPMOE_INLINE void Lend() {
         AwaitStages();
         PipeBarrier<PIPE_ALL>();
         layout = NOBODY;
     }
 
+    // Its flags may be those of stages: a pipe has passed its last wait for one before the flag is set again.
     HPMOE_INLINE void TakeBack() {
         SetAtomicNone();
         ResetMask();
+        PipeBarrier<PIPE_ALL>();
         FreeStages();
     }
 

@@ -19,4 +19,7 @@ HPMOE_INLINE void soften(const hpmoe::View<bfloat16_t> &x, const hpmoe::View<bfl
     SetFlag<HardEvent::V_MTE3>(0);
     WaitFlag<HardEvent::V_MTE3>(0);
     StoreRows(y, 0, y.rows, in);
+    // As a loop over pieces ends; the library has the same flag.
+    SetFlag<HardEvent::MTE3_MTE2>(0);
+    WaitFlag<HardEvent::MTE3_MTE2>(0);
 }
