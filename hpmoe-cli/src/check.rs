@@ -42,13 +42,17 @@ pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
 
 fn numbers(flow: &CheckedGraph) -> String {
     let graph = flow.graph();
-    format!(
-        "{} tasks, {} calls, {} tensors, {} dependencies",
-        graph.tasks.len(),
-        graph.phases.len(),
-        graph.tensors.len(),
-        flow.dependencies().len()
-    )
+    [
+        counted(graph.tasks.len(), "task", "tasks"),
+        counted(graph.phases.len(), "call", "calls"),
+        counted(graph.tensors.len(), "tensor", "tensors"),
+        counted(flow.dependencies().len(), "dependency", "dependencies"),
+    ]
+    .join(", ")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn show(

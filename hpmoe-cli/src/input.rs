@@ -59,7 +59,8 @@ impl SourceFile {
     pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
         kernel.front().map_err(|faults| {
             let (kernel, count) = (&kernel.module.ident, faults.len());
-            format!("kernel `{kernel}` has {count} faults: `hpmoe check {}` shows them", self.name)
+            let (faults, them) = if count == 1 { ("fault", "it") } else { ("faults", "them") };
+            format!("kernel `{kernel}` has {count} {faults}: `hpmoe check {}` shows {them}", self.name)
         })
     }
 }

@@ -128,7 +128,8 @@ impl Violation {
                 format!("{ranks} ranks: the kernel makes tables of a route that the host has made")
             }
             Self::TooLarge { ranks, what, value, limit } => {
-                format!("{ranks} ranks: {what}: {value}, but at most {limit} fit")
+                let plural = if *ranks == 1 { "" } else { "s" };
+                format!("{ranks} rank{plural}: {what}: {value}, but at most {limit} fit")
             }
         }
     }
