@@ -8,7 +8,7 @@ export CARGO_TERM_COLOR=never
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
 
 # Packages for those who work on this one.
-unpublished=(--exclude hpmoe-examples --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-npu-tests \
+unpublished=(--exclude hpmoe-book --exclude hpmoe-examples --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-npu-tests \
     --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-c-tests --exclude hpmoe-stock)
 
 have() { command -v "$1" >/dev/null 2>&1; }

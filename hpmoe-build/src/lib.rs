@@ -6,8 +6,26 @@
 //! hpmoe_build::kernels(["src/moe.rs"]).build();
 //! ```
 //!
-//! Constants of the kernels can be set for a build, here or by the environment variable `HPMOE_SET`
-//! (`HPMOE_SET="HIDDEN=96,EXPERTS=12"`), which wins. `HPMOE_DEVICE=cann` compiles kernels for Ascend NPUs as well.
+//! Faults of a kernel don't end the script: rustc shows them at their place in the kernel. What does end it is a missing tool, a file that
+//! can't be read, and a constant that no kernel declares.
+//!
+//! Constants of the kernels can be set for a build, and kernels can be made for another machine:
+//!
+//! ```no_run
+//! let router = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
+//! hpmoe_build::kernels(["src/moe.rs"]).set("HIDDEN", 4096).target("machine.toml").and(router).build();
+//! ```
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`; wins over [`Kernels::set`] |
+//! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
+//! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
+//! | `CXX` | the C++ compiler of the host run |
+//! | `HPMOE_OBJECTS` | a folder of compiled objects that several builds share |
+//!
+//! Next to a kernel's source, a file `moe.tuned.toml` holds the schedules that `hpmoe tune` has found; a build takes those for its
+//! constants and its target.
 
 #![forbid(unsafe_code)]
 

@@ -14,6 +14,26 @@
 //! [`export!`] finds all kernels that the build script has built. The library has the functions of `include/hpmoe.h`
 //! ([`HEADER`]): it describes its kernels, makes groups, and launches on memory of the caller. A program links one such library;
 //! one that opens libraries at run time can use any number of them.
+//!
+//! A build script of the program that uses the library can write the header where its C compiler looks for it:
+//!
+//! ```
+//! let folder = std::env::temp_dir();
+//! std::fs::write(folder.join("hpmoe.h"), hpmoe_c::HEADER)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A program in C opens a group, launches a taskflow by its name, and asks for words where something is wrong:
+//!
+//! ```c
+//! HpmoeGroup group;
+//! hpmoe_group_new(4, NULL, &group); /* four ranks as threads, default options */
+//! if (hpmoe_launch(group, "moe_ffn::forward", ids, 4, tensors, 6, NULL) != HPMOE_OK) puts(hpmoe_last_error());
+//! puts(hpmoe_last_report());
+//! ```
+//!
+//! `hpmoe_describe` says, as JSON, which taskflows there are, with constants and arguments, in the order in which `tensors` has them. The
+//! Python package of the repository is such a program.
 
 mod describe;
 mod error;

@@ -1,4 +1,12 @@
-//! The attribute macros of hpmoe: a thin layer over `hpmoe-language`.
+//! The attribute macros of hpmoe: a thin layer over `hpmoe-language`. Programs take them from `hpmoe_runtime::prelude`.
+//!
+//! | attribute | stands at | meaning |
+//! |---|---|---|
+//! | [`macro@megakernel`] | an inline module | a kernel: its constants, tasks and taskflows |
+//! | [`macro@aic_task`] | a function of that module | a task of matrix cores: products |
+//! | [`macro@aiv_task`] | a function of that module | a task of vector cores: everything that works number by number or along rows |
+//! | [`macro@comm_put`] | a function of that module | a copy of rows, to another rank or through the route |
+//! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: the kernel is made of it |
 
 use hpmoe_language::expand::{self, Environment};
 use proc_macro::TokenStream;
@@ -6,6 +14,47 @@ use proc_macro::TokenStream;
 /// Marks an inline module as a kernel: its tasks and taskflows are checked, scheduled and compiled.
 ///
 /// The build script must name the file (`hpmoe_build::kernels(["src/moe.rs"]).build()`).
+///
+/// <!-- book/first/src/main.rs -->
+/// ```ignore
+/// #[megakernel]
+/// pub mod rms {
+///     use hpmoe_runtime::prelude::*;
+///     // …
+///     /// Divides each token by its root mean square, and weighs its columns.
+///     #[aiv_task]
+///     pub fn norm(x: &Tile<bf16, BLOCK, HIDDEN>, gain: &Tile<bf16, 1, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {
+///         y.store(x.load().rms_norm(1e-6) * gain.load());
+///     }
+///
+///     /// All tokens of all ranks.
+///     #[taskflow]
+///     pub fn forward(
+///         ep: Ranks,
+///         route: &Route,
+///         x: &PerRank<Tensor<bf16, HIDDEN>>,
+///         gain: &PerRank<Matrix<bf16, 1, HIDDEN>>,
+///         y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+///     ) {
+///         for r in ep {
+///             for t in route.token_blocks::<BLOCK>(r) {
+///                 norm(&x[r].rows(t), &gain[r].tile(0), &mut y[r].rows(t));
+///             }
+///         }
+///     }
+/// }
+/// ```
+///
+/// Next to each public taskflow stands a module of the same name:
+///
+/// | item of `rms::forward` | what it is |
+/// |---|---|
+/// | `launch(&group, &route, &x, &gain, &mut y)` | runs the kernel on every rank of a group; gives a report, or an error that says what went wrong |
+/// | `GRAPH`, `SCHEDULE`, `ASCENDC` | its texts, for snapshots in tests |
+/// | `GRAPH_MERMAID`, `summary(ranks)`, `schedule_svg(ranks)` | the same as pictures and tables for people |
+/// | `KERNEL` | the compiled kernel, for launches with arguments that are known at run time |
+///
+/// The function itself stays what it is, an ordinary function: the reference, whose bits the kernel gives.
 #[proc_macro_attribute]
 pub fn megakernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let environment = Environment {

@@ -1,7 +1,50 @@
 //! Ranks, launches and backends, for programs that run kernels written in hpmoe.
 //!
-//! Programs start with `use hpmoe_runtime::prelude::*;`. A [`Group`] runs a kernel on its ranks. The function `launch` in the
-//! module of each taskflow calls [`Group::launch`] with its [`CompiledKernel`], and returns a [`Report`] or a [`LaunchError`].
+//! Programs start with `use hpmoe_runtime::prelude::*;`, and so do their kernels. What there is, in the order in which a program
+//! meets it:
+//!
+//! | item | what it is |
+//! |---|---|
+//! | [`megakernel`] | marks a module as a kernel; [`aic_task`], [`aiv_task`], [`comm_put`] and [`taskflow`] mark its functions |
+//! | [`Group`] | the ranks that run a kernel together: threads, or processes (`Group::from_launcher`), on the CPU or on NPUs |
+//! | [`PerRank`](prelude::PerRank) | one part for each rank, of a [`Tensor`](prelude::Tensor), of [`Experts`](prelude::Experts) … |
+//! | [`Route`](prelude::Route) | which experts each token goes to, made of the router's ids |
+//! | `forward::launch(&group, &route, …)` | runs the kernel of the taskflow `forward`; the macro writes it next to the function |
+//! | [`Report`], [`LaunchError`] | what a launch did, or why it did not, with what each core was doing |
+//! | [`tasks`] | tasks that layers have in common |
+//!
+//! Everything but the launch is ordinary Rust, in which kernels are tested:
+//!
+//! ```
+//! use hpmoe_runtime::prelude::*;
+//!
+//! // A task. In a module with #[megakernel], it has the marker #[aiv_task].
+//! fn double(x: &Tile<bf16, 8, 16>, y: &mut Tile<bf16, 8, 16>) {
+//!     y.store(x.load() * 2.0);
+//! }
+//!
+//! // Two ranks, the first one with three tokens and the second one with one.
+//! let group = Group::new(2);
+//! let ep = group.ranks();
+//! let tokens = [3, 1];
+//! let x = PerRank::from_fn(ep, |r| Tensor::<bf16, 16>::from_f32(&vec![1.5; tokens[r.id()] * 16]));
+//! let mut y = PerRank::from_fn(ep, |r| Tensor::<bf16, 16>::zeros(tokens[r.id()]));
+//!
+//! // Each token goes to the experts 0 and 3, of four.
+//! let ids = PerRank::from_fn(ep, |r| Tensor::<i32, 2>::from_vec([0, 3].repeat(tokens[r.id()])));
+//! let route = Route::new(ep, 4, &ids)?;
+//!
+//! // What a taskflow does: it cuts tensors into tiles, and calls tasks.
+//! for r in ep {
+//!     for t in route.token_blocks::<8>(r) {
+//!         double(&x[r].rows(t), &mut y[r].rows(t));
+//!     }
+//! }
+//! assert_eq!(y[Rank::new(1)].to_f32(), [3.0; 16]);
+//! # Ok::<(), RouteError>(())
+//! ```
+//!
+//! The book in `docs/` of the repository goes from an empty crate to a checked launch in its first chapter.
 
 #![deny(unsafe_code)]
 

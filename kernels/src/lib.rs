@@ -5,7 +5,39 @@
 //! [`Received`], [`Once`] and [`Slots`] into tiles, one of each per rank ([`PerRank`]). A [`Route`] holds which expert each
 //! token goes to.
 //!
-//! Everything here runs on the host and defines the meaning of a program: the generated kernel must give the same bits.
+//! Everything here runs on the host and defines the meaning of a program: the generated kernel must give the same bits. A task
+//! that is called with tiles of its own ([`TileBuf`]) is a unit test:
+//!
+//! ```
+//! use hpmoe_kernels::{Tile, TileBuf, bf16};
+//!
+//! fn swiglu(gate: &Tile<bf16, 16, 16>, up: &Tile<bf16, 16, 16>, h: &mut Tile<bf16, 16, 16>) {
+//!     let gate = gate.load();
+//!     h.store(gate.silu() * up.load());
+//! }
+//!
+//! // Types say the largest size: here is one row of two columns.
+//! let gate = TileBuf::<bf16>::from_f32(1, 2, &[0.0, 20.0]);
+//! let up = TileBuf::<bf16>::from_f32(1, 2, &[3.0, 0.5]);
+//! let h = TileBuf::like(&gate);
+//! swiglu(&gate.tile(), &up.tile(), &mut h.tile());
+//! assert_eq!(h.to_f32(), [0.0, 10.0]);
+//! ```
+//!
+//! A route says where rows go:
+//!
+//! ```
+//! use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
+//!
+//! // Two ranks with two experts each. The only token of rank 0 goes to the experts 1 and 2.
+//! let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[1, 2]), Tensor::zeros(0)]);
+//! let route = Route::new(Ranks::new(2), 4, &ids)?;
+//! assert_eq!([0, 1].map(|rank| route.received(Rank::new(rank))), [1, 1]);
+//! assert!(route.experts_of(Rank::new(1)).all(|expert| expert.owner() == Rank::new(1)));
+//! # Ok::<(), hpmoe_kernels::RouteError>(())
+//! ```
+//!
+//! Programs take all of this from `hpmoe_runtime::prelude`.
 //!
 //! The device library and the AscendC implementation for CPUs are C++, in folders next to this crate's sources:
 //! [`INCLUDE_DIR`], [`HOST_DIR`]. The package's README names all of its folders.

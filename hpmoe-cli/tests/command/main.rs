@@ -1,5 +1,6 @@
 //! The command `hpmoe`, run as users run it.
 
+mod book;
 mod calibrate;
 mod damaged;
 mod emit;

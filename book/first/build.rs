@@ -1,0 +1,3 @@
+fn main() {
+    hpmoe_build::kernels(["src/main.rs"]).build();
+}

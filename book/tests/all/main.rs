@@ -1,0 +1,8 @@
+//! The pages of docs/ say what is true: links lead somewhere, listings are part of their files, and commands print what is shown.
+
+mod commands;
+mod errors;
+mod links;
+mod listings;
+mod pages;
+mod pattern;
