@@ -38,6 +38,12 @@ fn fault(page: &Page, link: &str) -> Option<String> {
     if page.path.starts_with("docs") && !target.starts_with("docs") {
         return Some(format!("leaves the book: name the file in a code span, `{}`", target.display()));
     }
+    if page.path.starts_with("docs") && !page.path.ends_with("SUMMARY.md") && target.ends_with("README.md") {
+        return Some(
+            "is `index.html` of its folder in the book: link to the folder, which all that show Markdown understand"
+                .to_owned(),
+        );
+    }
     let heading = heading?;
     let there = headings(&Page::read(&target)).iter().any(|title| anchor(title) == heading);
     (!there).then(|| format!("names no heading of {}", target.display()))

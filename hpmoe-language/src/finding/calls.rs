@@ -9,6 +9,8 @@ pub(crate) enum LoopFault {
     Outside,
     /// The loops choose no row tile, expert, send or token block; their variables, outermost first.
     NoItem { variables: Vec<String> },
+    /// The variable that a loop over row tiles or sends takes for an expert is not one.
+    NotAnExpert { item: String, variable: String },
     /// A loop that gives the call the same rows again.
     Repeated { variable: String },
     /// A send whose sender and receiver are one loop variable.
@@ -79,7 +81,7 @@ pub(crate) enum CallFault {
     /// A function of the module without a marker.
     Unmarked { name: String },
     /// A const parameter that no argument determines.
-    NotInferred { task: String, name: String },
+    NotInferred { task: String, name: String, generics: Vec<String> },
     /// A matrix task on a send.
     MatrixTaskOfSend { task: String, send: String },
     /// A call where once-sent tokens arrive.

@@ -70,7 +70,10 @@ pub(super) fn place(
             Accessor::Cols(expr) if rows.is_some() && cols.is_none() => cols = Some(index(expr)?),
             other if rows.is_none() => match named_rows(nest, other, row_kind) {
                 Some(named) => rows = Some(named),
-                None if matches!(other, Accessor::Expert(_)) && !matches!(row_kind, RowKind::Expert { .. }) => {
+                // These name rows of one kind of tensor alone, or none.
+                None if !matches!((other, row_kind), (Accessor::Expert(_), RowKind::Expert { .. }))
+                    && matches!(other, Accessor::Expert(_) | Accessor::Tile(_) | Accessor::Cols(_)) =>
+                {
                     return refuse_rows(argument, rows_fault(row_kind), errors);
                 }
                 None => {

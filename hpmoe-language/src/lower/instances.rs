@@ -40,7 +40,11 @@ impl Lowering<'_> {
         }
         for name in &function.generics {
             if !values.contains(name) {
-                let fault = CallFault::NotInferred { task: function.name.clone(), name: name.clone() };
+                let fault = CallFault::NotInferred {
+                    task: function.name.clone(),
+                    name: name.clone(),
+                    generics: function.generics.clone(),
+                };
                 self.errors.push(call.span, Finding::Call(fault));
                 return None;
             }

@@ -119,8 +119,12 @@ impl Nest {
             return None;
         };
         let Some(nest) = Self::of_items(scope, innermost) else {
-            let variables = choosing.iter().map(|variable| variable.name.clone()).collect();
-            errors.push(call, Finding::Loops(LoopFault::NoItem { variables }));
+            let variables = || choosing.iter().map(|variable| variable.name.clone()).collect();
+            let fault = match expert_of(innermost).filter(|expert| !is_expert(scope, expert)) {
+                Some(other) => LoopFault::NotAnExpert { item: innermost.name.clone(), variable: other.clone() },
+                None => LoopFault::NoItem { variables: variables() },
+            };
+            errors.push(call, Finding::Loops(fault));
             return None;
         };
         let fault = if nest.space.kind.sends() && nest.owner.as_ref() == Some(&nest.source) {
@@ -226,6 +230,14 @@ impl Nest {
 fn owner<'a>(scope: &'a [Variable], expert: &str) -> Option<&'a String> {
     match &find(scope, expert)?.over {
         Over::ExpertsOf(rank) => Some(rank),
+        _ => None,
+    }
+}
+
+/// The variable that a loop takes for an expert.
+fn expert_of(variable: &Variable) -> Option<&String> {
+    match &variable.over {
+        Over::RowTiles { expert, .. } | Over::Sends { expert, .. } | Over::SendsOnce { expert, .. } => Some(expert),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@ use hpmoe_language::syntax::Overrides;
 
 const KERNEL: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
 const FUSED: &str = include_str!("../../../ui-tests/kernels/fused.rs");
+const ROUTED: &str = include_str!("../../../ui-tests/kernels/routed.rs");
 const LIBRARY: &str = include_str!("../../../ui-tests/kernels/sums.rs");
 
 /// What is said of a kernel with these replacements: the text at each place, and the message with the way out.
@@ -125,6 +126,37 @@ fn tiles_at_a_constant_distance_stay_inside_and_in_order() {
         assert!(told.iter().any(|(_, text)| text.contains(words)), "{to}: {told:#?}");
     }
     assert!(told(FUSED, &[(up_read, "&both[r].group(e, m).cols(TILES / 2 + (n + 3))")]).is_empty());
+}
+
+#[test]
+fn what_rows_a_tensor_has_is_told_where_others_are_named() {
+    let matrices = ["`gate` has a matrix for each expert of the rank", "take `.expert(e)`"];
+    check(&[("&gate[r].expert(e).tile(n)", "&gate[r].tile(n)")], "gate", &matrices);
+    let received = ["`g` has a row for each token received", "take `.group(e, m)` of a row tile"];
+    check(&[("&mut g[r].group(e, m).cols(n)", "&mut g[r].cols(n)")], "g", &received);
+    let tokens = ["`weights` has a row for each token of the rank", "`.rows(t)` of a token block", "is a `Matrix`"];
+    check(&[("&weights[r].rows(t)", "&weights[r].tile(0)")], "weights", &tokens);
+}
+
+#[test]
+fn what_is_to_be_written_is_told() {
+    let told_of = |source, edit| told(source, &[edit]).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    let sizes = told_of(ROUTED, ("project::<TILE_N, _, _>(", "project("));
+    assert!(sizes[0].contains("write it: `project::<N, _, _>(..)`, with a size for `N`"), "{sizes:#?}");
+    let ranks = told_of(KERNEL, ("ep: Ranks", "ep: &Ranks"));
+    assert!(ranks[0].contains("write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank"), "{ranks:#?}");
+}
+
+#[test]
+fn a_number_is_not_an_expert() {
+    let told = told(KERNEL, &[("for e in route.experts_of(r)", "for e in 0..EXPERTS")]);
+    assert_eq!(told.len(), 4, "{told:#?}");
+    for (_, text) in told {
+        for words in ["the loop over `m` takes an expert, but `e` is something else", "`for e in route.experts_of(r)`"]
+        {
+            assert!(text.contains(words), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ impl LoopFault {
                     ranks and token blocks; constant ranges go inside";
         let accessor = match self {
             Self::UnknownTile { accessor, .. } => accessor_help(accessor),
+            Self::NotAnExpert { .. } => {
+                Some("loop over experts: `for e in route.experts_of(r)`, or `for e in route.experts()` around sends")
+            }
             Self::UnknownRank { .. } => Some(
                 "the rank is that of the rows' loops: of row tiles and blocks of tokens `r`, of a send its sender or \
                  `e.owner()`",
@@ -27,6 +30,9 @@ impl LoopFault {
                     "none of the loops around this call ({}) is over row tiles, experts of a rank, sends or token blocks",
                     loops.join(", ")
                 )
+            }
+            Self::NotAnExpert { item, variable } => {
+                format!("the loop over `{item}` takes an expert, but `{variable}` is something else")
             }
             Self::Repeated { variable } => {
                 format!("the loop over `{variable}` repeats this call for the same rows")
@@ -136,8 +142,9 @@ impl CallFault {
     pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
             Self::Accessors { tensor, rows } => return rows.words(tensor),
-            Self::NotInferred { task, name } => {
-                let help = format!("write it: `{task}::<…>(..)`");
+            Self::NotInferred { task, name, generics } => {
+                let sizes = generics.iter().map(|generic| if generic == name { name } else { "_" }).collect::<Vec<_>>();
+                let help = format!("write it: `{task}::<{}>(..)`, with a size for `{name}`", sizes.join(", "));
                 return (format!("the arguments don't say what `{name}` of `{task}` is"), help);
             }
             Self::Index { index, variable, range: true } => {
@@ -209,7 +216,9 @@ impl CallFault {
 impl RowsFault {
     fn words(&self, tensor: &str) -> Sentence {
         let help = match self {
-            Self::Tokens => "take `.gather(&s)` of a send, or `.rows(t)` of a token block",
+            Self::Tokens => {
+                "take `.gather(&s)` of a send, or `.rows(t)` of a token block; what all tokens share is a `Matrix`"
+            }
             Self::Slots => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
             Self::Received => {
                 "take `.group(e, m)` of a row tile, `.expert(e)` for all rows, or `.rows_of(&s)` of a send"

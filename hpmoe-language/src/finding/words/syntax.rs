@@ -117,7 +117,7 @@ impl SyntaxFault {
             Self::FlowSecondRoute => ("a taskflow has one group and one route", "take one `Ranks` and one `&Route`"),
             Self::FlowParameter => (
                 "a taskflow takes `Ranks`, `&Route` and tensors",
-                "write `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
+                "write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
                  `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, \
                  `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes",
             ),
