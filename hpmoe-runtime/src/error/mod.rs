@@ -8,6 +8,7 @@ pub use argument::ArgumentError;
 pub use resource::Resource;
 
 use hpmoe_kernels::RouteError;
+use std::fmt;
 use thiserror::Error;
 
 use crate::backend::npu::NpuError;
@@ -17,7 +18,7 @@ use words::{at, each_value, list, room};
 
 /// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
 /// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The route and the group have different numbers of ranks.
@@ -251,5 +252,29 @@ impl LaunchError {
     /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
     pub(crate) const fn is_out_of_step(&self) -> bool {
         matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. })
+    }
+}
+
+/// The same text, which is what `unwrap` prints, and `main` where it returns the error.
+impl fmt::Debug for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_returns_the_error_prints_its_text() {
+        let source_line = Some("`norm` at src/moe.rs:7".to_owned());
+        let error =
+            LaunchError::Rule { message: "rank 0, AIV 3: Cast at ops/norm.h:9: race in UB".to_owned(), source_line };
+        let returned: Box<dyn std::error::Error> = error.into();
+        assert_eq!(
+            format!("{returned:?}"),
+            "rank 0, AIV 3: Cast at ops/norm.h:9: race in UB\n  while the core was in `norm` at src/moe.rs:7"
+        );
     }
 }
