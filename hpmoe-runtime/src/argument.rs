@@ -55,6 +55,8 @@ pub struct Argument<'a> {
     pub(crate) ranks: Ranks,
     parts: PerRank<RankPart>,
     pub(crate) writable: bool,
+    /// Whether the parts lie in the memory of each rank's NPU.
+    pub(crate) on_npus: bool,
     /// The borrowed tensors, which are `Cell`s: neither `Send` nor `Sync`.
     borrow: PhantomData<&'a Cell<()>>,
 }
@@ -83,7 +85,22 @@ impl<'a> Argument<'a> {
         let part = |part: &RawPart| RankPart { address: part.address.expose_provenance() as u64, count: part.count };
         let RawTensor { element, columns, kind, writable } = tensor;
         let (ranks, parts) = (parts.ranks(), parts.map(part));
-        Self { name, element, columns, kind, ranks, parts, writable, borrow: PhantomData }
+        Self { name, element, columns, kind, ranks, parts, writable, on_npus: false, borrow: PhantomData }
+    }
+
+    /// The same in the memory of each rank's NPU, at addresses as its kernels use them: a framework's tensor, which a launch neither copies
+    /// there nor back. The group is one of NPUs.
+    ///
+    /// # Safety
+    ///
+    /// As [`from_raw`](Self::from_raw), from the launch until it has been waited for or the group is dropped, whatever becomes of the
+    /// argument. What has been put on streams before is ordered with the launch: it is over, or on a stream that
+    /// [`Group::enqueue`](crate::Group::enqueue) is given.
+    #[expect(unsafe_code, reason = "memory that Rust does not know")]
+    #[must_use]
+    pub unsafe fn on_npus(name: &'static str, tensor: RawTensor, parts: &PerRank<RawPart>) -> Self {
+        // SAFETY: the caller's promise covers what is asked for here.
+        Self { on_npus: true, ..unsafe { Self::from_raw(name, tensor, parts) } }
     }
 
     /// The part of a rank that is here.
@@ -157,6 +174,7 @@ macro_rules! rows {
                     ranks: self.ranks(),
                     parts: self.map(part),
                     writable,
+                    on_npus: false,
                     borrow: PhantomData,
                 }
             }
@@ -185,6 +203,7 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
             ranks: self.ranks(),
             parts: self.map(part),
             writable,
+            on_npus: false,
             borrow: PhantomData,
         }
     }
@@ -202,6 +221,7 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matr
             ranks: self.ranks(),
             parts: self.map(part),
             writable,
+            on_npus: false,
             borrow: PhantomData,
         }
     }

@@ -5,7 +5,7 @@ use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 use crate::layout::tables::coming_spaces;
 use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
-use crate::{Argument, ArgumentError, KernelTables, LaunchError, RawPart};
+use crate::{Argument, ArgumentError, KernelTables, LaunchError, RawPart, Streams};
 
 /// Whether the arguments fit the kernel and the route on all ranks.
 pub(crate) fn arguments(
@@ -23,6 +23,40 @@ pub(crate) fn arguments(
         fits_tensor(tensor, &arguments[number], ranks, route)?;
     }
     Ok(())
+}
+
+/// Whether the group can use tensors where they lie.
+pub(crate) fn places(
+    tables: &KernelTables,
+    arguments: &[Argument<'_>],
+    on_npus: bool,
+    processes: bool,
+) -> Result<(), ArgumentError> {
+    let peers_write =
+        |number: usize| processes && tables.tensors.iter().any(|tensor| tensor.storage == Storage::Shared(number));
+    for (number, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.on_npus) {
+        let (reason, way_out) = match (on_npus, peers_write(number)) {
+            (false, _) => {
+                ("but the group runs on the host", "call Group::on_npus, or pass a tensor of this machine's memory")
+            }
+            (true, true) => ("but other processes write it", "pass a tensor of this machine's memory, which is copied"),
+            (true, false) => continue,
+        };
+        return Err(ArgumentError::OnNpus { tensor: argument.name, reason, way_out });
+    }
+    Ok(())
+}
+
+/// Whether the group can order its launches with the caller's streams.
+pub(crate) fn streams(streams: Option<&Streams>, ranks: Ranks, on_npus: bool) -> Result<(), LaunchError> {
+    match streams {
+        Some(_) if !on_npus => Err(LaunchError::Streams),
+        Some(streams) if streams.ranks() != ranks => {
+            let (parts, group) = (here(streams.ranks()), here(ranks));
+            Err(ArgumentError::PartsHere { tensor: "streams", parts, group }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether each rank has room for the rows that it receives.

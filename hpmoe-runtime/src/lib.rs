@@ -62,6 +62,7 @@ mod memory;
 pub mod npus;
 pub mod prelude;
 mod report;
+mod stream;
 pub mod tables;
 pub mod tasks;
 #[cfg(test)]
@@ -72,12 +73,13 @@ pub use backend::host::HostStatistics;
 pub use backend::npu::NpuError;
 pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError, Resource};
-pub use group::Group;
 #[doc(hidden)]
 pub use group::InjectedFault;
+pub use group::{Group, Pending};
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;
 pub use report::{CoreReport, Report, StuckReport};
+pub use stream::Streams;
 pub use tables::KernelTables;

@@ -2,7 +2,7 @@
 //!
 //! The runtime library is found by the environment, so that each case runs in a process of its own, which is this program again.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[path = "../../ui-tests/kernels/echo.rs"]
 mod echo_file;
@@ -11,8 +11,11 @@ mod ffn_file;
 
 use echo_file::echo;
 use ffn_file::ffn;
+use hpmoe_runtime::npus::DeviceMemory;
+use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{LaunchError, Report};
+use hpmoe_runtime::tables::RowKind;
+use hpmoe_runtime::{Argument, LaunchError, Pending, RawPart, RawTensor, Report, Streams};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,6 +70,11 @@ fn one_case() {
         "not built" => not_built(),
         "failed" => failed(),
         "together" => together(),
+        "pending" => pending(),
+        "forgotten" => forgotten(),
+        "tensors of others" => tensors_of_others(),
+        "pending failed" => pending_failed(),
+        "pending process" => pending_process(),
         "process" => process(),
         "late process" => late_process(),
         "failed process" => failed_process(),
@@ -140,6 +148,22 @@ impl Layer {
         ffn::forward::launch(group, route, x, weights, gate, up, down, y)
     }
 
+    /// Puts a launch on the streams that writes to `y`.
+    fn enqueue<'a>(
+        &'a self,
+        group: &'a Group,
+        streams: Option<&Streams>,
+        y: &'a mut PerRank<Tensor<bf16, { ffn::HIDDEN }>>,
+    ) -> Result<Pending<'a>, LaunchError> {
+        let Self { route, x, weights, gate, up, down, .. } = self;
+        ffn::forward::enqueue(group, streams, route, x, weights, gate, up, down, y)
+    }
+
+    /// A result that nothing was written to.
+    fn result(&self) -> PerRank<Tensor<bf16, { ffn::HIDDEN }>> {
+        PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.y[rank].row_count()))
+    }
+
     fn reference(&self) -> PerRank<Tensor<bf16, { ffn::HIDDEN }>> {
         let mut y = PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.y[rank].row_count()));
         ffn::forward(self.ep, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y);
@@ -182,6 +206,138 @@ fn process() {
         assert!(report.on_npus && report.ranks == ranks, "{report}");
         assert!(layer.y[rank] == expected[rank], "rank {rank} of {ranks}");
     }
+}
+
+/// Launches are pending together, and are waited for in any order, by being dropped too.
+#[expect(unsafe_code, reason = "streams of others")]
+fn pending() {
+    let layer = Layer::new(2);
+    let expected = layer.reference();
+    let group = Group::new(2).delay(1, Duration::from_millis(2)).on_npus().unwrap();
+    let mut results = [layer.result(), layer.result(), layer.result()];
+    let [first, second, third] = results.each_mut().map(|y| layer.enqueue(&group, None, y).unwrap());
+    let report = second.wait().unwrap();
+    assert!(report.on_npus && report.launches == 1 && report.tasks > 0, "{report}");
+    drop(first);
+    third.wait().unwrap();
+    assert!(results.iter().all(|y| y.iter().eq(expected.iter())));
+    // A launch between two that are pending.
+    let (mut before, mut after) = (layer.result(), layer.result());
+    let pending = layer.enqueue(&group, None, &mut before).unwrap();
+    layer.enqueue(&group, None, &mut after).unwrap().wait().unwrap();
+    assert!(after.iter().eq(expected.iter()));
+    pending.wait().unwrap();
+    assert!(before.iter().eq(expected.iter()));
+    // Memory of another size takes the place of what a launch is using: only one that nobody can wait for any more is still pending here.
+    std::mem::forget(layer.enqueue(&group, None, &mut before).unwrap());
+    let group = group.capacity_rows(400);
+    let mut result = layer.result();
+    let error = layer.enqueue(&group, None, &mut result).unwrap_err().to_string();
+    assert!(error.starts_with("ffn::forward has a launch that is pending and uses the memory"), "{error}");
+    // On the host, the launch is over at once.
+    let (host, mut result) = (Group::new(2), layer.result());
+    let report = layer.enqueue(&host, None, &mut result).unwrap().wait().unwrap();
+    assert!(!report.on_npus && result.iter().eq(expected.iter()));
+    // SAFETY: the group has no NPUs, and looks at no handle.
+    let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |_| std::ptr::null_mut())) };
+    let error = layer.enqueue(&host, Some(&streams), &mut result).unwrap_err().to_string();
+    assert_eq!(error, "streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus");
+    // SAFETY: streams for other ranks are refused.
+    let streams = unsafe { Streams::from_raw(&PerRank::from_fn(Ranks::new(1), |_| std::ptr::null_mut())) };
+    let group = Group::new(2).on_npus().unwrap();
+    let error = layer.enqueue(&group, Some(&streams), &mut result).unwrap_err().to_string();
+    assert!(error.starts_with("`streams` holds the parts of "), "{error}");
+}
+
+/// A launch that nobody waits for writes to nothing of the caller's, and what it uses stays until the group is dropped.
+fn forgotten() {
+    let layer = Layer::new(2);
+    let group = Group::new(2).delay(1, Duration::from_millis(20)).on_npus().unwrap();
+    let (mut y, mut other) = (layer.result(), layer.result());
+    std::mem::forget(layer.enqueue(&group, None, &mut y).unwrap());
+    assert!(y.iter().eq(layer.result().iter()));
+    layer.enqueue(&group, None, &mut other).unwrap().wait().unwrap();
+    assert!(other.iter().eq(layer.reference().iter()) && y.iter().eq(layer.result().iter()));
+    std::mem::forget(layer.enqueue(&group, None, &mut other).unwrap());
+    drop(group);
+}
+
+/// Tensors of a framework lie in the memory of its NPUs, and are written by what is on its streams.
+#[expect(unsafe_code, reason = "memory and streams of others")]
+fn tensors_of_others() {
+    let layer = Layer::new(2);
+    let npus = hpmoe_runtime::npus::open(2).unwrap();
+    let bytes = |rank: Rank| layer.y[rank].row_count() * ffn::HIDDEN * 2;
+    let tensor = |rank: Rank| DeviceMemory::poisoned(&npus[rank.id()], bytes(rank), 0).unwrap();
+    let (x, y) = (PerRank::from_fn(layer.ep, tensor), PerRank::from_fn(layer.ep, tensor));
+    for rank in layer.ep {
+        let bits: Vec<u8> = layer.x[rank].to_vec().iter().flat_map(|x| x.to_bits().to_le_bytes()).collect();
+        x[rank].write(0, &bits).unwrap();
+    }
+    let raw = |memory: &PerRank<DeviceMemory>| {
+        let address = |rank: Rank| std::ptr::with_exposed_provenance_mut(memory[rank].address() as usize);
+        PerRank::from_fn(layer.ep, |rank| RawPart { address: address(rank), count: layer.y[rank].row_count() })
+    };
+    let kind =
+        |writable| RawTensor { element: ElementType::bf16, columns: ffn::HIDDEN, kind: RowKind::Token, writable };
+    let arguments = || {
+        // SAFETY: memory of these NPUs, which nothing else uses, and which lives until all launches have ended.
+        let (x, y) =
+            unsafe { (Argument::on_npus("x", kind(false), &raw(&x)), Argument::on_npus("y", kind(true), &raw(&y))) };
+        let Layer { weights, gate, up, down, .. } = &layer;
+        let [gate, up, down] = [Argument::read("gate", gate), Argument::read("up", up), Argument::read("down", down)];
+        vec![x, Argument::read("weights", weights), gate, up, down, y]
+    };
+    let kernel = &ffn::forward::KERNEL;
+    let host = Group::new(2);
+    let error = host.enqueue(kernel, None, &layer.route, arguments()).unwrap_err().to_string();
+    assert!(error.starts_with("`x` lies in the memory of NPUs, but the group runs on the host: call Group::on_npus"));
+    let group = Group::new(2).on_npus().unwrap();
+    // SAFETY: streams of these NPUs, which live longer than the group.
+    let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |rank| npus[rank.id()].stream())) };
+    let pending = group.enqueue(kernel, Some(&streams), &layer.route, arguments()).unwrap();
+    // What is on the streams now comes after the launch.
+    npus.iter().for_each(|npu| npu.wait(Duration::from_secs(20)).unwrap());
+    let expected = layer.reference();
+    for rank in layer.ep {
+        let mut bits = vec![0; bytes(rank)];
+        y[rank].read(0, &mut bits).unwrap();
+        assert!(bits.iter().copied().eq(expected[rank].to_vec().iter().flat_map(|y| y.to_bits().to_le_bytes())));
+    }
+    pending.wait().unwrap();
+}
+
+/// The kernel of rank 1 ends with an exception while two launches are pending: who waits first is told, and the other one that the group is broken.
+fn pending_failed() {
+    let layer = Layer::new(2);
+    let group = Group::new(2).time_limit(Duration::from_millis(300)).on_npus().unwrap();
+    let (mut y, mut other) = (layer.result(), layer.result());
+    let first = layer.enqueue(&group, None, &mut y).unwrap();
+    let second = layer.enqueue(&group, None, &mut other).unwrap();
+    let error = first.wait().unwrap_err();
+    assert!(matches!(error, LaunchError::NpuLaunch { rank: 1, .. }), "{error}");
+    assert!(matches!(second.wait(), Err(LaunchError::Broken)) && group.is_broken());
+    assert!(y.iter().chain(other.iter()).eq(layer.result().iter().chain(layer.result().iter())));
+}
+
+/// Ranks that are processes have launches pending, too.
+fn pending_process() {
+    let group = joined();
+    let layer = Layer::of(&group);
+    let expected = Layer::new(group.ranks().count()).reference();
+    let rank = group.ranks().only().unwrap();
+    let (mut y, mut other) = (layer.result(), layer.result());
+    let first = layer.enqueue(&group, None, &mut y).unwrap();
+    let second = layer.enqueue(&group, None, &mut other).unwrap();
+    first.wait().unwrap();
+    second.wait().unwrap();
+    assert!(y[rank] == expected[rank] && other[rank] == expected[rank]);
+    // In another order on another rank, waits are told apart.
+    let first = layer.enqueue(&group, None, &mut y).unwrap();
+    let second = layer.enqueue(&group, None, &mut other).unwrap();
+    let waited = if rank.id() == 0 { first } else { second };
+    let error = waited.wait().unwrap_err();
+    assert!(matches!(error, LaunchError::Disagreement { subject: "the launch that they wait for", .. }), "{error}");
 }
 
 /// Rank 1 ends while the kernels of the others wait for its own: they are told which one is gone, long before the limit, and what
@@ -325,6 +481,20 @@ fn a_kernel_that_gives_up_is_told_core_by_core() {
 #[test]
 fn two_groups_share_npus() {
     run("together", &[("HPMOE_STANDIN_CORES", "2")]);
+}
+
+#[test]
+fn launches_can_be_pending() {
+    run("pending", &[]);
+    run("tensors of others", &[]);
+    run_processes("pending process", 2, &[]);
+}
+
+#[test]
+fn a_pending_launch_that_is_forgotten_or_fails_does_no_harm() {
+    let Run { log } = run("forgotten", &[]);
+    assert!(log.lines().filter(|line| line.starts_with("kernel ")).count() == 6, "{log}");
+    run("pending failed", &[("HPMOE_STANDIN_FAULT", "1:507015")]);
 }
 
 #[test]

@@ -4,24 +4,30 @@ use super::BuiltFlow;
 use crate::artifacts::FOLDER;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
-use syn::{FnArg, ItemFn, Pat, Type};
+use syn::{FnArg, ItemFn, Lifetime, Pat, Type};
 
 /// The module for a kernel that was built.
 pub(super) fn built(function: &ItemFn, built: &BuiltFlow, runtime: &Ident) -> TokenStream {
     let tables = format!("/{FOLDER}/{}.rs", built.artifact.stem);
-    let (parameters, route) = parameters(function);
+    let (_, route) = parameters(function, false);
     let arguments = arguments(function);
-    let group = group();
-    let body = match route {
-        Some(route) => quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*])),
-        None => quote!(#group.launch_routed(&KERNEL, &[#(#arguments),*])),
+    let (group, streams) = (group(), streams());
+    let [launch, enqueue] = match route {
+        Some(route) => [
+            quote!(#group.launch(&KERNEL, #route, &[#(#arguments),*])),
+            quote!(#group.enqueue(&KERNEL, #streams, #route, ::std::vec![#(#arguments),*])),
+        ],
+        None => [
+            quote!(#group.launch_routed(&KERNEL, &[#(#arguments),*])),
+            quote!(#group.enqueue_routed(&KERNEL, #streams, ::std::vec![#(#arguments),*])),
+        ],
     };
     let kernel = kernel(built);
     let items = quote! {
         ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
         #kernel
     };
-    module(function, runtime, &items, &parameters, &body)
+    module(function, runtime, &items, &launch, &enqueue)
 }
 
 /// The compiled kernel: its entry point with the `TABLES` that the build script wrote for it.
@@ -51,7 +57,6 @@ fn kernel(BuiltFlow { artifact, for_device }: &BuiltFlow) -> TokenStream {
 
 /// The module for a kernel with faults, so that code that uses the kernel compiles.
 pub(super) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
-    let (parameters, _) = parameters(function);
     let items = quote! {
         /// The kernel has faults.
         pub const GRAPH: &str = "";
@@ -68,7 +73,8 @@ pub(super) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
         /// The kernel has faults.
         pub fn schedule_svg(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
     };
-    module(function, runtime, &items, &parameters, &quote!(::core::unreachable!()))
+    let unreachable = quote!(::core::unreachable!());
+    module(function, runtime, &items, &unreachable, &unreachable)
 }
 
 /// The first parameter, which no tensor of that name hides.
@@ -76,14 +82,26 @@ fn group() -> Ident {
     Ident::new("group", Span::mixed_site())
 }
 
+/// The second parameter of `enqueue`.
+fn streams() -> Ident {
+    Ident::new("streams", Span::mixed_site())
+}
+
+/// The lifetime of what a pending launch borrows.
+fn pending() -> Lifetime {
+    Lifetime::new("'pending", Span::mixed_site())
+}
+
 /// The module of a taskflow; `runtime` is the name that the user's crate has for `hpmoe-runtime`.
 fn module(
     function: &ItemFn,
     runtime: &Ident,
     items: &TokenStream,
-    parameters: &[TokenStream],
-    body: &TokenStream,
+    launch: &TokenStream,
+    enqueue: &TokenStream,
 ) -> TokenStream {
+    let ((parameters, _), (borrowed, _)) = (parameters(function, false), parameters(function, true));
+    let (streams, pending) = (streams(), pending());
     let (name, visibility) = (&function.sig.ident, &function.vis);
     let doc = format!("The megakernel of [`{name}`](fn@{name}): its texts and its launch.");
     let group = group();
@@ -107,20 +125,40 @@ fn module(
                 #group: &hpmoe_runtime::Group,
                 #(#parameters),*
             ) -> ::core::result::Result<hpmoe_runtime::Report, hpmoe_runtime::LaunchError> {
-                #body
+                #launch
+            }
+            /// Puts the megakernel on the streams of the group's NPUs, for `Pending::wait` to wait for. It follows what is on `streams`, if there are
+            /// some, and comes before what is put on them afterwards. A group that runs on the host runs it to its end.
+            ///
+            /// # Errors
+            ///
+            /// As `launch`, for what is found before the kernel runs.
+            #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
+            pub fn enqueue<#pending>(
+                #group: &#pending hpmoe_runtime::Group,
+                #streams: ::core::option::Option<&hpmoe_runtime::Streams>,
+                #(#borrowed),*
+            ) -> ::core::result::Result<hpmoe_runtime::Pending<#pending>, hpmoe_runtime::LaunchError> {
+                #enqueue
             }
         }
     }
 }
 
-/// The taskflow's parameters without the ranks, and the name of the route if it is one of them.
-fn parameters(function: &ItemFn) -> (Vec<TokenStream>, Option<TokenStream>) {
+/// The taskflow's parameters without the ranks, and the name of the route if it is one of them. If `pending`, tensors are borrowed for as
+/// long as the launch is pending.
+fn parameters(function: &ItemFn, pending: bool) -> (Vec<TokenStream>, Option<TokenStream>) {
     let mut route = None;
     let kept = typed(function)
         .filter(|(_, ty)| !last_is(ty, "Ranks"))
         .map(|(name, ty)| {
-            if matches!(ty, Type::Reference(reference) if last_is(&reference.elem, "Route")) {
-                route = Some(quote!(#name));
+            let mut ty = ty.clone();
+            if let Type::Reference(reference) = &mut ty {
+                if last_is(&reference.elem, "Route") {
+                    route = Some(quote!(#name));
+                } else if pending {
+                    reference.lifetime = Some(self::pending());
+                }
             }
             let ty = outside(ty.to_token_stream(), false);
             quote!(#name: #ty)

@@ -85,6 +85,16 @@ pub enum ArgumentError {
         /// What to do.
         way_out: &'static str,
     },
+    /// A tensor lies in the memory of NPUs, where the group can't use it.
+    #[error("`{tensor}` lies in the memory of NPUs, {reason}: {way_out}")]
+    OnNpus {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// Why the group can't use it there.
+        reason: &'static str,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// A part of a tensor does not start on a line.
     #[error(
         "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"

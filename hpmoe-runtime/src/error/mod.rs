@@ -100,6 +100,17 @@ pub enum LaunchError {
         /// Rows that there is room for.
         capacity: usize,
     },
+    /// Streams of NPUs were passed to a group that has none.
+    #[error("streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus")]
+    Streams,
+    /// A pending launch has the memory.
+    #[error(
+        "{kernel} has a launch that is pending and uses the memory that this one needs: wait for it first (Pending::wait)"
+    )]
+    Pending {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+    },
     /// The machine has no room for the kernel's buffers.
     #[error(
         "{kernel} needs {} on each of {ranks} ranks to receive up to {capacity} rows, more than this machine can address: {}", size_text(*.bytes), room(*.rows)

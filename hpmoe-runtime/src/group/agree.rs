@@ -78,13 +78,13 @@ fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
     })
 }
 
-/// The arguments of a row's steps that peers write: tensor number and argument.
+/// The arguments of a step that peers write: tensor number and argument.
 pub(super) fn shared<'a, 'b>(
     tables: &KernelTables,
-    step: &'b LaunchStep<'a>,
+    arguments: &'b [Argument<'a>],
 ) -> impl Iterator<Item = (usize, &'b Argument<'a>)> {
     tables.tensors.iter().enumerate().filter_map(|(number, tensor)| match tensor.storage {
-        Storage::Shared(argument) => Some((number, &step.arguments[argument])),
+        Storage::Shared(argument) => Some((number, &arguments[argument])),
         Storage::Argument(_) | Storage::Workspace | Storage::Symmetric => None,
     })
 }

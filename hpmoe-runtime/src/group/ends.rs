@@ -5,7 +5,7 @@ use std::time::Duration;
 use hpmoe_kernels::Rank;
 
 use super::launch::LaunchShared;
-use super::member::Member;
+use super::member::{Member, same};
 use super::rank::RankEnd;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, Outcome};
@@ -23,7 +23,10 @@ const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, 
 pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
     let tables = shared.kernel.tables();
     let limit: Duration = shared.options.patience(shared.launches());
-    let all = match member.exchange("the end of a launch", &encode(&own), limit) {
+    // Launches that are pending can be waited for in another order on another rank.
+    let which = format!("{}, launch {}", tables.name, shared.first);
+    let message = Message::default().bytes(which.as_bytes()).bytes(&encode(&own)).finish();
+    let all = match member.exchange("the end of a launch", &message, limit) {
         Ok(all) => all,
         Err(LaunchError::Peers(cause)) => {
             let report = one_rank(tables, shared, member.rank(), &own);
@@ -35,7 +38,11 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
         let message = "it sent an end of a launch that this version does not know".to_owned();
         LaunchError::OtherRank { rank, message }
     };
-    let ends = all.iter().enumerate().map(|(rank, end)| decode(tables, end).ok_or_else(|| unread(rank)));
+    let mut readers: Vec<Reader<'_>> = all.iter().map(|message| Reader(message)).collect();
+    let waited: Vec<String> = readers.iter_mut().map(|reader| reader.text().unwrap_or_default()).collect();
+    same("the launch that they wait for", &waited)?;
+    let end = |reader: &mut Reader<'_>| decode(tables, reader.bytes()?);
+    let ends = readers.iter_mut().enumerate().map(|(rank, reader)| end(reader).ok_or_else(|| unread(rank)));
     let ends: Vec<RankEnd> = ends.collect::<Result<_, _>>()?;
     match deserter(member, &ends, limit) {
         None => Ok(ends),

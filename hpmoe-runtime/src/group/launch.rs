@@ -160,7 +160,7 @@ fn each_shared(
 ) {
     for rank in session.here.clone() {
         let Some(heap) = session.shared_heap(rank) else { continue };
-        let arguments = row.iter().flat_map(|step| shared_arguments(tables, step));
+        let arguments = row.iter().flat_map(|step| shared_arguments(tables, step.arguments));
         arguments.for_each(|(tensor, argument)| copy(&heap, session.plan.tensors[tensor], argument, Rank::new(rank)));
     }
 }

@@ -8,6 +8,7 @@ mod member;
 mod npus;
 mod options;
 mod outcome;
+mod pending;
 mod prepare;
 mod rank;
 mod regions;
@@ -17,7 +18,7 @@ mod submit;
 mod watch;
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use hpmoe_kernels::Ranks;
 
@@ -27,6 +28,7 @@ use crate::bootstrap::local_rank;
 use member::Member;
 pub use options::InjectedFault;
 use options::LaunchOptions;
+pub use pending::Pending;
 use state::GroupState;
 
 /// The ranks that run a kernel together: as threads of this process ([`new`](Self::new)), or as one process each
@@ -46,7 +48,7 @@ pub struct Group {
     /// This process as one rank of many; `None` where all ranks are threads of it.
     member: Option<Member>,
     /// The NPU of each rank, if kernels run on NPUs.
-    npus: Option<Vec<Npu>>,
+    npus: Option<Vec<Arc<Npu>>>,
     options: LaunchOptions,
     state: Mutex<GroupState>,
 }
@@ -67,10 +69,11 @@ impl Group {
     ///
     /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
     pub fn on_npus(mut self) -> Result<Self, LaunchError> {
-        self.npus = Some(match &self.member {
+        let npus = match &self.member {
             None => npu::open(self.ranks)?,
             Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
-        });
+        };
+        self.npus = Some(npus.into_iter().map(Arc::new).collect());
         Ok(self)
     }
 

@@ -54,11 +54,11 @@ impl Session {
     pub(super) fn on_npus(
         tables: &KernelTables,
         sizes: &RankSizes,
-        npus: &[Npu],
+        npus: &[Arc<Npu>],
         no_room: impl Fn(usize) -> LaunchError,
     ) -> Result<Self, LaunchError> {
         let plan = plan(tables, sizes).map_err(no_room)?;
-        let memory = |npu| {
+        let memory = |npu: &Arc<Npu>| {
             Ok(RankMemory {
                 heap: Poisoned::Device(DeviceMemory::poisoned(npu, plan.heap, plan.counters_at)?),
                 workspace: Poisoned::Device(DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?),

@@ -1,6 +1,5 @@
 //! Launches as they are asked for: checked on all ranks, given memory, and handed to what runs them.
 
-use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use hpmoe_kernels::{Rank, Route};
@@ -10,14 +9,14 @@ use super::agree::agree;
 use super::launch::{self, LaunchStep};
 use super::npus;
 use super::session::Session;
-use super::state::GroupState;
+use super::state::{GroupState, Kept};
 use crate::backend::npu::NpuError;
 use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
-use crate::tables::ScheduleTable;
-use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, check};
+use crate::tables::{ScheduleTable, Storage, TensorTable};
+use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, Streams, check};
 
 /// A launch before it is checked: the route that the host has made, if any, and the tensors.
-type UncheckedStep<'a> = (Option<&'a Route>, &'a [Argument<'a>]);
+pub(super) type UncheckedStep<'a> = (Option<&'a Route>, &'a [Argument<'a>]);
 
 /// What a row of launches is, once it is known to fit.
 pub(super) struct PreparedRow<'a> {
@@ -86,36 +85,48 @@ impl Group {
         self.launch_steps(kernel, &row)
     }
 
-    fn launch_steps(&self, kernel: &CompiledKernel, row: &[UncheckedStep<'_>]) -> Result<Report, LaunchError> {
-        assert!(!row.is_empty(), "a row of launches has at least one");
-        let tables = kernel.tables();
+    pub(super) fn launch_steps(
+        &self,
+        kernel: &CompiledKernel,
+        row: &[UncheckedStep<'_>],
+    ) -> Result<Report, LaunchError> {
+        if self.npus.is_some() {
+            let number = self.start(kernel, None, row)?;
+            return self.finish(number, &row.iter().map(|(_, arguments)| *arguments).collect::<Vec<_>>());
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let GroupState::Sound(sessions) = &mut *state else { return Err(LaunchError::Broken) };
-        let (row, mut session) = match self.make_ready(kernel, row, sessions) {
-            Ok(ready) => ready,
-            Err(error) => {
-                if error.is_out_of_step() {
-                    *state = GroupState::Broken;
-                }
-                return Err(error);
-            }
-        };
+        let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
-        let GroupState::Sound(mut sessions) = std::mem::replace(&mut *state, GroupState::Broken) else {
-            return Err(LaunchError::Broken);
-        };
         let PreparedRow { schedule, steps, .. } = row;
-        let result = match &self.npus {
-            Some(npus) => {
-                npus::launch(kernel, schedule, &steps, &self.options, &mut session, (npus, self.member.as_ref()))
-            }
-            None => launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref()),
-        };
+        let result = launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref());
         if result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
-            sessions.insert((tables.name, tables.fingerprint), session);
-            *state = GroupState::Sound(sessions);
+            kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
+            *state = GroupState::Sound(kept);
         }
         result
+    }
+
+    /// Puts launches on the streams of the group's NPUs: their number.
+    pub(super) fn start(
+        &self,
+        kernel: &CompiledKernel,
+        streams: Option<&Streams>,
+        row: &[UncheckedStep<'_>],
+    ) -> Result<u64, LaunchError> {
+        let npus = self.npus.as_deref().unwrap_or_default();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (row, mut session, mut kept) = self.make_ready(kernel, row, streams, &mut state)?;
+        let PreparedRow { schedule, steps, .. } = row;
+        let on = (npus, self.member.as_ref());
+        let flight = npus::enqueue(kernel, (schedule, &steps), &self.options, &mut session, on, streams);
+        // The memory of a pending launch is kept, whatever happens to this one.
+        kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
+        let flight = flight?;
+        let number = kept.next;
+        kept.next += 1;
+        kept.flights.insert(number, flight);
+        *state = GroupState::Sound(kept);
+        Ok(number)
     }
 
     /// Whether the kernel can run on each rank's NPU.
@@ -128,24 +139,66 @@ impl Group {
         Ok(npus.iter().try_for_each(|npu| npu.fits(name, aic, aiv))?)
     }
 
-    /// Checks what is launched, on all ranks, and makes or takes the memory for it.
+    /// Checks what is launched, on all ranks, and makes or takes the memory for it. The group is broken until what it keeps is given back.
     fn make_ready<'a>(
         &self,
         kernel: &'a CompiledKernel,
         row: &[UncheckedStep<'a>],
-        sessions: &mut BTreeMap<(&'static str, &'static str), Session>,
+        streams: Option<&Streams>,
+        state: &mut GroupState,
+    ) -> Result<(PreparedRow<'a>, Session, Kept), LaunchError> {
+        assert!(!row.is_empty(), "a row of launches has at least one");
+        let mut kept = state.take().ok_or(LaunchError::Broken)?;
+        match self.ready(kernel, row, streams, &mut kept) {
+            Ok((row, session)) => Ok((row, session, kept)),
+            Err(error) => {
+                if !error.is_out_of_step() {
+                    *state = GroupState::Sound(kept);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn ready<'a>(
+        &self,
+        kernel: &'a CompiledKernel,
+        row: &[UncheckedStep<'a>],
+        streams: Option<&Streams>,
+        kept: &mut Kept,
     ) -> Result<(PreparedRow<'a>, Session), LaunchError> {
         let tables = kernel.tables();
-        let row = self.check_npus(kernel).and_then(|()| self.prepare(tables, row));
+        let streams = check::streams(streams, self.ranks(), self.npus.is_some());
+        let row = self.check_npus(kernel).and(streams).and_then(|()| self.prepare(tables, row));
+        let row = row.and_then(|row| self.check_pending(tables, row, kept));
         let row = match &self.member {
             None => row?,
             Some(member) => agree(member, tables, &self.options, row)?,
         };
         // Another capacity needs other memory.
-        let session = sessions.remove(&(tables.name, tables.fingerprint));
+        let session = kept.sessions.remove(&(tables.name, tables.fingerprint));
         let session = session.filter(|session| session.sizes == row.sizes);
         let session = session.map_or_else(|| self.allocate(tables, &row), Ok)?;
         Ok((row, session))
+    }
+
+    /// Refuses a launch that would take memory from a pending one.
+    fn check_pending<'a>(
+        &self,
+        tables: &KernelTables,
+        row: PreparedRow<'a>,
+        kept: &Kept,
+    ) -> Result<PreparedRow<'a>, LaunchError> {
+        let key = (tables.name, tables.fingerprint);
+        let is_pending = kept.flights.values().any(|flight| flight.kernel() == key);
+        let fits = kept.sessions.get(&key).is_some_and(|session| session.sizes == row.sizes);
+        // Between processes, what peers write of the caller's tensors lies in the heap until it is waited for.
+        let is_shared = |tensor: &TensorTable| matches!(tensor.storage, Storage::Shared(_));
+        let in_heap = self.member.is_some() && tables.tensors.iter().any(is_shared);
+        match is_pending && (!fits || in_heap) {
+            true => Err(LaunchError::Pending { kernel: tables.name }),
+            false => Ok(row),
+        }
     }
 
     /// Checks what is launched.
@@ -168,6 +221,7 @@ impl Group {
                 (None, None) => return Err(LaunchError::NoRoute { kernel: tables.name }),
             };
             check::arguments(tables, self.ranks(), &route, arguments)?;
+            check::places(tables, arguments, self.npus.is_some(), self.member.is_some())?;
             if let Some(chunks) = route.host() {
                 check::capacity(chunks)?;
             }

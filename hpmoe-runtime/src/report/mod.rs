@@ -56,7 +56,8 @@ pub struct Report {
     pub externals: &'static [ExternalTable],
     /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) tells by how much.
     pub tolerances: &'static [ToleranceTable],
-    /// Time of all launches on this machine, from the first rank's start to the last one's end.
+    /// Time of all launches on this machine, from the first rank's start to the last one's end; of a launch that was pending, until it was
+    /// waited for.
     pub wall: Duration,
     /// What the host run counted, over all ranks and launches; zeros where NPUs ran it.
     pub host: HostStatistics,

@@ -15,7 +15,9 @@ pub(super) struct Chain {
     acl: &'static Acl,
     /// Recorded after each launch.
     last: Handle,
-    /// Whether there was one.
+    /// Recorded on a stream of somebody else's that a launch follows.
+    before: Handle,
+    /// Whether there was a launch.
     launched: AtomicBool,
 }
 
@@ -33,9 +35,21 @@ impl Chain {
         if let Some(chain) = chains.get(&device) {
             return Ok(Arc::clone(chain));
         }
-        let chain = Arc::new(Self { acl, last: acl.create_event()?, launched: AtomicBool::new(false) });
+        let (last, before) = (acl.create_event()?, acl.create_event()?);
+        let chain = Arc::new(Self { acl, last, before, launched: AtomicBool::new(false) });
         chains.insert(device, Arc::clone(&chain));
         Ok(chain)
+    }
+
+    /// What is put on a stream from now on follows what is on another one.
+    pub(super) fn follow(&self, stream: Handle, other: Handle) -> Result<(), NpuError> {
+        self.acl.record_event(self.before, other)?;
+        self.acl.wait_for_event(stream, self.before)
+    }
+
+    /// What is put on another stream from now on follows the last launch.
+    pub(super) fn precede(&self, other: Handle) -> Result<(), NpuError> {
+        self.acl.wait_for_event(other, self.last)
     }
 
     /// Puts work on a stream that comes after the launch before it, and before the next one.

@@ -1,5 +1,6 @@
 //! One NPU with a stream of its own.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,12 @@ impl Npu {
         self.device
     }
 
+    /// The handle of its stream, as other users of CANN know it.
+    #[must_use]
+    pub fn stream(&self) -> *mut c_void {
+        self.stream.pointer()
+    }
+
     /// The name of the chip.
     #[must_use]
     pub fn chip(&self) -> String {
@@ -115,6 +122,18 @@ impl Npu {
             true => Ok(()),
             false => Err(NpuError::Cores { kernel, aic, aiv, device: self.device, found_aic, found_aiv }),
         }
+    }
+
+    /// Launches from now on follow what is on a stream of somebody else's.
+    pub(crate) fn follow(&self, stream: usize) -> Result<(), NpuError> {
+        let _here = self.here()?;
+        self.chain.follow(self.stream, Handle::of_other(stream))
+    }
+
+    /// What is put on a stream of somebody else's from now on follows the last launch.
+    pub(crate) fn precede(&self, stream: usize) -> Result<(), NpuError> {
+        let _here = self.here()?;
+        self.chain.precede(Handle::of_other(stream))
     }
 
     /// Waits until its stream has nothing to do.

@@ -1,9 +1,10 @@
-//! Launches on NPUs: tables and tensors are copied there, all launches of a row are put on the stream of each rank's NPU, and then waited
-//! for.
+//! Launches on NPUs: tables and tensors are copied there, and all launches of a row are put on the stream of each rank's NPU. They are waited
+//! for by themselves.
 
 mod processes;
 mod rank;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32};
 use std::time::{Duration, Instant};
 
@@ -17,89 +18,178 @@ use super::outcome::{memory, report};
 use super::session::Session;
 use crate::backend::npu::{Npu, NpuError, Program, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
-use crate::report::StuckReport;
+use crate::report::{MemoryUse, StuckReport};
 use crate::tables::{ScheduleTable, Storage};
-use crate::{CompiledKernel, LaunchError, Report};
+use crate::{Argument, CompiledKernel, LaunchError, Report, Streams};
 use processes::{each_shared, failed_end, watched};
 use rank::{Arguments, OnNpu, record_room, seconds};
 
-/// Runs a row of at least one step, with an NPU for each rank here. Arguments and capacity have been checked. If ranks are processes, all
-/// of them call it and get the same result, unless one fails.
-pub(super) fn launch(
+/// Launches that were put on the streams of NPUs, and what they use until they have ended.
+pub(super) struct Flight {
+    kernel: CompiledKernel,
+    options: LaunchOptions,
+    /// Ranks of the group, steps of the row, number of the first launch.
+    group_ranks: usize,
+    steps: usize,
+    first: i32,
+    ranks: Vec<OnNpu>,
+    memory: MemoryUse,
+    start: Instant,
+    enqueued: Result<(), (usize, NpuError)>,
+}
+
+/// Puts a row of at least one step on the streams of the NPUs of the ranks here. Arguments and capacity have been checked. If ranks are processes, all
+/// of them call it.
+pub(super) fn enqueue(
     kernel: &CompiledKernel,
-    schedule: &ScheduleTable,
-    row: &[LaunchStep<'_>],
+    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
     options: &LaunchOptions,
     session: &mut Session,
-    (npus, member): (&[Npu], Option<&Member>),
-) -> Result<Report, LaunchError> {
-    let stop = AtomicI32::new(0);
-    let shared = LaunchShared {
-        kernel,
-        options,
-        ranks: session.ranks.len(),
+    (npus, member): (&[Arc<Npu>], Option<&Member>),
+    streams: Option<&Streams>,
+) -> Result<Flight, LaunchError> {
+    let mut flight = Flight {
+        kernel: *kernel,
+        options: options.clone(),
+        group_ranks: session.ranks.len(),
         steps: row.len(),
         first: session.launches + 1,
-        stop: &stop,
-        races: None,
-        failed: AtomicBool::new(false),
+        ranks: Vec::new(),
+        memory: memory(kernel.tables(), row, session),
+        start: Instant::now(),
+        enqueued: Ok(()),
     };
-    let on_npu = |(rank, npu)| {
+    let on_npu = |(rank, npu): (usize, &Arc<Npu>)| {
         let (rank, program) = (Rank::new(rank), Program::load(npu, kernel)?);
-        let arguments = row.iter().map(|step| Arguments::copy_in(npu, rank, step)).collect::<Result<_, _>>()?;
-        Ok(OnNpu { npu, rank, program, launches: Vec::new(), arguments })
+        let copy_in = |step: &LaunchStep<'_>| Arguments::copy_in(npu, rank, step.arguments);
+        let arguments = row.iter().map(copy_in).collect::<Result<_, _>>()?;
+        Ok(OnNpu { npu: Arc::clone(npu), rank, program, launches: Vec::new(), arguments })
     };
     let ranks = session.here.clone().zip(npus).map(on_npu).collect::<Result<Vec<_>, NpuError>>();
+    let stop = AtomicI32::new(0);
     let mut ranks = match member {
         None => ranks?,
         Some(member) => {
-            let copy_in = || each_shared(&shared, row, session, |heap, at, part, rank| heap.copy_in(part, rank, at));
+            let arguments: Vec<_> = row.iter().map(|step| step.arguments).collect();
+            let shared = flight.shared(&stop);
+            let copy_in =
+                || each_shared(&shared, &arguments, session, |heap, at, part, rank| heap.copy_in(part, rank, at));
             let own = ranks.and_then(|ranks| copy_in().map(|()| (ranks, Vec::new()))).map_err(LaunchError::from);
             member.exchange_results("the start of a launch", own, options.patience(1))?.0
         }
     };
-    let start = Instant::now();
-    let enqueued = enqueue_all(&shared, schedule, row, session, &mut ranks);
+    flight.start = Instant::now();
+    let shared = flight.shared(&stop);
+    let launches = shared.launches().cast_signed();
+    let enqueued = enqueue_all(&shared, (schedule, row), session, &mut ranks, streams);
+    session.launches += launches;
+    (flight.ranks, flight.enqueued) = (ranks, enqueued);
+    Ok(flight)
+}
+
+impl Flight {
+    /// The name and the fingerprint of the kernel.
+    pub(super) const fn kernel(&self) -> (&'static str, &'static str) {
+        (self.kernel.tables().name, self.kernel.tables().fingerprint)
+    }
+
+    const fn shared<'a>(&'a self, stop: &'a AtomicI32) -> LaunchShared<'a> {
+        LaunchShared {
+            kernel: &self.kernel,
+            options: &self.options,
+            ranks: self.group_ranks,
+            steps: self.steps,
+            first: self.first,
+            stop,
+            races: None,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// The longest that its launches may take together.
+    pub(super) fn limit(&self) -> Duration {
+        let stop = AtomicI32::new(0);
+        let shared = self.shared(&stop);
+        Duration::from_secs(seconds(&shared).into()) * shared.launches()
+    }
+
+    /// Waits until all NPUs have nothing to do, for at most so long.
+    pub(super) fn wait(&self, limit: Duration) -> Result<(), (usize, NpuError)> {
+        // What ends launches should be the nearest to the fault.
+        let limit = limit + Duration::from_secs(5);
+        let wait = |rank: &OnNpu| rank.npu.wait(limit).map_err(|error| (rank.rank.id(), error));
+        self.ranks.iter().map(wait).collect::<Vec<_>>().into_iter().collect()
+    }
+}
+
+/// What has become of launches once they were waited for.
+pub(super) struct Landing {
+    pub(super) result: Result<Report, LaunchError>,
+    /// Whether no kernel runs any more.
+    pub(super) over: bool,
+}
+
+/// Waits for launches, for at most `limit`, and brings what they wrote to the caller's tensors. If ranks are processes, all of them call it and get the same result,
+/// unless one fails.
+pub(super) fn finish(
+    flight: Flight,
+    row: &[&[Argument<'_>]],
+    session: &Session,
+    member: Option<&Member>,
+    limit: Duration,
+) -> Landing {
+    let stop = AtomicI32::new(0);
     let waited = match member {
-        None => wait_all(&shared, &ranks),
-        Some(member) => watched(&shared, member, session, || wait_all(&shared, &ranks)),
+        None => flight.wait(limit),
+        Some(member) => watched(&flight.shared(&stop), member, session, || flight.wait(limit)),
     };
-    let wall = start.elapsed();
+    let wall = flight.start.elapsed();
+    let over = waited.is_ok();
+    let Flight { kernel, options, group_ranks, steps, first, ranks, memory, enqueued, .. } = flight;
+    let shared = LaunchShared {
+        kernel: &kernel,
+        options: &options,
+        ranks: group_ranks,
+        steps,
+        first,
+        stop: &stop,
+        races: None,
+        failed: AtomicBool::new(false),
+    };
     if let (Some(member), Err((rank, cause))) = (member, enqueued.as_ref().and(waited.as_ref())) {
         // The other ranks wait for the end of this one. That they may be gone, too, is not the first error.
         let _ = exchange(&shared, member, failed_end(&shared, *rank, cause));
     }
-    if waited.is_err() {
-        // What a kernel may still be using is not given back.
-        std::mem::forget(std::mem::take(&mut session.ranks));
-        return Err(failed(&shared, enqueued.and(waited), ranks));
+    if !over {
+        return Landing { result: Err(failed(&shared, enqueued.and(waited), ranks)), over };
     }
-    enqueued.map_err(|(_, cause)| cause)?;
-    let mut ends = ranks.iter().map(|rank| rank.end(&shared)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(member) = member {
-        ends = exchange(&shared, member, ends.pop().expect("a process of many runs one rank"))?;
-        each_shared(&shared, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank))?;
-    }
-    for rank in &ranks {
-        rank.copy_out(kernel.tables(), row, session.sizes.processes)?;
-    }
-    session.launches += shared.launches().cast_signed();
-    let report = report(&shared, memory(kernel.tables(), row, session), wall, ends)?;
-    Ok(Report { on_npus: true, ..report })
+    let result = enqueued.map_err(|(_, cause)| cause.into()).and_then(|()| {
+        let mut ends = ranks.iter().map(|rank| rank.end(&shared)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(member) = member {
+            ends = exchange(&shared, member, ends.pop().expect("a process of many runs one rank"))?;
+            each_shared(&shared, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank))?;
+        }
+        for rank in &ranks {
+            rank.copy_out(kernel.tables(), row, session.sizes.processes)?;
+        }
+        report(&shared, memory, wall, ends)
+    });
+    Landing { result: result.map(|report| Report { on_npus: true, ..report }), over }
 }
 
 /// Puts all launches on the streams, launch by launch: a rank's kernel waits for those of its peers.
 fn enqueue_all(
     shared: &LaunchShared<'_>,
-    schedule: &ScheduleTable,
-    row: &[LaunchStep<'_>],
+    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
     session: &mut Session,
-    ranks: &mut [OnNpu<'_>],
+    ranks: &mut [OnNpu],
+    streams: Option<&Streams>,
 ) -> Result<(), (usize, NpuError)> {
     let common = Common::new(shared.kernel.tables(), schedule, &session.plan, shared.options.time_limit_cycles());
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
     let _turn = take_turn();
+    each_stream(ranks, streams, Npu::follow)?;
     for number in (shared.first..).take(shared.launches() as usize) {
         let step = shared.step(number);
         let places: Vec<Vec<u64>> = ranks.iter().map(|rank| rank.arguments[step].addresses()).collect();
@@ -125,19 +215,23 @@ fn enqueue_all(
             rank.enqueue(shared, number, tables).map_err(|error| (id, error))?;
         }
     }
-    Ok(())
+    each_stream(ranks, streams, Npu::precede)
 }
 
-/// Waits for the NPUs of all ranks, and returns the first failure.
-fn wait_all(shared: &LaunchShared<'_>, ranks: &[OnNpu<'_>]) -> Result<(), (usize, NpuError)> {
-    // Longer than the launches together may take: what ends them should be the nearest to the fault.
-    let limit = Duration::from_secs(seconds(shared).into()) * shared.launches() + Duration::from_secs(5);
-    let ends: Vec<_> = ranks.iter().map(|rank| rank.npu.wait(limit).map_err(|error| (rank.rank.id(), error))).collect();
-    ends.into_iter().collect()
+/// Orders the NPU of each rank here with the caller's stream, if there are some.
+fn each_stream(
+    ranks: &[OnNpu],
+    streams: Option<&Streams>,
+    order: impl Fn(&Npu, usize) -> Result<(), NpuError>,
+) -> Result<(), (usize, NpuError)> {
+    let Some(streams) = streams else { return Ok(()) };
+    ranks
+        .iter()
+        .try_for_each(|OnNpu { npu, rank, .. }| order(npu, streams.of(*rank)).map_err(|error| (rank.id(), error)))
 }
 
 /// The error of launches that failed, with what their cores were doing if that can be read.
-fn failed(shared: &LaunchShared<'_>, result: Result<(), (usize, NpuError)>, ranks: Vec<OnNpu<'_>>) -> LaunchError {
+fn failed(shared: &LaunchShared<'_>, result: Result<(), (usize, NpuError)>, ranks: Vec<OnNpu>) -> LaunchError {
     let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
     std::mem::forget(ranks);
     match (result, records) {

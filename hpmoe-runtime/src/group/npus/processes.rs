@@ -7,7 +7,7 @@ use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
 use super::super::agree::shared as shared_arguments;
-use super::super::launch::{LaunchShared, LaunchStep};
+use super::super::launch::LaunchShared;
 use super::super::member::Member;
 use super::super::rank::RankEnd;
 use super::super::session::Session;
@@ -20,12 +20,12 @@ use crate::backend::npu::{DeviceMemory, NpuError};
 /// Copies between the caller's tensors that peers write and the heap that they write to.
 pub(super) fn each_shared(
     shared: &LaunchShared<'_>,
-    row: &[LaunchStep<'_>],
+    row: &[&[Argument<'_>]],
     session: &Session,
     copy: impl Fn(&DeviceMemory, usize, &Argument<'_>, Rank) -> Result<(), NpuError>,
 ) -> Result<(), NpuError> {
     for rank in session.here.clone() {
-        for (tensor, argument) in row.iter().flat_map(|step| shared_arguments(shared.kernel.tables(), step)) {
+        for (tensor, argument) in row.iter().flat_map(|arguments| shared_arguments(shared.kernel.tables(), arguments)) {
             copy(session.npu_heap(rank), session.plan.tensors[tensor], argument, Rank::new(rank))?;
         }
     }

@@ -1,29 +1,30 @@
 //! One rank's NPU during a launch.
 #![expect(unsafe_code, reason = "the launch of a kernel")]
 
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
-use super::super::launch::{LaunchShared, LaunchStep};
+use super::super::launch::LaunchShared;
 use super::super::outcome::is_done;
 use super::super::rank::RankEnd;
-use crate::KernelTables;
 use crate::abi::{HpmoeRecord, LINE};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{DeviceMemory, Npu, NpuError, Program, Start};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::OffsetAllocator;
 use crate::tables::Storage;
+use crate::{Argument, KernelTables};
 
 /// The least that a kernel may run, in addition to what one of its waits may take.
 const RUN: Duration = Duration::from_secs(60);
 
 /// What launches on one NPU keep there until they have ended. Dropped from the first to the last: tables refer to arguments.
-pub(super) struct OnNpu<'a> {
-    pub(super) npu: &'a Npu,
+pub(super) struct OnNpu {
+    pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
     pub(super) program: Program,
     /// Tables and records of each launch.
@@ -34,12 +35,21 @@ pub(super) struct OnNpu<'a> {
 
 /// The caller's tensors of one rank and step.
 pub(super) struct Arguments {
+    /// Copies of those that are in the host's memory.
     memory: DeviceMemory,
-    /// Byte offset of each.
-    at: Vec<usize>,
+    places: Vec<ArgumentPlace>,
 }
 
-impl OnNpu<'_> {
+/// Where a kernel finds a tensor of the caller's.
+#[derive(Clone, Copy, Debug)]
+enum ArgumentPlace {
+    /// A copy, at this byte offset.
+    Copied(usize),
+    /// The caller's own memory, of the NPU.
+    Own(u64),
+}
+
+impl OnNpu {
     /// Puts one launch on the stream; `tables` are those for records at an address.
     pub(super) fn enqueue(
         &mut self,
@@ -51,7 +61,7 @@ impl OnNpu<'_> {
             sleep(*delay);
         }
         let room = record_room(shared.kernel.tables());
-        let memory = DeviceMemory::new(self.npu, room + tables(0).image_bytes())?;
+        let memory = DeviceMemory::new(&self.npu, room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
         tables.number(number);
         memory.write(0, &vec![0; room])?;
@@ -63,7 +73,7 @@ impl OnNpu<'_> {
         self.launches.push(memory);
         // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the
         // session's memory outlives the launch.
-        unsafe { self.program.enqueue(self.npu, start) }
+        unsafe { self.program.enqueue(&self.npu, start) }
     }
 
     /// The end of the first launch that did not end well, or of the last one.
@@ -85,7 +95,7 @@ impl OnNpu<'_> {
     pub(super) fn copy_out(
         &self,
         tables: &KernelTables,
-        row: &[LaunchStep<'_>],
+        row: &[&[Argument<'_>]],
         processes: bool,
     ) -> Result<(), NpuError> {
         let written = |argument: usize| {
@@ -97,10 +107,13 @@ impl OnNpu<'_> {
             };
             tables.tensors.iter().any(|tensor| tensor.writable && of_argument(tensor.storage))
         };
-        for (step, arguments) in row.iter().zip(&self.arguments) {
-            for (number, (argument, at)) in step.arguments.iter().zip(&arguments.at).enumerate() {
-                if written(number) {
-                    arguments.memory.copy_out(*at, argument, self.rank)?;
+        for (row, arguments) in row.iter().zip(&self.arguments) {
+            for (number, (argument, place)) in row.iter().zip(&arguments.places).enumerate() {
+                match place {
+                    ArgumentPlace::Copied(at) if written(number) => {
+                        arguments.memory.copy_out(*at, argument, self.rank)?;
+                    }
+                    ArgumentPlace::Copied(_) | ArgumentPlace::Own(_) => {}
                 }
             }
         }
@@ -109,18 +122,28 @@ impl OnNpu<'_> {
 }
 
 impl Arguments {
-    pub(super) fn copy_in(npu: &Npu, rank: Rank, step: &LaunchStep<'_>) -> Result<Self, NpuError> {
+    pub(super) fn copy_in(npu: &Npu, rank: Rank, arguments: &[Argument<'_>]) -> Result<Self, NpuError> {
         let mut room = OffsetAllocator::default();
-        let at: Vec<usize> = step.arguments.iter().map(|argument| room.take(argument.bytes(rank))).collect();
+        let place = |argument: &Argument<'_>| match argument.on_npus {
+            true => ArgumentPlace::Own(argument.part(rank).address),
+            false => ArgumentPlace::Copied(room.take(argument.bytes(rank))),
+        };
+        let places: Vec<ArgumentPlace> = arguments.iter().map(place).collect();
         let memory = DeviceMemory::new(npu, room.end())?;
-        for (argument, at) in step.arguments.iter().zip(&at) {
-            memory.copy_in(argument, rank, *at)?;
+        for (argument, place) in arguments.iter().zip(&places) {
+            if let ArgumentPlace::Copied(at) = place {
+                memory.copy_in(argument, rank, *at)?;
+            }
         }
-        Ok(Self { memory, at })
+        Ok(Self { memory, places })
     }
 
     pub(super) fn addresses(&self) -> Vec<u64> {
-        self.at.iter().map(|at| self.memory.address() + *at as u64).collect()
+        let address = |place: &ArgumentPlace| match place {
+            ArgumentPlace::Copied(at) => self.memory.address() + *at as u64,
+            ArgumentPlace::Own(address) => *address,
+        };
+        self.places.iter().map(address).collect()
     }
 }
 

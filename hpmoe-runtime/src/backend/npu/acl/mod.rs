@@ -48,7 +48,12 @@ impl Handle {
         Self(pointer.expose_provenance())
     }
 
-    fn pointer(self) -> *mut c_void {
+    /// What a caller has promised to be a handle of the library.
+    pub(super) const fn of_other(handle: usize) -> Self {
+        Self(handle)
+    }
+
+    pub(super) fn pointer(self) -> *mut c_void {
         with_exposed_provenance_mut(self.0)
     }
 }
