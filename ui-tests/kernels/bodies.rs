@@ -31,6 +31,26 @@ pub mod bodies {
     pub const CAP: f32 = 4.0;
     pub const CAP_UP: f32 = 25.0;
 
+    /// A cap by tanh.
+    fn capped<const R: usize, const C: usize>(x: &Value<R, C>, height: f32) -> Value<R, C> {
+        (x / height).tanh() * height
+    }
+
+    /// The limits of gates and of ups.
+    fn limited<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> {
+        x.clamp(-LIMIT, LIMIT)
+    }
+
+    /// A sigmoid steeper than the usual one, times its argument.
+    fn steep_silu<const R: usize, const C: usize>(gate: &Value<R, C>) -> Value<R, C> {
+        gate * (gate * ALPHA).sigmoid()
+    }
+
+    /// The unit of gpt-oss and MiniMax-M3.
+    fn limited_unit<const R: usize, const C: usize>(gate: &Value<R, C>, up: &Value<R, C>) -> Value<R, C> {
+        (limited(up) + 1.0) * steep_silu(&gate.at_most(LIMIT))
+    }
+
     #[aiv_task]
     pub fn swiglu(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
@@ -42,7 +62,7 @@ pub mod bodies {
     pub fn clipped(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
         let gate = x.columns::<INTER>(0).at_most(LIMIT);
-        h.store(gate.silu() * x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT));
+        h.store(gate.silu() * limited(&x.columns::<INTER>(INTER)));
     }
 
     /// Limits after it (Step).
@@ -50,25 +70,21 @@ pub mod bodies {
     pub fn clipped_after(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
         let gate = x.columns::<INTER>(0).silu().at_most(LIMIT);
-        h.store(gate * x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT));
+        h.store(gate * limited::<BLOCK, INTER>(&x.columns::<INTER>(INTER)));
     }
 
     /// Gates and ups in turn, with a bias (gpt-oss).
     #[aiv_task]
     pub fn in_turn(x: &Tile<f32, BLOCK, BOTH>, bias: &Tile<f32, 1, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load() + bias.load();
-        let gate = x.even_columns::<INTER>().at_most(LIMIT);
-        let up = x.odd_columns::<INTER>().clamp(-LIMIT, LIMIT);
-        h.store((up + 1.0) * (&gate * (&gate * ALPHA).sigmoid()));
+        h.store(limited_unit(&x.even_columns::<INTER>(), &x.odd_columns::<INTER>()));
     }
 
     /// The same unit, side by side (MiniMax-M3).
     #[aiv_task]
     pub fn side_by_side(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
-        let gate = x.columns::<INTER>(0).at_most(LIMIT);
-        let up = x.columns::<INTER>(INTER).clamp(-LIMIT, LIMIT);
-        h.store((up + 1.0) * (&gate * (&gate * ALPHA).sigmoid()));
+        h.store(limited_unit(&x.columns::<INTER>(0), &x.columns::<INTER>(INTER)));
     }
 
     /// Both capped by a tanh (Kimi-K3).
@@ -77,14 +93,14 @@ pub mod bodies {
         let x = x.load();
         let gate = x.columns::<INTER>(0);
         let up = x.columns::<INTER>(INTER);
-        h.store((&gate / CAP).tanh() * CAP * gate.sigmoid() * ((up / CAP_UP).tanh() * CAP_UP));
+        h.store(capped(&gate, CAP) * gate.sigmoid() * capped(&up, CAP_UP));
     }
 
     /// A cap of one height (Inkling-2).
     #[aiv_task]
     pub fn one_cap(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
-        let capped = (&x / CAP).tanh() * CAP;
+        let capped = capped(&x, CAP);
         let gate = x.columns::<INTER>(0).sigmoid();
         h.store(gate * capped.columns::<INTER>(0) * capped.columns::<INTER>(INTER));
     }

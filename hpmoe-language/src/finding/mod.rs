@@ -8,6 +8,7 @@ mod chunks;
 mod diagnostic;
 mod errors;
 mod external;
+mod helpers;
 mod numbers;
 mod routes;
 mod sizes;
@@ -22,6 +23,7 @@ pub(crate) use diagnostic::Site;
 pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::Errors;
 pub(crate) use external::ExternalFault;
+pub(crate) use helpers::HelperFault;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
 pub(crate) use routes::RouteFault;
 pub(crate) use sizes::{RealOperand, RealSize};
@@ -114,6 +116,8 @@ pub(crate) enum Finding {
     Call(CallFault),
     /// A statement of a task that the compiler can't carry out.
     Body(BodyFault),
+    /// A call of a helper function that the compiler can't carry out.
+    Helper(HelperFault),
     /// An argument of a task's attribute that says something wrong of an external operator.
     External(ExternalFault),
     /// Something that a loop over chunks can't have.

@@ -37,8 +37,16 @@ pub(crate) enum SyntaxFault {
     TaskAssignment,
     /// `if` or `match` in a task.
     TaskIf,
-    /// A call of a function or a macro in a task.
+    /// A call of something else than a function of the module by its name, in a task.
     TaskCall,
+    /// A macro call in a task.
+    TaskMacro,
+    /// A generic parameter or argument of a helper function that is not a constant.
+    HelperGeneric,
+    /// A parameter of a helper function that is neither a value nor a number.
+    HelperParameter,
+    /// A helper function that doesn't return one value or number by its last expression.
+    HelperResult,
     /// A range of a task that is not `from..to`.
     TaskRange,
     /// An item or a macro call in a task.

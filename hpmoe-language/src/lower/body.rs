@@ -1,5 +1,6 @@
 //! Bodies of tasks: statements in their order, loops unrolled, and what names stand for.
 
+mod helpers;
 mod steps;
 
 use crate::constant::Constant;
@@ -38,6 +39,7 @@ pub(super) fn steps(
         locals: arguments.clone(),
         steps: Vec::new(),
         iterations: 0,
+        within: Vec::new(),
         errors,
     };
     builder.statements(&function.body)?;
@@ -70,6 +72,8 @@ struct Builder<'a> {
     locals: ByName<usize>,
     steps: Vec<Step>,
     iterations: usize,
+    /// The helper functions that the statement at hand stands in, the innermost last.
+    within: Vec<&'a str>,
     errors: &'a mut Errors,
 }
 
@@ -185,6 +189,7 @@ impl Builder<'_> {
             BodyExpr::Index(expr) => {
                 Some(Operand::Index(self.kernel.constants.evaluate(expr, &self.locals, self.errors)?))
             }
+            BodyExpr::Call(call) => self.call(call),
             BodyExpr::Operation { name, operands, element, sizes, span } => {
                 let mut values = Vec::with_capacity(operands.len());
                 for operand in operands {

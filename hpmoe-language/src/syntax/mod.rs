@@ -7,7 +7,8 @@ mod parse;
 pub use crate::constant::{Constant, Overrides};
 pub use ast::Kernel;
 pub(crate) use ast::{
-    Accessor, Argument, BodyExpr, BodyStmt, Flow, Let, MadeRoute, Over, Rank, Stmt, TaskFn, TensorKind, TileParam,
+    Accessor, Argument, BodyExpr, BodyStmt, Flow, HelperCall, HelperFn, HelperType, Let, MadeRoute, Over, Rank, Stmt,
+    TaskFn, TensorKind, TileParam, visit,
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, refuse_unknown_overrides};

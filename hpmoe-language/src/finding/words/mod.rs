@@ -6,6 +6,7 @@ mod calls;
 mod capacity;
 mod chunks;
 mod external;
+mod helpers;
 mod names;
 mod numbers;
 mod operations;
@@ -63,7 +64,7 @@ fn code(finding: &Finding) -> &'static str {
         | Finding::WriteAfterRead { .. } => "HP13",
         Finding::LongRow { .. } | Finding::Overflow { .. } => "HP14",
         Finding::NoEffect { .. } => "HP15",
-        Finding::Call(_) | Finding::Body(_) | Finding::Chunk(_) | Finding::Route(_) => "HP16",
+        Finding::Call(_) | Finding::Body(_) | Finding::Helper(_) | Finding::Chunk(_) | Finding::Route(_) => "HP16",
         Finding::External(_) => "HP20",
     }
 }
@@ -96,6 +97,7 @@ fn sentence(finding: &Finding) -> Sentence {
         }
         Finding::Call(fault) => fault.words(),
         Finding::Body(fault) => fault.words(),
+        Finding::Helper(fault) => fault.words(),
         Finding::Chunk(fault) => fault.words(),
         Finding::External(fault) => fault.words(),
         Finding::Route(fault) => fault.words(),

@@ -106,9 +106,24 @@ impl SyntaxFault {
                 "a task has no conditions: it does the same with every element",
                 "choose between numbers by `a.less(b).select(x, y)`, `.max(&b)`, `.min(&b)`, `.at_least(x)` and `.at_most(x)`",
             ),
-            Self::TaskCall => {
-                ("a task calls no functions and no macros", "write out the operations on its tiles and values")
-            }
+            Self::TaskCall => (
+                "a task calls functions of its kernel module only, by their names",
+                "declare `fn name<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { … }` in the module, or write \
+                 out the operations",
+            ),
+            Self::TaskMacro => ("a task calls no macros", "write out the operations on its tiles and values"),
+            Self::HelperGeneric => (
+                "a function that a task calls is generic over constants only",
+                "write `<const R: usize, const C: usize>`",
+            ),
+            Self::HelperParameter => (
+                "a function that a task calls takes values and numbers",
+                "write `name: &Value<ROWS, COLS>` or `name: f32`; tiles are loaded before the call, and stored after it",
+            ),
+            Self::HelperResult => (
+                "a function that a task calls returns one value or number, by its last expression",
+                "write `-> Value<ROWS, COLS>` or `-> f32`, and the result at the end, without `return` and `;`",
+            ),
             Self::TaskExpression => (
                 "a task body is a straight line of tile operations",
                 "write `let`s, loops over constant ranges, and operations on tiles, values and numbers",

@@ -1,5 +1,6 @@
 //! Task bodies as written: a straight line of tile operations.
 
+use super::HelperCall;
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
@@ -38,4 +39,28 @@ pub(crate) enum BodyExpr {
         sizes: Vec<Expr>,
         span: Span,
     },
+    /// A call of a helper function.
+    Call(HelperCall),
+}
+
+/// Calls `f` for each expression of a body, each before its parts.
+pub(crate) fn visit<'a>(body: &'a [BodyStmt], f: &mut impl FnMut(&'a BodyExpr)) {
+    for statement in body {
+        match statement {
+            BodyStmt::Let { value, .. } | BodyStmt::Assign { value, .. } | BodyStmt::Do(value) => value.visit(f),
+            BodyStmt::For { body, .. } => visit(body, f),
+        }
+    }
+}
+
+impl BodyExpr {
+    /// Calls `f` for this expression, then for its parts.
+    pub(crate) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Self)) {
+        f(self);
+        match self {
+            Self::Operation { operands, .. } => operands.iter().for_each(|operand| operand.visit(f)),
+            Self::Call(call) => call.arguments.iter().for_each(|argument| argument.visit(f)),
+            Self::Name { .. } | Self::Number(_) | Self::Index(_) => {}
+        }
+    }
 }

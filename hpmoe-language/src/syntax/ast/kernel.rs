@@ -1,6 +1,6 @@
 //! The kernel module as written.
 
-use super::{Flow, TaskFn};
+use super::{Flow, HelperFn, TaskFn};
 use crate::syntax::Constants;
 use proc_macro2::Span;
 
@@ -15,6 +15,8 @@ pub struct Kernel {
     pub constants: Constants,
     pub(crate) tasks: Vec<TaskFn>,
     pub(crate) flows: Vec<Flow>,
-    /// The names of functions that are neither.
+    /// Functions that tasks call.
+    pub(crate) helpers: Vec<HelperFn>,
+    /// The names of functions without a marker.
     pub(crate) unmarked: Vec<String>,
 }

@@ -3,11 +3,13 @@
 mod body;
 mod external;
 mod flow;
+mod helper;
 mod kernel;
 mod task;
 
-pub(crate) use body::{BodyExpr, BodyStmt};
+pub(crate) use body::{BodyExpr, BodyStmt, visit};
 pub(crate) use external::ExternalFn;
 pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, MadeRoute, Over, Rank, Role, Stmt, TensorKind};
+pub(crate) use helper::{HelperCall, HelperFn, HelperParam, HelperType};
 pub use kernel::Kernel;
 pub(crate) use task::{TaskFn, TileParam};

@@ -2,13 +2,13 @@
 
 use super::forms::{constant_argument, is_empty};
 use crate::finding::{Errors, Finding, SyntaxFault};
-use crate::syntax::ast::{BodyExpr, BodyStmt};
+use crate::syntax::ast::{BodyExpr, BodyStmt, HelperCall};
 use hpmoe_kernels::op::{ElementType, OperandKind};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{BinOp, Block, Expr, GenericArgument, LocalInit, Pat, Stmt, Type, UnOp};
+use syn::{BinOp, Block, Expr, ExprCall, GenericArgument, LocalInit, Pat, PathArguments, Stmt, Type, UnOp};
 
 /// Reads a block.
 pub(super) fn statements(block: &Block, errors: &mut Errors) -> Vec<BodyStmt> {
@@ -133,9 +133,36 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         }
         Expr::Assign(assign) => refuse(assign.eq_token.span(), SyntaxFault::TaskAssignment, errors),
         Expr::If(_) | Expr::Match(_) => refuse(expr.span(), SyntaxFault::TaskIf, errors),
-        Expr::Call(_) | Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskCall, errors),
+        Expr::Call(call) => helper_call(call, errors).map(BodyExpr::Call),
+        Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskMacro, errors),
         _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
     }
+}
+
+/// A call of a function by its name alone: which functions there are, the reader of the module knows.
+fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
+    let segment = match &*call.func {
+        Expr::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => path.path.segments.first(),
+        _ => None,
+    };
+    let Some(segment) = segment else { return refuse(call.func.span(), SyntaxFault::TaskCall, errors) };
+    let sizes = match &segment.arguments {
+        PathArguments::AngleBracketed(sizes) => sizes.args.iter().map(constant_argument).collect(),
+        _ => Some(Vec::new()),
+    };
+    let Some(sizes) = sizes else { return refuse(segment.span(), SyntaxFault::HelperGeneric, errors) };
+    let arguments = call.args.iter().map(|argument| expression(argument, errors)).collect::<Option<Vec<_>>>()?;
+    Some(HelperCall { function: segment.ident.to_string(), sizes, arguments, span: segment.ident.span() })
+}
+
+/// Reads the body of a helper function, which ends with its result.
+pub(super) fn with_result(block: &Block, errors: &mut Errors) -> Option<(Vec<BodyStmt>, BodyExpr)> {
+    let Some((Stmt::Expr(result, None), statements)) = block.stmts.split_last() else {
+        return refuse(block.brace_token.span.close(), SyntaxFault::HelperResult, errors);
+    };
+    let read_all = |statement| read(statement, errors);
+    let before = statements.iter().filter(|statement| !is_empty(statement)).filter_map(read_all).collect();
+    Some((before, expression(result, errors)?))
 }
 
 /// The name on the left of an assignment.

@@ -24,8 +24,19 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Refuses functions whose call does more than run the body: `async`, `unsafe`, an ABI, a result.
+/// Refuses functions whose call does more than run the body, and those with a result.
 pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
+    plain(signature, errors);
+    match &signature.output {
+        ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
+            errors.push(ty.span(), Finding::Syntax(SyntaxFault::NotPlain(NotPlain::Result)));
+        }
+        _ => {}
+    }
+}
+
+/// Refuses functions whose call does more than run the body: `async`, `unsafe`, an ABI.
+pub(super) fn plain(signature: &Signature, errors: &mut Errors) {
     let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(SyntaxFault::NotPlain(reason)));
     if let Some(word) = &signature.asyncness {
         refuse(word.span(), NotPlain::Async);
@@ -35,12 +46,6 @@ pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
     }
     if let Some(abi) = &signature.abi {
         refuse(abi.span(), NotPlain::Abi);
-    }
-    match &signature.output {
-        ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => {
-            refuse(ty.span(), NotPlain::Result);
-        }
-        _ => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads the kernel module: constants, tasks, taskflows.
 
 use super::attributes::Marker;
-use super::{library, parts, task};
+use super::{helpers, library, parts, task};
 use crate::constant::Overrides;
 use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
@@ -19,6 +19,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         constants: Constants::default(),
         tasks: Vec::new(),
         flows: Vec::new(),
+        helpers: Vec::new(),
         unmarked: Vec::new(),
     };
     let Some((_, items)) = &module.content else {
@@ -37,7 +38,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
     }
     kernel.constants = Constants::compute(&constants, overrides, errors);
     let runtime = library::runtime(module).to_string();
-    let mut flows = Vec::new();
+    let (mut flows, mut unmarked) = (Vec::new(), Vec::new());
     for item in items {
         match item {
             Item::Fn(function) => match Marker::read(&function.attrs, errors) {
@@ -51,13 +52,15 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
                     refuse_cfg(function.to_token_stream(), errors);
                     flows.push(function);
                 }
-                None => kernel.unmarked.push(function.sig.ident.to_string()),
+                None => unmarked.push(function),
             },
             item if library::is_use(item, &runtime) => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
             _ => {}
         }
     }
+    kernel.helpers = helpers::helpers(&unmarked, &kernel.tasks, errors);
+    kernel.unmarked = unmarked.iter().map(|function| function.sig.ident.to_string()).collect();
     kernel.flows = parts::flows(&flows, errors);
     if kernel.flows.is_empty() && errors.is_empty() {
         let module = module.ident.to_string();

@@ -6,6 +6,7 @@ mod body;
 mod external;
 mod flow;
 mod forms;
+mod helpers;
 mod kernel;
 mod library;
 mod parts;

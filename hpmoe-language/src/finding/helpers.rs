@@ -1,0 +1,24 @@
+//! Faults of helper functions and their calls.
+
+/// A call of a helper function that the compiler can't carry out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum HelperFault {
+    /// The module has no function of that name.
+    Unknown { name: String, nearest: Option<String> },
+    /// A call of a task in the body of another one.
+    Task { name: String },
+    /// It calls itself, or one that does.
+    Recursive { name: String },
+    /// Another number of arguments.
+    Arity { name: String, expected: usize, given: usize },
+    /// Another number of const arguments.
+    Sizes { name: String, expected: usize, given: usize },
+    /// A const parameter that no argument gives.
+    NotInferred { name: String, size: String },
+    /// A tile or a number for a value.
+    TakesValue { name: String, param: String, tile: bool },
+    /// A tile or a value for a number.
+    TakesNumber { name: String, param: String },
+    /// A value of another size than the parameter states; rows and columns.
+    Size { name: String, param: String, stated: [usize; 2], given: [usize; 2] },
+}

@@ -1,0 +1,64 @@
+//! The words of [`HelperFault`].
+
+use super::{Sentence, counted};
+use crate::finding::HelperFault;
+
+impl HelperFault {
+    pub(super) fn words(&self) -> Sentence {
+        match self {
+            Self::Unknown { name, nearest } => {
+                let declare = || {
+                    format!(
+                        "declare `fn {name}<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> {{ … }}` in this kernel \
+                         module, or write out the operations"
+                    )
+                };
+                let help = nearest.as_ref().map_or_else(declare, |nearest| format!("did you mean `{nearest}`?"));
+                (format!("no function of this kernel module is called `{name}`"), help)
+            }
+            Self::Task { name } => (
+                format!("`{name}` is a task, which only a taskflow calls"),
+                "move what both tasks compute to a function without a marker, which takes values and returns one"
+                    .into(),
+            ),
+            Self::Recursive { name } => (
+                format!("`{name}` calls itself, or another function that does"),
+                "a call stands for the operations of the function that it calls: write those that repeat as loops"
+                    .into(),
+            ),
+            Self::Arity { name, expected, given } => {
+                let [expected, given] = [expected, given].map(|&count| counted(count, "argument"));
+                (format!("`{name}` takes {expected}, but {given} are passed"), "pass one for each parameter".into())
+            }
+            Self::Sizes { name, expected, given } => {
+                let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
+                (
+                    format!("`{name}` has {expected}, but {given} are written"),
+                    format!("write all of them, or just `{name}(…)`, and they follow from the values"),
+                )
+            }
+            Self::NotInferred { name, size } => (
+                format!("no argument of `{name}` has the size `{size}`"),
+                format!("write the const arguments: `{name}::<…>(…)`"),
+            ),
+            Self::TakesValue { name, param, tile: true } => (
+                format!("`{name}` takes a value for `{param}`, but this is a tile"),
+                "load it first: `tile.load()`".into(),
+            ),
+            Self::TakesValue { name, param, tile: false } => (
+                format!("`{name}` takes a value for `{param}`, but this is a number"),
+                format!("declare `{param}: f32`"),
+            ),
+            Self::TakesNumber { name, param } => (
+                format!("`{name}` takes a number for `{param}`, but this is not one that the compiler knows"),
+                format!("declare `{param}: &Value<ROWS, COLS>`"),
+            ),
+            Self::Size { name, param, stated: [rows, cols], given: [given_rows, given_cols] } => (
+                format!("`{param}` of `{name}` is a value of {rows}x{cols}, but this one is {given_rows}x{given_cols}"),
+                format!(
+                    "let `{name}` take any size: `fn {name}<const R: usize, const C: usize>({param}: &Value<R, C>, …)`"
+                ),
+            ),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls of helper functions: the steps of their bodies stand in place of the calls.
+
+use super::{Builder, Operand};
+use crate::finding::{Finding, HelperFault};
+use crate::names::ByName;
+use crate::syntax::{HelperCall, HelperFn, HelperType};
+use hpmoe_kernels::op::OperandKind;
+use proc_macro2::Span;
+use syn::Expr;
+
+impl<'a> Builder<'a> {
+    /// What a helper function returns for the arguments of a call.
+    pub(super) fn call(&mut self, call: &HelperCall) -> Option<Operand> {
+        let kernel = self.kernel;
+        let helper = kernel.helpers.iter().find(|helper| helper.name == call.function)?;
+        if self.within.contains(&helper.name.as_str()) {
+            return self.refuse_call(call.span, HelperFault::Recursive { name: helper.name.clone() });
+        }
+        if call.arguments.len() != helper.params.len() {
+            let (name, expected, given) = (helper.name.clone(), helper.params.len(), call.arguments.len());
+            return self.refuse_call(call.span, HelperFault::Arity { name, expected, given });
+        }
+        let arguments = call.arguments.iter().map(|argument| self.value(argument)).collect::<Option<Vec<_>>>()?;
+        self.check_kinds(helper, call.span, &arguments)?;
+        let sizes = self.sizes(helper, call, &arguments)?;
+        self.check_sizes(helper, call.span, &sizes, &arguments)?;
+        let names = helper.params.iter().map(|param| param.name.clone()).zip(arguments).collect();
+        let (names, locals) = (std::mem::replace(&mut self.names, names), std::mem::replace(&mut self.locals, sizes));
+        self.within.push(&helper.name);
+        self.errors.within(Some(&helper.name));
+        let result = self.statements(&helper.body).and_then(|()| self.value(&helper.result));
+        self.within.pop();
+        self.errors.within(Some(self.within.last().copied().unwrap_or(&self.function.name)));
+        (self.names, self.locals) = (names, locals);
+        result
+    }
+
+    /// The const arguments, written or inferred from the sizes of values.
+    fn sizes(&mut self, helper: &HelperFn, call: &HelperCall, arguments: &[Operand]) -> Option<ByName<usize>> {
+        let mut sizes = ByName::new();
+        if !call.sizes.is_empty() && call.sizes.len() != helper.generics.len() {
+            let (name, expected, given) = (helper.name.clone(), helper.generics.len(), call.sizes.len());
+            return self.refuse_call(call.span, HelperFault::Sizes { name, expected, given });
+        }
+        for (name, size) in helper.generics.iter().zip(&call.sizes).filter(|(_, size)| !is_inferred(size)) {
+            sizes.insert(name.clone(), self.kernel.constants.evaluate(size, &self.locals, self.errors)?);
+        }
+        for (param, argument) in helper.params.iter().zip(arguments) {
+            let (HelperType::Value { rows, cols }, Some(shape)) = (&param.ty, self.shape(*argument)) else { continue };
+            for (dimension, size) in [(rows, shape.rows), (cols, shape.cols)] {
+                let name = generic(dimension).filter(|name| helper.generics.contains(name));
+                if let Some(name) = name.filter(|name| !sizes.contains(name)) {
+                    sizes.insert(name, size);
+                }
+            }
+        }
+        match helper.generics.iter().find(|name| !sizes.contains(name)) {
+            Some(size) => {
+                let (name, size) = (helper.name.clone(), size.clone());
+                self.refuse_call(call.span, HelperFault::NotInferred { name, size })
+            }
+            None => Some(sizes),
+        }
+    }
+
+    /// Refuses tiles, and numbers for values or the other way round.
+    fn check_kinds(&mut self, helper: &HelperFn, at: Span, arguments: &[Operand]) -> Option<()> {
+        for (param, argument) in helper.params.iter().zip(arguments) {
+            let (name, param_name) = (helper.name.clone(), param.name.clone());
+            let kind = self.shape(*argument).map(|shape| shape.kind);
+            let fault = match (&param.ty, kind) {
+                (HelperType::Number, None) | (HelperType::Value { .. }, Some(OperandKind::Value)) => continue,
+                (HelperType::Number, Some(_)) => HelperFault::TakesNumber { name, param: param_name },
+                (HelperType::Value { .. }, kind) => {
+                    HelperFault::TakesValue { name, param: param_name, tile: kind.is_some() }
+                }
+            };
+            return self.refuse_call(at, fault);
+        }
+        Some(())
+    }
+
+    /// Refuses values of other sizes than parameters state, as rustc does, for those who don't ask it first.
+    fn check_sizes(&mut self, helper: &HelperFn, at: Span, sizes: &ByName<usize>, arguments: &[Operand]) -> Option<()> {
+        for (param, argument) in helper.params.iter().zip(arguments) {
+            let (HelperType::Value { rows, cols }, Some(shape)) = (&param.ty, self.shape(*argument)) else { continue };
+            let rows = self.kernel.constants.evaluate(rows, sizes, self.errors)?;
+            let cols = self.kernel.constants.evaluate(cols, sizes, self.errors)?;
+            let (stated, given) = ([rows, cols], [shape.rows, shape.cols]);
+            if stated != given {
+                let (name, param) = (helper.name.clone(), param.name.clone());
+                return self.refuse_call(at, HelperFault::Size { name, param, stated, given });
+            }
+        }
+        Some(())
+    }
+
+    fn refuse_call<T>(&mut self, at: Span, fault: HelperFault) -> Option<T> {
+        self.errors.push(at, Finding::Helper(fault));
+        None
+    }
+}
+
+fn is_inferred(size: &Expr) -> bool {
+    matches!(size, Expr::Infer(_)) || generic(size).is_some_and(|name| name == "_")
+}
+
+/// The const parameter that a size is, if it is a name alone.
+fn generic(size: &Expr) -> Option<String> {
+    match size {
+        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        _ => None,
+    }
+}

@@ -1,0 +1,43 @@
+//! Helper functions as written: what several task bodies compute alike.
+
+use super::{BodyExpr, BodyStmt};
+use proc_macro2::Span;
+use syn::Expr;
+
+/// A function without a marker that task bodies call: values and numbers in, one of them out.
+#[derive(Clone, Debug)]
+pub(crate) struct HelperFn {
+    pub(crate) name: String,
+    /// Names of the const parameters.
+    pub(crate) generics: Vec<String>,
+    pub(crate) params: Vec<HelperParam>,
+    pub(crate) body: Vec<BodyStmt>,
+    /// The expression at the end of the body.
+    pub(crate) result: BodyExpr,
+}
+
+/// A parameter of a helper function.
+#[derive(Clone, Debug)]
+pub(crate) struct HelperParam {
+    pub(crate) name: String,
+    pub(crate) ty: HelperType,
+}
+
+/// The type of such a parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum HelperType {
+    /// `Value<ROWS, COLS>` or a reference to one: constant expressions or const parameters.
+    Value { rows: Box<Expr>, cols: Box<Expr> },
+    /// `f32`.
+    Number,
+}
+
+/// A call of a helper function.
+#[derive(Clone, Debug)]
+pub(crate) struct HelperCall {
+    pub(crate) function: String,
+    /// The const arguments, if they are written.
+    pub(crate) sizes: Vec<Expr>,
+    pub(crate) arguments: Vec<BodyExpr>,
+    pub(crate) span: Span,
+}
