@@ -12,6 +12,7 @@ fn main() {
         "moe_shared.rs",
         "moe_biased.rs",
         "moe_int8.rs",
+        "moe_w8a8.rs",
         "moe_prescaled.rs",
         "moe_relay.rs",
     ])

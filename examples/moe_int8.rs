@@ -6,6 +6,7 @@ mod support;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
+use support::int8::Int8;
 use support::layer::Layer;
 use support::tensors::{Tensors, numbers};
 
@@ -147,32 +148,6 @@ pub mod moe_int8 {
                     );
                 }
             }
-        }
-    }
-}
-
-/// Weights of a projection, row by row: a row of `x · wᵀ`'s columns has one scale.
-struct Int8<const N: usize, const K: usize> {
-    weights: PerRank<Experts<i8, N, K>>,
-    scales: PerRank<Experts<f32, 1, N>>,
-}
-
-impl<const N: usize, const K: usize> Int8<N, K> {
-    /// The largest number of a row becomes 127 or -127, the others are rounded to nearest, ties to even.
-    fn of(wide: &PerRank<Experts<bf16, N, K>>) -> Self {
-        let of_row = |row: &[bf16]| row.iter().map(|w| w.to_f32().abs()).fold(0.0, f32::max) / 127.0;
-        let scales = |wide: &Experts<bf16, N, K>| wide.to_vec().chunks(K).map(of_row).collect();
-        let weights = |wide: &Experts<bf16, N, K>| {
-            let row = |row: &[bf16]| {
-                let scale = of_row(row);
-                let number = |w: &bf16| if scale > 0.0 { (w.to_f32() / scale).round_ties_even() as i8 } else { 0 };
-                row.iter().map(number).collect::<Vec<_>>()
-            };
-            wide.to_vec().chunks(K).flat_map(row).collect()
-        };
-        Self {
-            weights: wide.iter().map(|wide| Experts::from_vec(weights(wide))).collect(),
-            scales: wide.iter().map(|wide| Experts::from_vec(scales(wide))).collect(),
         }
     }
 }

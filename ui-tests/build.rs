@@ -9,8 +9,15 @@ fn main() {
         ["deep", "elementwise", "mixed", "odd", "products"].map(|name| format!("kernels/{name}.rs").into());
     let examples =
         layers::write().into_iter().chain(layers::write_training()).chain(layers::write_gradients_in_chunks());
-    let variants =
-        layers::write_variants(["moe_ffn", "moe_clipped", "moe_biased", "moe_int8", "moe_prescaled", "moe_relay"]);
+    let variants = layers::write_variants([
+        "moe_ffn",
+        "moe_clipped",
+        "moe_biased",
+        "moe_int8",
+        "moe_w8a8",
+        "moe_prescaled",
+        "moe_relay",
+    ]);
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [

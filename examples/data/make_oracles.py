@@ -108,12 +108,34 @@ def int8(layer):
     return routed(layer, expert)
 
 
+def quantised(w):
+    """Rows as whole numbers and a scale for each, as float32 arithmetic finds both."""
+    w = w.astype(np.float32)
+    scales = np.abs(w).max(axis=-1, keepdims=True) / np.float32(127)
+    scales = np.where(scales > 0, scales, np.float32(1))
+    return np.rint(w / scales).clip(-127, 127).astype(np.int64), scales[..., 0].astype(np.float64)
+
+
+def w8a8(layer):
+    """Weights and what they are multiplied with in i8; products in exact integers."""
+
+    def product(w, x):
+        (w, w_scales), (x, x_scale) = quantised(w), quantised(x)
+        return (w @ x) * w_scales * x_scale
+
+    def expert(e, x):
+        gate, up = halves(layer, e)
+        return product(layer["down_proj"][e], silu(product(gate, x)) * product(up, x))
+
+    return routed(layer, expert)
+
+
 def prescaled(layer):
     """The router's weights before the experts."""
     return routed(layer, plain(layer), before=True)
 
 
-VARIANTS = {"prescaled": prescaled, "clipped": clipped, "shared": shared, "biased": biased, "int8": int8}
+VARIANTS = {"prescaled": prescaled, "clipped": clipped, "shared": shared, "biased": biased, "int8": int8, "w8a8": w8a8}
 
 
 def main():

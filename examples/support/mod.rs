@@ -11,6 +11,7 @@ pub mod compared;
 pub mod example;
 pub mod found;
 pub mod gradients;
+pub mod int8;
 pub mod layer;
 pub mod options;
 pub mod program;

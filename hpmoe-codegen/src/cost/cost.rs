@@ -3,9 +3,6 @@
 use super::{Efficiency, Products, Time, Work};
 use crate::target::Target;
 
-/// Bytes of a bf16 element.
-pub(super) const BF16: f64 = 2.0;
-
 /// The cost of a task's work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cost {
@@ -39,6 +36,7 @@ pub struct SharedWork {
 #[derive(Clone, Debug)]
 pub struct CostModel {
     fused_flop_per_ps: f64,
+    int8_flop_per_ps: f64,
     operator_flop_per_ps: f64,
     l2_read_per_ps: f64,
     l2_write_per_ps: f64,
@@ -56,6 +54,7 @@ impl CostModel {
         Self {
             fused_flop_per_ps: peak * target.fitted.gemm_fused_efficiency,
             operator_flop_per_ps: peak * target.fitted.gemm_operator_efficiency,
+            int8_flop_per_ps: target.int8_flops() / 1e12,
             l2_read_per_ps: per_cycle(target.memory.l2_read_bytes_per_cycle_core),
             l2_write_per_ps: per_cycle(target.memory.l2_write_bytes_per_cycle_core),
             hbm_read_per_ps: per_cycle(target.memory.hbm_bytes_per_cycle_core),
@@ -111,6 +110,7 @@ impl CostModel {
         let rate = match products.efficiency {
             Efficiency::Fused => self.fused_flop_per_ps,
             Efficiency::Operator => self.operator_flop_per_ps,
+            Efficiency::Int8 => self.int8_flop_per_ps,
         };
         let moved = (products.l2 / self.l2_read_per_ps).max(products.written / self.l2_write_per_ps);
         (products.padded / rate).max(moved)
@@ -127,9 +127,13 @@ impl CostModel {
 mod tests {
     use super::super::Written;
     use super::*;
+    use hpmoe_kernels::op::ElementType;
+
+    const BF16: f64 = 2.0;
 
     fn gemm(m: u32, n: u32, k: u32, reuse: f32, out: Written) -> Work {
-        Work::Gemm { m, n, k, products: 1, left_reuse: reuse, right_reuse: reuse, out }
+        let operands = ElementType::bf16;
+        Work::Gemm { m, n, k, operands, products: 1, left_reuse: reuse, right_reuse: reuse, out }
     }
 
     fn shared(work: &Work) -> SharedWork {
@@ -155,6 +159,27 @@ mod tests {
         assert!((time(1.0) - bytes / 59.2e9).abs() < 1e-10);
         let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (Target::ascend_a3().fused_flops() / 24.0);
         assert!((time(16.0) - cube).abs() < 1e-10);
+    }
+
+    #[test]
+    fn bytes_are_half_as_many_and_take_less_than_half_the_time_of_their_share() {
+        let target = Target::ascend_a3();
+        let of = |operands| Work::Gemm {
+            m: 128,
+            n: 256,
+            k: 4080,
+            operands,
+            products: 1,
+            left_reuse: 16.0,
+            right_reuse: 16.0,
+            out: Written { element: 4, adds: false },
+        };
+        let [wide, narrow] = [ElementType::bf16, ElementType::i8].map(|operands| shared(&of(operands)));
+        assert_eq!(wide.l2, 2.0 * narrow.l2);
+        // Sums of bytes are padded to 32.
+        let operations = 2.0 * 128.0 * 256.0 * 4096.0;
+        assert!((narrow.time.seconds() - operations / target.int8_flops()).abs() < 1e-10);
+        assert_eq!(target.int8_flops(), 16384.0 * 1.85e9 * 0.77);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Times that external operators declare.
 
-use super::{EntryTile, Products, Time, Work, Works};
+use super::{Efficiency, EntryTile, Products, Time, Work, Works};
 use crate::target::Target;
 use hpmoe_language::graph::{Phase, TaskGraph};
 
@@ -30,7 +30,7 @@ impl Work {
     pub fn taking(self, time: Time, target: &Target) -> Self {
         let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;
         match (self, self.products()) {
-            (_, Some(products)) => Self::Share(Products { padded, ..products }),
+            (_, Some(products)) => Self::Share(Products { padded, efficiency: Efficiency::Fused, ..products }),
             (Self::Vector { read, written }, None) => {
                 let (read, written) = (read as f64, written as f64);
                 Self::Share(Products { padded, l2: read, hbm_read: read, written, ..Products::NONE })
@@ -44,13 +44,22 @@ impl Work {
 mod tests {
     use super::*;
     use crate::cost::{CostModel, Written};
+    use hpmoe_kernels::op::ElementType;
 
     #[test]
     fn a_declared_time_is_that_of_the_core_and_bytes_stay() {
         let (target, time) = (Target::ascend_a3(), Time::from_us(50.0));
         let costs = CostModel::new(&target);
-        let gemm =
-            Work::Gemm { m: 128, n: 256, k: 1024, products: 1, left_reuse: 8.0, right_reuse: 8.0, out: Written::BF16 };
+        let gemm = Work::Gemm {
+            m: 128,
+            n: 256,
+            k: 1024,
+            operands: ElementType::bf16,
+            products: 1,
+            left_reuse: 8.0,
+            right_reuse: 8.0,
+            out: Written::BF16,
+        };
         for work in [gemm, Work::Vector { read: 4096, written: 2048 }] {
             let taking = work.taking(time, &target);
             assert!(costs.alone(0, &taking).0.abs_diff(time.0) <= 1, "{taking:?}");

@@ -1,7 +1,7 @@
 //! How often the panels that products read are found in L2.
 
-use super::cost::BF16;
 use crate::target::Target;
+use hpmoe_kernels::op::ElementType;
 
 /// The tiles of an entry, which all matrix cores walk together: band after band, each column by column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +23,10 @@ pub struct ProductExtents {
     pub n: u32,
     /// Terms of each sum.
     pub k: u32,
+    /// Element type of both operands.
+    pub operands: ElementType,
+    /// Bytes of an element of the result.
+    pub written: u32,
 }
 
 /// Number of tiles that one read of a panel from HBM serves through L2, for each side of a product; at least 1.
@@ -55,9 +59,11 @@ impl Neighbours {
 /// products that are walked with them, and of the vector cores and puts that run meanwhile. L2 keeps what was used last.
 #[must_use]
 pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
-    let ProductExtents { m, n, k } = product;
+    let ProductExtents { m, n, k, operands, written } = product;
     let l2 = f64::from(target.memory.l2_mib) * f64::from(1 << 20);
-    let [left, right, out] = [(m, k), (n, k), (m, n)].map(|(a, b)| f64::from(a) * f64::from(b) * BF16);
+    let area = |a: u32, b: u32| f64::from(a) * f64::from(b);
+    let [left, right] = [m, n].map(|free| area(free, k) * operands.bytes() as f64);
+    let out = area(m, n) * f64::from(written);
     let rows = f64::from(walk.band.min(walk.items).max(1));
     let (wide, joined) = (f64::from(walk.columns), f64::from(neighbours.joined));
     let flops = 2.0 * f64::from(m) * f64::from(n) * f64::from(k);
@@ -80,7 +86,7 @@ mod tests {
     fn weights_stay_from_band_to_band_if_all_of_them_fit() {
         let target = Target::ascend_a3();
         let walk = TileWalk { items: 32, columns: 16, band: 2 };
-        let product = ProductExtents { m: 128, n: 256, k: 14336 };
+        let product = ProductExtents { m: 128, n: 256, k: 14336, operands: ElementType::bf16, written: 2 };
         // 16 panels of 7 MiB fit into 192 MiB; two products of them don't, nor do they with much other work.
         assert_eq!(reuse(&target, walk, product, Neighbours::NONE).right, 32.0);
         assert_eq!(reuse(&target, walk, product, Neighbours { joined: 2, ..Neighbours::NONE }).right, 2.0);

@@ -1,11 +1,12 @@
 //! The work of a task, as numbers that the cost model understands.
 
 use super::Time;
-use super::cost::BF16;
+use hpmoe_kernels::op::ElementType;
 use hpmoe_language::plan::panel_rows;
 
-/// Rows, columns and contraction are padded to the cube's fractals.
+/// Rows and columns are padded to the cube's fractals, and the contraction to the bytes that one holds.
 const FRACTAL: u32 = 16;
+const FRACTAL_DEPTH: u32 = 32;
 
 /// The share of the cube's peak that a product reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,6 +15,8 @@ pub enum Efficiency {
     Fused,
     /// As an operator of its own: `fitted.gemm_operator_efficiency`.
     Operator,
+    /// Of int8, wherever it is: `cube.int8_efficiency` of another peak.
+    Int8,
 }
 
 /// The work of a task. Only the cost model turns it into time.
@@ -22,7 +25,7 @@ pub enum Work {
     /// None: the task waits and signals only.
     #[default]
     Empty,
-    /// Products `m`×`k` by `k`×`n` of bf16, added up in one tile on a matrix core.
+    /// Products `m`×`k` by `k`×`n`, added up in one tile on a matrix core.
     Gemm {
         /// Rows of the left panel and of the result.
         m: u32,
@@ -30,6 +33,8 @@ pub enum Work {
         n: u32,
         /// Terms of each sum.
         k: u32,
+        /// Element type of both operands: bf16 or i8.
+        operands: ElementType,
         /// Number of such products.
         products: u32,
         /// Tiles that one read of the left panel (m×k) from HBM serves, through L2; at least 1.
@@ -81,7 +86,7 @@ impl Written {
 pub struct Products {
     /// Floating-point operations, without padding.
     pub flops: f64,
-    /// Floating-point operations of the cube, with rows, columns and terms padded to multiples of 16.
+    /// Floating-point operations of the cube, with rows and columns padded to multiples of 16, and terms to those of 32 bytes.
     pub padded: f64,
     /// Bytes of operands that the core reads, from L2 or through it.
     pub l2: f64,
@@ -111,9 +116,9 @@ impl Work {
     pub fn bytes(&self) -> f64 {
         match *self {
             Self::Gemm { k: 0, out: Written { adds: true, .. }, .. } => 0.0,
-            Self::Gemm { m, n, k, products, out, .. } => {
+            Self::Gemm { m, n, k, operands, products, out, .. } => {
                 let [m, n, k] = [m, n, k].map(f64::from);
-                BF16 * (m * k + n * k) * f64::from(products) + m * n * out.moved()
+                operands.bytes() as f64 * (m * k + n * k) * f64::from(products) + m * n * out.moved()
             }
             Self::Share(Products { l2, written, .. }) => l2 + written,
             Self::Vector { read, written } => read as f64 + written as f64,
@@ -128,11 +133,12 @@ impl Work {
         match *self {
             // An expert without rows adds nothing to its gradient.
             Self::Gemm { k: 0, out: Written { adds: true, .. }, .. } => Some(Products::NONE),
-            Self::Gemm { m, n, k, products, left_reuse, right_reuse, out } => {
-                let count = f64::from(products);
+            Self::Gemm { m, n, k, operands, products, left_reuse, right_reuse, out } => {
+                let (count, bytes) = (f64::from(products), operands.bytes());
                 let area = |a: u32, b: u32| f64::from(a) * f64::from(b);
-                let (left, right) = (area(m, k) * BF16 * count, area(n, k) * BF16 * count);
-                let [mp, np, kp] = [m, n, k].map(|size| size.next_multiple_of(FRACTAL));
+                let (left, right) = (area(m, k) * bytes as f64 * count, area(n, k) * bytes as f64 * count);
+                let [mp, np] = [m, n].map(|size| size.next_multiple_of(FRACTAL));
+                let kp = k.next_multiple_of(FRACTAL_DEPTH / bytes as u32);
                 // Each panel of a tile that L0C can't hold reads the right operand again.
                 let panel = panel_rows(u64::from(mp.max(FRACTAL)), u64::from(np.max(FRACTAL)));
                 let added = if out.adds { area(m, n) * f64::from(out.element) } else { 0.0 };
@@ -142,7 +148,7 @@ impl Work {
                     l2: left + right * (f64::from(mp) / panel as f64).ceil(),
                     hbm_read: left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + added,
                     written: area(m, n) * f64::from(out.element),
-                    efficiency: Efficiency::Fused,
+                    efficiency: if operands == ElementType::i8 { Efficiency::Int8 } else { Efficiency::Fused },
                 })
             }
             Self::Share(products) => Some(products),

@@ -3,7 +3,7 @@
 use super::declared::declared;
 use super::{CostModel, Neighbours, ProductExtents, TileWalk, Time, Work, Written, reuse};
 use crate::target::Target;
-use hpmoe_kernels::op::{Contracted, Device, TaskKind};
+use hpmoe_kernels::op::{Contracted, Device, ElementType, TaskKind};
 use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 
@@ -32,7 +32,7 @@ pub struct Works {
 #[derive(Clone, Copy, Debug)]
 enum Column {
     /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
-    Product { m: Option<u32>, n: u32, k: Option<u32>, products: u32, out: Written },
+    Product { m: Option<u32>, n: u32, k: Option<u32>, operands: ElementType, products: u32, out: Written },
     /// Bytes moved by elementwise work: `read` and `written` are proportional to the rows, `fixed` is read whatever the rows.
     Vector { read: u64, fixed: u64, written: u64 },
     /// Bytes put for each row.
@@ -123,14 +123,15 @@ impl Works {
         let EntryTile { peer, rows: item_rows, column, items, band, joined } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
-            Column::Product { m, n, k, products, out } => {
+            Column::Product { m, n, k, operands, products, out } => {
                 let height = m.unwrap_or(self.full_rows);
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
                 let (items, columns) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
                 let walk = TileWalk { items, columns, band };
                 let neighbours = Neighbours { joined, bytes_per_flop: self.bytes_per_flop };
-                let reuse = reuse(target, walk, ProductExtents { m: height, n, k }, neighbours);
-                Work::Gemm { m, n, k, products, left_reuse: reuse.left, right_reuse: reuse.right, out }
+                let reuse =
+                    reuse(target, walk, ProductExtents { m: height, n, k, operands, written: out.element }, neighbours);
+                Work::Gemm { m, n, k, operands, products, left_reuse: reuse.left, right_reuse: reuse.right, out }
             }
             Column::Vector { read, fixed, written } => {
                 Work::Vector { read: scaled(read) + fixed, written: scaled(written) }
@@ -165,7 +166,8 @@ impl Column {
                 });
                 let terms: Vec<_> = terms.collect();
                 let Some(&(step, x, w, first)) = terms.first() else {
-                    return Self::Product { m: Some(0), n: 0, k: Some(0), products: 0, out: Written::BF16 };
+                    let operands = ElementType::bf16;
+                    return Self::Product { m: Some(0), n: 0, k: Some(0), operands, products: 0, out: Written::BF16 };
                 };
                 let (left, right) = (step.operands[first].index(), step.operands[first + 1].index());
                 let by_item = |param: usize| !matches!(phase.accesses[param].region.rows, Rows::Expert { .. });
@@ -179,7 +181,8 @@ impl Column {
                     element: task.params[param].shape.element.bytes() as u32,
                     adds: adds_to(graph, phase, param),
                 });
-                Self::Product { m, n: n.unwrap_or(0), k, products: terms.len() as u32, out }
+                let operands = task.params[left].shape.element;
+                Self::Product { m, n: n.unwrap_or(0), k, operands, products: terms.len() as u32, out }
             }
             TaskKind::Vector => {
                 let (mut read, mut fixed, mut written) = (0, 0, 0);

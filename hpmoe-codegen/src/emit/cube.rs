@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::cpp::{Function, Scope, Stmt, braces, int, name};
-use hpmoe_kernels::op::Contracted;
+use hpmoe_kernels::op::{Contracted, ElementType};
 use hpmoe_language::graph::Task;
 use hpmoe_language::plan::{CubePlan, Plan, Product};
 use std::collections::BTreeMap;
@@ -22,7 +22,11 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
         let cut = braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)]);
         let mut arguments = vec![name("core"), name(&names[product.y]), cut];
         arguments.extend(product.terms.iter().map(|term| {
-            let kind = format!("Term<{}, {}>", contracted(term.x.1), contracted(term.w.1));
+            let ways = [term.x.1, term.w.1].map(contracted).join(", ");
+            let kind = match product.element {
+                ElementType::bf16 => format!("Term<{ways}>"),
+                other => format!("Term<{ways}, {}>", other.ascendc()),
+            };
             braces(kind, vec![name(&names[term.x.0]), name(&names[term.w.0])])
         }));
         Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
@@ -41,7 +45,7 @@ pub(super) fn instances(context: &Context<'_>) -> BTreeMap<String, u64> {
     let instance = |(task, product): (&Task, &Product)| {
         let (out, ways) = (task.params[product.y].shape.element.ascendc(), product.terms.iter());
         let ways: Vec<String> = ways.map(|term| format!("{}*{}", contracted(term.x.1), contracted(term.w.1))).collect();
-        (format!("{out} {} {}", product.onto, ways.join(" + ")), product.terms.len() as u64)
+        (format!("{out} {} {} {}", product.onto, product.element, ways.join(" + ")), product.terms.len() as u64)
     };
     products.map(instance).collect()
 }

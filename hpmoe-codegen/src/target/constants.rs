@@ -75,6 +75,8 @@ target! {
         bf16_flop_per_cycle: u32 = Count,
         /// Operations per cycle in int8.
         int8_op_per_cycle: u32 = Count,
+        /// Share of the peak in int8 that a product reaches.
+        int8_efficiency: f64 = Share,
     }
     /// A vector core.
     vector: Vector {

@@ -54,7 +54,7 @@ mod tests {
             said,
             [
                 "line 8: `cores.aiv` is 24: kernels have two vector cores for each matrix core, and 48 for `cores.aic` 24",
-                "line 24: `memory.l0c_kib` is 64: kernels are generated for cores with 128 or more",
+                "line 25: `memory.l0c_kib` is 64: kernels are generated for cores with 128 or more",
             ]
         );
     }

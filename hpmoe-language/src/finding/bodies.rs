@@ -1,6 +1,6 @@
 //! Faults in the body of a task.
 
-use hpmoe_kernels::op::{OperandKind, Shape};
+use hpmoe_kernels::op::{ElementType, OperandKind, Shape};
 
 /// A statement of a task that the compiler can't carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,8 +27,8 @@ pub(crate) enum BodyFault {
     Open { operation: String },
     /// A reshape to rows, or of rows, that a tile of the task has not as many of, or several times as many.
     NotByRows { operation: String, task: String, rows: usize, tile: usize },
-    /// A product stored in a tile of i32.
-    WholeProduct { param: String },
+    /// A product of bf16 tiles stored in a tile of whole numbers.
+    WholeProduct { param: String, element: ElementType },
     /// A tile with two writes.
     WrittenTwice { param: String },
     /// A write to a parameter taken by `&`.

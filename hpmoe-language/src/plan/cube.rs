@@ -28,6 +28,8 @@ pub struct Term {
 pub struct Product {
     /// The products, in the order of the sum.
     pub terms: Vec<Term>,
+    /// Element type of the tiles that are multiplied.
+    pub element: ElementType,
     /// Number of the parameter that is written.
     pub y: usize,
     /// Whether the sum is added to the contents of `y` rather than replacing them.
@@ -36,32 +38,39 @@ pub struct Product {
     pub rows: u32,
     /// The most columns of the result, rounded up to a multiple of 16.
     pub cols: u32,
-    /// Length of the contraction in one L1 stage; a multiple of 16.
+    /// Length of the contraction in one L1 stage; a multiple of what a fractal holds.
     pub k_block: u32,
-    /// Length of the contraction in one L0 stage; a multiple of 16.
+    /// Length of the contraction in one L0 stage; a multiple of what a fractal holds.
     pub k_step: u32,
 }
 
-const BF16: u64 = ElementType::bf16.bytes() as u64;
-const F32: u64 = ElementType::f32.bytes() as u64;
-/// Elements of 512 bytes: a shorter row of a block wastes bandwidth.
-const GOOD_BLOCK: u64 = 256;
+/// Bytes of a sum, in f32 or i32.
+const SUM: u64 = ElementType::f32.bytes() as u64;
+/// Bytes of a contraction that a fractal holds.
+const FRACTAL_DEPTH: u64 = 32;
+/// Bytes: a shorter row of a block wastes bandwidth.
+const GOOD_BLOCK: u64 = 512;
 
 impl CubePlan {
     pub(super) fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
         let most = |bytes: fn(&Product) -> Bytes| self.products.iter().map(bytes).max().unwrap_or_default();
         vec![
             (OnChipMemory::L1, most(|p| p.l1_stage() * 2) + L1_LINES, L1),
-            (OnChipMemory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * BF16 * 2)), L0),
-            (OnChipMemory::L0B, most(|p| Bytes(u64::from(p.cols) * u64::from(p.k_step) * BF16 * 2)), L0),
-            (OnChipMemory::L0C, most(|p| Bytes(u64::from(p.rows) * u64::from(p.cols) * F32)), L0C),
+            (OnChipMemory::L0A, most(|p| Bytes(u64::from(p.rows) * u64::from(p.k_step) * p.bytes() * 2)), L0),
+            (OnChipMemory::L0B, most(|p| Bytes(u64::from(p.cols) * u64::from(p.k_step) * p.bytes() * 2)), L0),
+            (OnChipMemory::L0C, most(|p| Bytes(u64::from(p.rows) * u64::from(p.cols) * SUM)), L0C),
         ]
     }
 }
 
 impl Product {
     fn l1_stage(&self) -> Bytes {
-        Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * BF16)
+        Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * self.bytes())
+    }
+
+    /// Bytes of an element that is multiplied.
+    fn bytes(&self) -> u64 {
+        self.element.bytes() as u64
     }
 }
 
@@ -104,28 +113,32 @@ fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
 /// Everything is linear in rows, columns and depth, so each size is as large as the others leave room for.
 fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
     let first = terms[0];
+    let element = task.params[first.x.0].shape.element;
+    let bytes = element.bytes() as u64;
+    let depth = FRACTAL_DEPTH / bytes;
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
-    let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(16);
-    fits(task, first, (OnChipMemory::L0C, L0C), Content::Accumulator { columns: n }, Bytes(16 * n * F32))?;
-    fits(task, first, (OnChipMemory::L0B, L0_STAGE), Content::Weights { rows: n }, Bytes(n * 16 * BF16))?;
+    let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(depth);
+    fits(task, first, (OnChipMemory::L0C, L0C), Content::Accumulator { columns: n }, Bytes(16 * n * SUM))?;
+    fits(task, first, (OnChipMemory::L0B, L0_STAGE), Content::Weights { rows: n }, Bytes(n * FRACTAL_DEPTH))?;
     let rows = panel_rows(m, n);
-    let step_limit = (L0_STAGE.0 / (rows.max(n) * BF16)).min(LOAD_REPEATS / (n / 16) * 16);
-    let block_limit = floor(L1_STAGE.0 / ((rows + n) * BF16), 16);
-    let k_block = if k <= block_limit.min(GOOD_BLOCK) {
+    let step_limit = (L0_STAGE.0 / (rows.max(n) * bytes)).min(LOAD_REPEATS / (n / 16) * depth);
+    let block_limit = floor(L1_STAGE.0 / ((rows + n) * bytes), depth);
+    let good_block = GOOD_BLOCK / bytes;
+    let k_block = if k <= block_limit.min(good_block) {
         k
-    } else if block_limit >= GOOD_BLOCK {
-        GOOD_BLOCK
+    } else if block_limit >= good_block {
+        good_block
     } else {
         power_of_two_below(block_limit)
     };
     let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
     let [rows, cols, k_block, k_step] = [rows, n, k_block, k_step].map(|size| size as u32);
-    Ok(Product { terms, y, onto, rows, cols, k_block, k_step })
+    Ok(Product { terms, element, y, onto, rows, cols, k_block, k_step })
 }
 
 /// The number of rows, of `m` rows of `n` columns, that are accumulated in L0C at a time; all are multiples of 16.
 pub fn panel_rows(m: u64, n: u64) -> u64 {
-    m.min(floor(L0C.0 / (n * F32), 16)).min(L0_STAGE.0 / (16 * BF16))
+    m.min(floor(L0C.0 / (n * SUM), 16)).min(L0_STAGE.0 / FRACTAL_DEPTH)
 }
 
 fn floor(value: u64, to: u64) -> u64 {

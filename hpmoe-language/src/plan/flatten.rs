@@ -182,8 +182,23 @@ impl Builder<'_> {
         }
         let name = format!("{}_out", self.task.params[param].name);
         let to = self.buffer(name, Holds::Output(param), shape.element, &shape, self.of_param(param));
-        let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Narrow };
-        self.call(step, instruction, to, &[from]);
+        match shape.element {
+            ElementType::f32 => self.call(step, Instruction::Copy, to, &[from]),
+            ElementType::i8 => self.store_bytes(step, param, to, from),
+            ElementType::bf16 | ElementType::i32 => self.call(step, Instruction::Narrow, to, &[from]),
+        }
+    }
+
+    /// The hardware converts f32 to bytes only by way of half, which would round twice: numbers are made whole before.
+    fn store_bytes(&mut self, step: usize, param: usize, to: BufferId, from: BufferId) {
+        let (shape, made) = (self.task.params[param].shape, self.of_param(param));
+        let name = |what: &str| format!("{}_{what}", self.task.params[param].name);
+        let (whole, halves) = (name("whole"), name("halves"));
+        let whole = self.buffer(whole, Holds::Value, ElementType::f32, &shape, made);
+        let halves = self.buffer(halves, Holds::Value, ElementType::bf16, &shape, made);
+        let instruction =
+            Instruction::Routine { name: "NarrowBytes", waits: Waits::Never, more: More::Nothing, size: 0 };
+        self.program.calls.push(Call { instruction, to, from: vec![from], scratch: vec![whole, halves], step });
     }
 
     fn cast(&mut self, step: usize, from: BufferId, to: &Step, name: String) -> BufferId {

@@ -185,8 +185,62 @@ fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
         &["a task assigns values to names of `let mut`, by `=` or `+=`"],
     );
     check_body("if true { h.store(gate); }", "if true { h.store(gate); }", &["a task has no conditions"]);
-    check_body("h.store(half(gate));", "half(gate)", &["a task calls no functions"]);
+    check_body("h.store(half(gate));", "half", &["no function of this kernel module is called `half`"]);
     check_body("h.store(gate % 2.0);", "%", &["values have no operator `%`"]);
+}
+
+#[test]
+fn helper_functions_take_values_and_return_one() {
+    let with = |functions: &str, body: &str, place: &str, words: &[&str]| {
+        let functions = format!("{functions}\n    #[aiv_task]\n    pub fn swiglu");
+        let kernel =
+            [("#[aiv_task]\n    pub fn swiglu", functions.as_str()), ("h.store(gate.silu() * up.load());", body)];
+        check(&kernel, place, words);
+    };
+    let half = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x * 0.5 }";
+    let of_gate = "h.store(half(&gate) * up.load());";
+    with(
+        half,
+        "h.store(halfs(&gate) * up.load());",
+        "halfs",
+        &["no function of this kernel module", "did you mean `half`?"],
+    );
+    with(half, "h.store(half(&gate, 1.0) * up.load());", "half", &["takes 1 argument, but 2 arguments are passed"]);
+    with(half, "h.store(half(up) * up.load());", "half", &["takes a value for `x`, but this is a tile", "load"]);
+    with(half, "h.store(half(0.5) * up.load());", "half", &["takes a value for `x`, but this is a number", "f32"]);
+    with(half, "h.store(half::<4>(&gate) * up.load());", "half", &["has 2 const arguments, but 1 const argument"]);
+    with(half, "h.store(math::half(&gate) * up.load());", "math::half", &["of its kernel module only"]);
+    with(half, "h.store(half!(&gate) * up.load());", "half!(&gate)", &["a task calls no macros"]);
+    with("", "h.store(project(&gate) * up.load());", "project", &["`project` is a task"]);
+    let fixed = "fn half(x: &Value<4, 8>) -> Value<4, 8> { x * 0.5 }";
+    with(fixed, of_gate, "half", &["`x` of `half` is a value of 4x8", "const R: usize, const C: usize"]);
+    let scaled = "fn half<const R: usize, const C: usize>(x: &Value<R, C>, by: f32) -> Value<R, C> { x * by }";
+    with(scaled, "h.store(half(&gate, &gate) * up.load());", "half", &["takes a number for `by`"]);
+    let hidden =
+        "fn half<const R: usize, const C: usize, const N: usize>(x: &Value<R, C>) -> Value<R, C> { x * (N as f32) }";
+    with(hidden, of_gate, "half", &["no argument of `half` has the size `N`"]);
+    let itself = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { twice(x) }\n    \
+                  fn twice<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { half(x) }";
+    with(itself, of_gate, "half", &["`half` calls itself, or another function that does"]);
+    let tile = "fn half<const R: usize, const C: usize>(x: &Tile<f32, R, C>) -> Value<R, C> { x.load() * 0.5 }";
+    with(tile, of_gate, "x: &Tile<f32, R, C>", &["takes values and numbers", "tiles are loaded before the call"]);
+    let typed = "fn half<T: Float>(x: &Value<4, 8>) -> Value<4, 8> { x * 0.5 }";
+    with(typed, of_gate, "T: Float", &["generic over constants only"]);
+    let without = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) { x * 0.5; }";
+    with(without, of_gate, "half", &["returns one value or number"]);
+    let early = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { return x * 0.5; }";
+    with(early, of_gate, "}", &["returns one value or number", "without `return`"]);
+    let pair = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> (Value<R, C>, f32) { x * 0.5 }";
+    with(pair, of_gate, "(Value<R, C>, f32)", &["returns one value or number"]);
+    let wrong = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x.halve() }";
+    with(wrong, of_gate, "halve", &["no operation is called `halve`"]);
+}
+
+#[test]
+fn other_functions_of_a_module_are_any_rust() {
+    let function =
+        "fn oracle(x: Vec<f64>) -> Option<f64> { x.into_iter().reduce(f64::max) }\n    #[aiv_task]\n    pub fn swiglu";
+    assert!(told(KERNEL, &[("#[aiv_task]\n    pub fn swiglu", function)]).is_empty());
 }
 
 #[test]
@@ -204,7 +258,8 @@ fn columns_and_rows_of_values_are_there() {
     check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["of which the lowest has 32"]);
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
-    let whole = ["matrix cores write products as bf16 or f32, but `y` is a tile of i32", "in an #[aiv_task]"];
+    let whole =
+        ["matrix cores write products of bf16 tiles as bf16 or f32, but `y` is a tile of i32", "in an #[aiv_task]"];
     check(&[("y: &mut Tile<bf16, TILE_M, TILE_N>", "y: &mut Tile<i32, TILE_M, TILE_N>")], "store", &whole);
 }
 

@@ -3,6 +3,7 @@
 use super::{BASE_TILE, OperatorProduct, ProductExtent};
 use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, Products, TileWalk, Work, Written};
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::op::ElementType;
 
 /// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,7 @@ pub(super) fn product(
             m: side(m, BASE_TILE[0], row),
             n: side(n, BASE_TILE[1], column),
             k,
+            operands: ElementType::bf16,
             products: 1,
             left_reuse: walk.left,
             right_reuse: walk.right,
@@ -75,7 +77,9 @@ fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f
     let bytes = |reuse: &simulate::PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
     let walks = (1..=items.max(1)).map(|band| TileWalk { items, columns, band });
     let neighbours = Neighbours { bytes_per_flop, ..Neighbours::NONE };
-    let reuses = walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k }, neighbours));
+    let reuses = walks.map(|walk| {
+        simulate::reuse(target, walk, ProductExtents { m, n, k, operands: ElementType::bf16, written: 2 }, neighbours)
+    });
     reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
 }
 

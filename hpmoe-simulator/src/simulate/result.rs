@@ -21,6 +21,8 @@ pub struct Simulated {
     pub empty_tasks: u64,
     /// FLOPs of products, without padding.
     pub flops: f64,
+    /// Those of them that are products of int8.
+    pub int8_flops: f64,
     /// Bytes put, by source and then destination.
     pub traffic: Vec<Vec<u64>>,
     /// Totals by operation of the workload.
@@ -87,11 +89,14 @@ pub struct Stuck {
 }
 
 impl Simulated {
-    /// FLOPs divided by what all matrix cores could do at fused efficiency in the whole latency.
+    /// The time that all matrix cores need for the FLOPs at fused efficiency, and for those of int8 at theirs, divided by the whole
+    /// latency.
     #[must_use]
     pub fn aic_useful(&self, target: &Target) -> f64 {
-        let possible = target.fused_flops() * self.time.seconds() * self.ranks.len() as f64;
-        if possible > 0.0 { self.flops / possible } else { 0.0 }
+        let int8 = target.int8_flops() * f64::from(target.cores.aic);
+        let needed = (self.flops - self.int8_flops) / target.fused_flops() + self.int8_flops / int8;
+        let possible = self.time.seconds() * self.ranks.len() as f64;
+        if possible > 0.0 { needed / possible } else { 0.0 }
     }
 
     /// All bytes put from one rank to another.

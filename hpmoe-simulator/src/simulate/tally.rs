@@ -1,7 +1,7 @@
 //! Sums over the tasks of a run.
 
 use super::result::{OpTotal, Simulated, TaskTimes};
-use super::{CoreKind, QueuedTask, Spent, Time, Work, Workload};
+use super::{CoreKind, Efficiency, QueuedTask, Spent, Time, Work, Workload};
 
 pub(super) struct Tally {
     aic: Spent,
@@ -12,6 +12,7 @@ pub(super) struct Tally {
     tasks: u64,
     empty_tasks: u64,
     flops: f64,
+    int8_flops: f64,
     traffic: Vec<Vec<u64>>,
     ops: Vec<OpTotal>,
 }
@@ -28,6 +29,7 @@ impl Tally {
             tasks: 0,
             empty_tasks: 0,
             flops: 0.0,
+            int8_flops: 0.0,
             traffic: vec![vec![0; ranks]; ranks],
             ops: vec![OpTotal::default(); workload.ops().len()],
         }
@@ -45,6 +47,9 @@ impl Tally {
         self.tasks += 1;
         self.empty_tasks += u64::from(task.work == Work::Empty);
         self.flops += task.work.flops();
+        if task.work.products().is_some_and(|products| products.efficiency == Efficiency::Int8) {
+            self.int8_flops += task.work.flops();
+        }
         if let Work::Put { to, bytes } = task.work {
             self.traffic[rank as usize][to as usize] += bytes;
         }
@@ -79,6 +84,7 @@ impl Tally {
             tasks: self.tasks,
             empty_tasks: self.empty_tasks,
             flops: self.flops,
+            int8_flops: self.int8_flops,
             traffic: self.traffic,
             ops: self.ops,
             slices,

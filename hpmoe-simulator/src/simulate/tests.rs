@@ -5,6 +5,7 @@ use super::{
     Time, Work, Workload, Written, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::op::ElementType;
 use proptest::prelude::*;
 
 /// Queues written out: by rank, matrix cores first.
@@ -137,7 +138,16 @@ fn a_product_takes_what_the_cube_allows_and_weights_what_hbm_allows() {
     let target = Target::ascend_a3();
     let gemm = |reuse: f32| {
         let (left_reuse, right_reuse, out) = (reuse, reuse, Written::BF16);
-        task(Work::Gemm { m: 128, n: 256, k: 4096, products: 1, left_reuse, right_reuse, out })
+        task(Work::Gemm {
+            m: 128,
+            n: 256,
+            k: 4096,
+            operands: ElementType::bf16,
+            products: 1,
+            left_reuse,
+            right_reuse,
+            out,
+        })
     };
     let run = |cores: u32, reuse: f32| {
         let mut workload = Listed::new(1, cores, 1);
@@ -217,6 +227,7 @@ fn random(draws: &[Draw]) -> Listed {
                 m: 16 + draw.size % 128,
                 n: 256,
                 k: draw.size,
+                operands: ElementType::bf16,
                 products: 1,
                 left_reuse: 1.0,
                 right_reuse: 4.0,

@@ -5,7 +5,16 @@
 
 namespace hpmoe {
 
-// How a product is cut. Rows and columns are multiples of 16, and so is k_step; k_block is a multiple of k_step.
+// Elements of 32 bytes, which is how much of a contraction a fractal holds, and those of a whole fractal.
+template <typename In> constexpr uint32_t FRACTAL_DEPTH = BLOCK_BYTES / sizeof(In);
+template <typename In> constexpr uint32_t FRACTAL = 16 * FRACTAL_DEPTH<In>;
+
+// What products of such elements are added up in.
+template <typename In> struct SumOf { using Type = float; };
+template <> struct SumOf<int8_t> { using Type = int32_t; };
+template <typename In> using Sum = typename SumOf<In>::Type;
+
+// How a product is cut. Rows and columns are multiples of 16; k_step is one of what a fractal holds, and k_block a multiple of k_step.
 struct MatmulPlan {
     uint32_t rows;    // accumulated in L0C at a time
     uint32_t k_block; // contraction of an L1 stage
@@ -15,18 +24,21 @@ struct MatmulPlan {
 // Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
 enum class Contracted { Columns, Rows };
 
-template <Contracted way> HPMOE_INLINE uint32_t Free(const View<bfloat16_t> &tile) {
+template <Contracted way, typename In> HPMOE_INLINE uint32_t Free(const View<In> &tile) {
     return way == Contracted::Columns ? tile.rows : tile.cols;
 }
 
-template <Contracted way> HPMOE_INLINE uint32_t Depth(const View<bfloat16_t> &tile) {
+template <Contracted way, typename In> HPMOE_INLINE uint32_t Depth(const View<In> &tile) {
     return way == Contracted::Columns ? tile.cols : tile.rows;
 }
 
-// One product of a sum of products.
-template <Contracted X, Contracted W> struct Term {
-    View<bfloat16_t> x;
-    View<bfloat16_t> w;
+// One product of a sum of products. Tiles of int8_t are contracted along their columns alone: a fractal of bytes can't be turned.
+template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
+    static_assert(sizeof(In) == 2 || (X == Contracted::Columns && W == Contracted::Columns),
+                  "16 bits, or along columns");
+    using Element = In;
+    View<In> x;
+    View<In> w;
 
     HPMOE_INLINE uint32_t Rows() const { return Free<X>(x); }
     HPMOE_INLINE uint32_t Columns() const { return Free<W>(w); }
@@ -38,21 +50,20 @@ template <Contracted X, Contracted W> struct Term {
 };
 
 // One L1 stage: x in NZ, then w in NZ.
-struct MatmulStage {
-    LocalTensor<bfloat16_t> x;
-    LocalTensor<bfloat16_t> w;
+template <typename In> struct MatmulStage {
+    LocalTensor<In> x;
+    LocalTensor<In> w;
 };
 
-HPMOE_INLINE MatmulStage StageOf(uint32_t stage, uint32_t mp, uint32_t k_block) {
-    const uint32_t split = mp * k_block * static_cast<uint32_t>(sizeof(bfloat16_t));
-    return MatmulStage{Local<bfloat16_t>(TPosition::A1, stage * L1_STAGE, split),
-                       Local<bfloat16_t>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
+template <typename In> HPMOE_INLINE MatmulStage<In> StageOf(uint32_t stage, uint32_t mp, uint32_t k_block) {
+    const uint32_t split = mp * k_block * static_cast<uint32_t>(sizeof(In));
+    return MatmulStage<In>{Local<In>(TPosition::A1, stage * L1_STAGE, split),
+                           Local<In>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
 }
 
 // Contraction [k0, k0 + length) of one operand to L1: NZ of its own rows, or of `length` rows.
-template <Contracted way>
-HPMOE_INLINE void LoadOperand(const LocalTensor<bfloat16_t> &to, const View<bfloat16_t> &tile, uint32_t k0,
-                              uint32_t length) {
+template <Contracted way, typename In>
+HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, uint32_t k0, uint32_t length) {
     const bool columns = way == Contracted::Columns;
     const uint16_t rows = static_cast<uint16_t>(columns ? tile.rows : length);
     DataCopy(to, columns ? tile.At(0, k0) : tile.At(k0, 0),
@@ -60,8 +71,8 @@ HPMOE_INLINE void LoadOperand(const LocalTensor<bfloat16_t> &to, const View<bflo
                          static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(rows, 16)), 1, 0));
 }
 
-template <Contracted X, Contracted W>
-HPMOE_INLINE void LoadStage(uint32_t stage, const MatmulStage &to, const Term<X, W> &term, uint32_t k0,
+template <Contracted X, Contracted W, typename In>
+HPMOE_INLINE void LoadStage(uint32_t stage, const MatmulStage<In> &to, const Term<X, W, In> &term, uint32_t k0,
                             uint32_t length) {
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
     LoadOperand<X>(to.x, term.x, k0, length);
@@ -69,27 +80,27 @@ HPMOE_INLINE void LoadStage(uint32_t stage, const MatmulStage &to, const Term<X,
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
 }
 
-// Contraction [k0, k0 + 16 * k1) of x to L0A, from NZ to zZ. `rows` are those of the NZ.
-template <Contracted X>
-HPMOE_INLINE void LoadLeft(const LocalTensor<bfloat16_t> &a, const LocalTensor<bfloat16_t> &x, uint32_t mp,
-                           uint32_t rows, uint32_t k0, uint32_t k1) {
-    if (X == Contracted::Columns) { // one call for each 16 columns of x
+// Contraction of `k1` fractals from `k0` on of x to L0A, from NZ to zZ. `rows` are those of the NZ.
+template <Contracted X, typename In>
+HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, uint32_t mp, uint32_t rows, uint32_t k0,
+                           uint32_t k1) {
+    if (X == Contracted::Columns) { // one call for the columns of x that a fractal holds
         for (uint32_t i = 0; i < k1; ++i) {
-            LoadData(a[i * 256], x[(k0 + i * 16) * rows],
+            LoadData(a[i * FRACTAL<In>], x[(k0 + i * FRACTAL_DEPTH<In>)*rows],
                      LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1), false, 0));
         }
         return;
     }
     for (uint32_t i = 0; i < mp / 16; ++i) {
-        LoadData(a[i * k1 * 256], x[i * rows * 16 + k0 * 16],
+        LoadData(a[i * k1 * FRACTAL<In>], x[i * rows * 16 + k0 * 16],
                  LoadData2DParams(0, static_cast<uint8_t>(k1), 1, 0, 0, true, 0));
     }
 }
 
-// Contraction [k0, k0 + 16 * k1) of w to L0B, from NZ to nZ.
-template <Contracted W>
-HPMOE_INLINE void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTensor<bfloat16_t> &w, uint32_t np,
-                            uint32_t rows, uint32_t k0, uint32_t k1) {
+// The same of w to L0B, from NZ to nZ.
+template <Contracted W, typename In>
+HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, uint32_t np, uint32_t rows, uint32_t k0,
+                            uint32_t k1) {
     if (W == Contracted::Columns) { // the NZ of w already is the nZ of its transpose
         LoadData(b, w[k0 * rows], LoadData2DParams(0, static_cast<uint8_t>(np / 16 * k1), 1, 0, 0, false, 0));
         return;
@@ -102,18 +113,18 @@ HPMOE_INLINE void LoadRight(const LocalTensor<bfloat16_t> &b, const LocalTensor<
 
 // Contraction [k0, k0 + depth) of an L1 stage of `length`: to L0, and added to L0C. `first` starts from zero, `last`
 // hands L0C over to Fixpipe.
-template <Contracted X, Contracted W>
-HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage &from, const Term<X, W> &term, uint32_t length,
+template <Contracted X, Contracted W, typename In>
+HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const Term<X, W, In> &term, uint32_t length,
                              uint32_t k0, uint32_t depth, bool first, bool last) {
     const uint32_t m = term.Rows();
     const uint32_t n = term.Columns();
     const uint32_t mp = AlignUp(m, 16);
     const uint32_t np = AlignUp(n, 16);
-    const uint32_t k1 = CeilDiv(depth, 16);
+    const uint32_t k1 = CeilDiv(depth, FRACTAL_DEPTH<In>);
     const uint32_t kp = AlignUp(length, 16);
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
-    const LocalTensor<bfloat16_t> a = Local<bfloat16_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE);
-    const LocalTensor<bfloat16_t> b = Local<bfloat16_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE);
+    const LocalTensor<In> a = Local<In>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE);
+    const LocalTensor<In> b = Local<In>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE);
     WaitFlag<HardEvent::M_MTE1>(stage);
     LoadLeft<X>(a, from.x, mp, X == Contracted::Columns ? mp : kp, k0, k1);
     LoadRight<W>(b, from.w, np, W == Contracted::Columns ? np : kp, k0, k1);
@@ -121,7 +132,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage &from, const Term
     WaitFlag<HardEvent::MTE1_M>(stage);
     // One row would make the cube read x as a plain vector.
     const uint32_t rows = m == 1 ? 16 : m;
-    Mmad(Local<float>(TPosition::CO1, 0, L0C_BYTES), a, b,
+    Mmad(Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES), a, b,
          MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), static_cast<uint16_t>(depth), last ? 3 : 2,
                     false, first));
     // So small a product is over before the next one would see its sums.
@@ -152,20 +163,20 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
 }
 
 // Adds one product to L0C. Buffers go on alternating from product to product.
-template <Contracted X, Contracted W>
-HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W> &term, const MatmulPlan &plan, bool first_term,
+template <Contracted X, Contracted W, typename In>
+HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const MatmulPlan &plan, bool first_term,
                           bool last_term) {
     const uint32_t mp = AlignUp(term.Rows(), 16);
     const uint32_t k = term.Contraction();
-    LoadStage(core.l1_stage, StageOf(core.l1_stage, mp, plan.k_block), term, 0, Min(plan.k_block, k));
+    LoadStage(core.l1_stage, StageOf<In>(core.l1_stage, mp, plan.k_block), term, 0, Min(plan.k_block, k));
     for (uint32_t k0 = 0; k0 < k; k0 += plan.k_block) {
         const uint32_t length = Min(plan.k_block, k - k0);
         const uint32_t next = k0 + length;
         if (next < k) {
             const uint32_t stage = core.l1_stage ^ 1;
-            LoadStage(stage, StageOf(stage, mp, plan.k_block), term, next, Min(plan.k_block, k - next));
+            LoadStage(stage, StageOf<In>(stage, mp, plan.k_block), term, next, Min(plan.k_block, k - next));
         }
-        const MatmulStage from = StageOf(core.l1_stage, mp, plan.k_block);
+        const MatmulStage<In> from = StageOf<In>(core.l1_stage, mp, plan.k_block);
         WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(core.l1_stage));
         for (uint32_t step = 0; step < length; step += plan.k_step) {
             const uint32_t depth = Min(plan.k_step, length - step);
@@ -177,21 +188,20 @@ HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W> &term, const MatmulPl
     }
 }
 
-template <typename Out> struct FixpipeRounding;
+template <typename Out> struct FixpipeRounding { static constexpr QuantMode_t mode = NoQuant; };
 template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mode = F322BF16; };
-template <> struct FixpipeRounding<float> { static constexpr QuantMode_t mode = NoQuant; };
 
 // L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
-template <typename Out> HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
-    Fixpipe<Out, float, CFG_ROW_MAJOR>(y.At(0, 0), Local<float>(TPosition::CO1, 0, L0C_BYTES),
-                                       FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m),
-                                                         static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, false,
-                                                         FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
+template <typename In, typename Out> HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
+    Fixpipe<Out, Sum<In>, CFG_ROW_MAJOR>(y.At(0, 0), Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES),
+                                         FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m),
+                                                           static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, false,
+                                                           FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
 // The terms of one panel, in order.
-template <Contracted X, Contracted W, class... More>
-HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const Term<X, W> &term,
+template <class First, class... More>
+HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const First &term,
                            const More &...more) {
     AddTerm(core, term.Panel(row, plan.rows), plan, first, sizeof...(More) == 0);
     if constexpr (sizeof...(More) > 0) {
@@ -199,7 +209,7 @@ HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row,
     }
 }
 
-// y = the sum of the products: sums in f32, term after term, each in ascending k. Rows beyond `plan.rows` are further
+// y = the sum of the products: sums in f32, or in i32 of bytes, term after term, each in ascending k. Rows beyond `plan.rows` are further
 // panels. Where there is nothing to sum up (all rows of an expert that has none), y becomes zero.
 template <typename Out, class First, class... More>
 HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
@@ -213,7 +223,7 @@ HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &
         } else {
             AddTerms(core, plan, row, true, term, more...);
         }
-        StoreSums(y.Rows(row, plan.rows), m, n);
+        StoreSums<typename First::Element>(y.Rows(row, plan.rows), m, n);
     }
 }
 
@@ -231,7 +241,7 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
     for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
         AddTerms(core, plan, row, true, term, more...);
         SetAtomicAdd<float>();
-        StoreSums(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n);
+        StoreSums<typename First::Element>(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n);
         SetAtomicNone();
     }
 }

@@ -35,6 +35,28 @@ HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halve
     Cast(out, middle, RoundMode::CAST_NONE, rows * pitch);
 }
 
+// A value as a tile of bytes, to nearest, ties to even: first to whole numbers, of which half holds all that a byte does, and turns
+// larger ones into such as become the largest byte. `words` has room for the value, `halves` for as many 16-bit elements.
+HPMOE_ROUTINE void NarrowBytes(uint32_t bytes_at, uint32_t value_at, uint32_t words_at, uint32_t halves_at,
+                               uint32_t rows, uint32_t cols) {
+    const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);
+    const LocalTensor<float> words = UbFrom<float>(words_at);
+    const LocalTensor<half> middle = UbFrom<half>(halves_at);
+    const uint32_t to = TilePitch<int8_t>(cols);
+    const uint32_t pitch = UbPitch(cols);
+    Cast(words, UbFrom<float>(value_at), RoundMode::CAST_RINT, rows * pitch);
+    PipeBarrier<PIPE_V>();
+    Cast(middle, words, RoundMode::CAST_RINT, rows * pitch);
+    PipeBarrier<PIPE_V>();
+    if (to == pitch) {
+        Cast(bytes, middle, RoundMode::CAST_RINT, rows * pitch);
+        return;
+    }
+    for (uint32_t row = 0; row < rows; ++row) {
+        Cast(bytes[row * to], middle[row * pitch], RoundMode::CAST_RINT, pitch);
+    }
+}
+
 // out[r][c] = row[c].
 HPMOE_INLINE void CopyRow(uint32_t out_at, uint32_t row_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

@@ -24,6 +24,12 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
             "declare the tile and its tensor as f32",
         ));
     }
+    if value.element == ElementType::i32 {
+        return Err(mistyped(
+            "`accumulate` adds to f32, but this is a product of i8 tiles".into(),
+            "store it in a tile of i32",
+        ));
+    }
     if (tile.rows, tile.cols) != (value.rows, value.cols) {
         return Err(misshapen(
             format!("a value of {}x{} can't be added to a tile of {}x{}", value.rows, value.cols, tile.rows, tile.cols),

@@ -40,7 +40,11 @@ impl<const R: usize, const N: usize> Value<R, N> {
     ///
     /// If, at run time, the tiles don't fit each other or the value.
     #[must_use]
-    pub fn add_matmul<T: CubeElement, const K: usize>(self, x: &Tile<'_, T, R, K>, w: &Tile<'_, T, K, N>) -> Self {
+    pub fn add_matmul<T: CubeElement<Sum = f32>, const K: usize>(
+        self,
+        x: &Tile<'_, T, R, K>,
+        w: &Tile<'_, T, K, N>,
+    ) -> Self {
         let (x, w) = (Factor::new(x, Contracted::Columns), Factor::new(w, Contracted::Rows));
         assert_eq!(
             (self.rows(), self.cols()),

@@ -40,7 +40,11 @@ impl<const R: usize, const N: usize> Value<R, N> {
     ///
     /// If, at run time, the tiles don't fit each other or the value.
     #[must_use]
-    pub fn add_matmul_t<T: CubeElement, const K: usize>(self, x: &Tile<'_, T, R, K>, w: &Tile<'_, T, N, K>) -> Self {
+    pub fn add_matmul_t<T: CubeElement<Sum = f32>, const K: usize>(
+        self,
+        x: &Tile<'_, T, R, K>,
+        w: &Tile<'_, T, N, K>,
+    ) -> Self {
         let (x, w) = (Factor::new(x, Contracted::Columns), Factor::new(w, Contracted::Columns));
         assert_eq!(
             (self.rows(), self.cols()),

@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("matmul", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Rows))
 }
 
-impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
+impl<T: CubeElement<Sum = f32>, const R: usize, const K: usize> Tile<'_, T, R, K> {
     /// x · w: R×K times K×N gives R×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it.
     ///
     /// ```

@@ -1,9 +1,9 @@
 //! `x.matmul_t(w)`: the product x · wᵀ on the cube.
 
 use super::any_numbers;
-use super::product::{Factor, fits};
+use super::product::{Factor, fits_any};
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
-use crate::{CubeElement, Tile, Value};
+use crate::{CubeElement, Tile};
 
 /// Multiplies two tiles.
 pub(super) static OPERATION: Operation = Operation {
@@ -18,12 +18,13 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    fits("matmul_t", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
+    fits_any("matmul_t", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
 }
 
 impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
-    /// x · wᵀ: R×K times N×K gives R×N in f32. Each sum starts at 0 and adds its products in ascending k, each product
-    /// and each sum rounded once. (Products of bf16 are exact in f32.)
+    /// x · wᵀ: R×K times N×K gives R×N. Of bf16 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
+    /// product and each sum rounded once. (Products of bf16 are exact in f32.) Of i8 it is exact, as [`Integers`](crate::Integers)
+    /// that a tile of i32 takes.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};
@@ -33,15 +34,20 @@ impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
     /// let y = x.tile::<16, 16>().matmul_t(&w.tile::<16, 16>());
     /// assert_eq!((y.rows(), y.cols()), (1, 3));
     /// assert_eq!(y.as_slice(), [1.0, 2.0, 11.0]);
+    ///
+    /// let x = TileBuf::<i8>::from_slice(1, 2, &[127, -128]);
+    /// let sums = TileBuf::<i32>::from_slice(1, 1, &[0]);
+    /// sums.tile::<16, 16>().store(x.tile::<16, 16>().matmul_t(&x.tile::<16, 16>()));
+    /// assert_eq!(sums.to_vec(), [127 * 127 + 128 * 128]);
     /// ```
     ///
     /// # Panics
     ///
     /// If, at run time, the tiles have different numbers of columns.
     #[must_use]
-    pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, T, N, K>) -> Value<R, N> {
+    pub fn matmul_t<const N: usize>(&self, w: &Tile<'_, T, N, K>) -> T::Product<R, N> {
         let (x, w) = (Factor::new(self, Contracted::Columns), Factor::new(w, Contracted::Columns));
-        Value::new(x.free(), w.free(), x.times(&w, "matmul_t"))
+        T::product(x.free(), w.free(), x.times(&w, "matmul_t"))
     }
 }
 
@@ -63,6 +69,13 @@ mod tests {
             "`matmul_t` contracts columns with columns, but the left tile has 7168 columns and the right one 2048"
         );
         assert!(shape(&[x, tile(ElementType::f32, 256, 7168)], None).unwrap_err().types);
+        let bytes = tile(ElementType::i8, 128, 7168);
+        assert_eq!(shape(&[bytes, bytes], None).unwrap().element, ElementType::i32);
+        let misfit = shape(&[x, bytes], None).unwrap_err();
+        assert_eq!(
+            misfit.problem,
+            "`matmul_t` multiplies tiles of one type, but these are Tile<bf16, 128, 7168> and Tile<i8, 128, 7168>"
+        );
     }
 
     #[test]

@@ -69,6 +69,8 @@ mod tanh;
 mod top_k;
 mod weighted_sum;
 
+pub use store::Storable;
+
 use crate::op::{Misfit, Operation};
 
 /// The table of all operations; the compiler looks them up by their spelling.

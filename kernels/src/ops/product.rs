@@ -3,6 +3,7 @@
 use super::{misshapen, mistyped};
 use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
 use crate::{CubeElement, RAGGED, Tile};
+use std::ops::{AddAssign, Mul};
 
 /// Rows and columns of a tile as (free, contracted).
 const fn split(shape: &Shape, way: Contracted) -> (usize, usize) {
@@ -19,7 +20,7 @@ const fn words(way: Contracted) -> &'static str {
     }
 }
 
-/// The value that operation `name` makes of two tiles.
+/// The value that operation `name` makes of two tiles of bf16.
 pub(super) fn fits(
     name: &str,
     (x, x_way): (&Shape, Contracted),
@@ -27,18 +28,48 @@ pub(super) fn fits(
 ) -> Result<Shape, Misfit> {
     for tile in [x, w] {
         if tile.element != ElementType::bf16 {
+            let help = match tile.element {
+                ElementType::i8 => "declare the tile as bf16; tiles of i8 are multiplied by `matmul_t`",
+                _ => "declare the tile as bf16",
+            };
+            return Err(mistyped(format!("`{name}` multiplies bf16 tiles, but this is a {tile}"), help));
+        }
+    }
+    sizes(name, (x, x_way), (w, w_way))
+}
+
+/// What operation `name` makes of two tiles of bf16, or of i8.
+pub(super) fn fits_any(
+    name: &str,
+    (x, x_way): (&Shape, Contracted),
+    (w, w_way): (&Shape, Contracted),
+) -> Result<Shape, Misfit> {
+    for tile in [x, w] {
+        if !matches!(tile.element, ElementType::bf16 | ElementType::i8) {
             return Err(mistyped(
-                format!("`{name}` multiplies bf16 tiles, but this is a {tile}"),
+                format!("`{name}` multiplies tiles of bf16 or of i8, but this is a {tile}"),
                 "declare the tile as bf16",
             ));
         }
     }
+    if x.element != w.element {
+        return Err(mistyped(
+            format!("`{name}` multiplies tiles of one type, but these are {x} and {w}"),
+            "widen the weights to bf16 in a vector task, or round both to i8",
+        ));
+    }
+    let product = sizes(name, (x, x_way), (w, w_way))?;
+    let whole = x.element == ElementType::i8;
+    Ok(Shape { element: if whole { ElementType::i32 } else { product.element }, ..product })
+}
+
+fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Contracted)) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (split(x, x_way), split(w, w_way));
     if k != other {
         let (left, right) = (words(x_way), words(w_way));
         let tile = |free: usize, way| match way {
-            Contracted::Columns => format!("Tile<bf16, {free}, K>"),
-            Contracted::Rows => format!("Tile<bf16, K, {free}>"),
+            Contracted::Columns => format!("Tile<{}, {free}, K>", x.element),
+            Contracted::Rows => format!("Tile<{}, K, {free}>", x.element),
         };
         return Err(misshapen(
             format!(
@@ -59,6 +90,12 @@ pub(super) fn fits(
 
 /// The sum of a value and a product.
 pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, Misfit> {
+    if value.element == ElementType::i32 {
+        return Err(mistyped(
+            format!("`{name}` adds to a value, but this is a product of i8 tiles"),
+            "store it in a tile of i32",
+        ));
+    }
     if (value.rows, value.cols) == (product.rows, product.cols) {
         return Ok(product);
     }
@@ -72,14 +109,14 @@ pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, 
 }
 
 /// One operand, widened, contracted element after contracted element: `panel[k * free + i]`.
-pub(super) struct Factor {
-    panel: Vec<f32>,
+pub(super) struct Factor<S> {
+    panel: Vec<S>,
     free: usize,
     depth: usize,
 }
 
-impl Factor {
-    pub(super) fn new<T: CubeElement, const R: usize, const C: usize>(
+impl<S: Copy + Default + AddAssign + Mul<Output = S>> Factor<S> {
+    pub(super) fn new<T: CubeElement<Sum = S>, const R: usize, const C: usize>(
         tile: &Tile<'_, T, R, C>,
         way: Contracted,
     ) -> Self {
@@ -88,14 +125,14 @@ impl Factor {
             Contracted::Columns => (rows, cols),
             Contracted::Rows => (cols, rows),
         };
-        let mut panel = vec![0.0_f32; free * depth];
+        let mut panel = vec![S::default(); free * depth];
         for row in 0..rows {
             for (col, cell) in tile.row(row).iter().enumerate() {
                 let at = match way {
                     Contracted::Columns => col * free + row,
                     Contracted::Rows => row * free + col,
                 };
-                panel[at] = cell.get().to_f32();
+                panel[at] = cell.get().widened();
             }
         }
         Self { panel, free, depth }
@@ -108,8 +145,8 @@ impl Factor {
 
     /// The product, row after row.
     #[inline]
-    pub(super) fn times(&self, w: &Self, name: &str) -> Vec<f32> {
-        let mut sums = vec![0.0_f32; self.free * w.free];
+    pub(super) fn times(&self, w: &Self, name: &str) -> Vec<S> {
+        let mut sums = vec![S::default(); self.free * w.free];
         self.add_to(&mut sums, w, name);
         sums
     }
@@ -117,7 +154,7 @@ impl Factor {
     /// Adds the product: each sum takes its products in ascending k, so that the order does not depend on how the inner
     /// loop over columns of the result is vectorised.
     #[inline]
-    pub(super) fn add_to(&self, sums: &mut [f32], w: &Self, name: &str) {
+    pub(super) fn add_to(&self, sums: &mut [S], w: &Self, name: &str) {
         assert_eq!(self.depth, w.depth, "`{name}` contracts as many elements on both sides, there are");
         if w.free == 0 {
             return;
@@ -126,7 +163,7 @@ impl Factor {
             for (k, factors) in w.panel.chunks_exact(w.free).enumerate() {
                 let a = self.panel[k * self.free + m];
                 for (sum, b) in sums.iter_mut().zip(factors) {
-                    *sum += a * b;
+                    *sum += a * *b;
                 }
             }
         }

@@ -1,10 +1,8 @@
 //! `tile.store(value)`: a value into a tile, rounded once.
 
-use std::borrow::Borrow;
-
 use super::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
-use crate::{Stored, Tile, Value};
+use crate::{Integers, Stored, Tile, Value};
 
 /// Writes a tile.
 pub(super) static OPERATION: Operation = Operation {
@@ -20,10 +18,10 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (tile, value) = (operands[0], operands[1]);
-    if tile.element == ElementType::i8 {
+    if value.element == ElementType::i32 && tile.element != ElementType::i32 {
         return Err(mistyped(
-            format!("`store` works on bf16, f32 and i32, but this is a {tile}"),
-            "declare the tile as bf16, f32 or i32",
+            format!("a product of i8 tiles is stored as i32, but this is a {tile}"),
+            "declare the tile as i32, and scale its numbers in an #[aiv_task]",
         ));
     }
     if (tile.rows, tile.cols) != (value.rows, value.cols) {
@@ -40,8 +38,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 
 impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// Writes a value, each number rounded to `T`: to nearest, ties to even. A value cast to `T` before is written as
-    /// it is. In a tile of i32, which only vector cores write, numbers are whole, as ids are: what is larger than all of them becomes the
-    /// largest, and NaN is not for it.
+    /// it is. In a tile of i32 or i8, which vector cores write, numbers are whole: what is larger than all of them becomes the largest, and
+    /// NaN is not for it. A matrix core stores the product of i8 tiles in a tile of i32, exact.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value, bf16};
@@ -54,21 +52,53 @@ impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// # Panics
     ///
     /// If the sizes of tile and value differ at run time.
-    pub fn store(&mut self, value: impl Borrow<Value<R, C>>) {
-        let value = value.borrow();
-        let [one_row, one_col] = value.open();
+    pub fn store(&mut self, value: impl Storable<T, R, C>) {
+        value.store_in(self);
+    }
+}
+
+/// What a tile of `T` can take: a value, or the product of i8 tiles.
+pub trait Storable<T, const R: usize, const C: usize> {
+    /// Writes it.
+    fn store_in(&self, tile: &Tile<'_, T, R, C>);
+}
+
+impl<T: Stored, const R: usize, const C: usize> Storable<T, R, C> for Value<R, C> {
+    fn store_in(&self, tile: &Tile<'_, T, R, C>) {
+        let [one_row, one_col] = self.open();
         assert!(
-            (one_row || self.rows() == value.rows()) && (one_col || self.width() == value.cols()),
+            (one_row || tile.rows() == self.rows()) && (one_col || tile.width() == self.cols()),
             "`store` needs a tile of the size of the value, rows and columns are {:?} and {:?}",
-            (self.rows(), self.width()),
-            (value.rows(), value.cols())
+            (tile.rows(), tile.width()),
+            (self.rows(), self.cols())
         );
-        for row in 0..self.rows() {
-            let numbers = value.row(if one_row { 0 } else { row });
-            for (column, cell) in self.row(row).iter().enumerate() {
+        for row in 0..tile.rows() {
+            let numbers = self.row(if one_row { 0 } else { row });
+            for (column, cell) in tile.row(row).iter().enumerate() {
                 cell.set(T::from_f32(numbers[if one_col { 0 } else { column }]));
             }
         }
+    }
+}
+
+impl<const R: usize, const C: usize> Storable<i32, R, C> for Integers<R, C> {
+    fn store_in(&self, tile: &Tile<'_, i32, R, C>) {
+        assert_eq!(
+            (tile.rows(), tile.width()),
+            (self.rows(), self.cols()),
+            "`store` needs a tile of the size of the product, rows and columns are"
+        );
+        for (row, numbers) in self.as_slice().chunks_exact(self.cols()).enumerate() {
+            for (cell, number) in tile.row(row).iter().zip(numbers) {
+                cell.set(*number);
+            }
+        }
+    }
+}
+
+impl<T, V: Storable<T, R, C>, const R: usize, const C: usize> Storable<T, R, C> for &V {
+    fn store_in(&self, tile: &Tile<'_, T, R, C>) {
+        V::store_in(self, tile);
     }
 }
 
@@ -86,6 +116,9 @@ mod tests {
         assert_eq!(misfit.problem, "a value of 128x256 can't be stored in a tile of 128x128");
         assert_eq!(misfit.help, "declare the tile as Tile<bf16, 128, 256>");
         assert!(shape(&[tile(ElementType::i32, 128, 8), value(128, 8)], None).is_ok());
-        assert!(shape(&[tile(ElementType::i8, 128, 8), value(128, 8)], None).unwrap_err().types);
+        assert!(shape(&[tile(ElementType::i8, 128, 8), value(128, 8)], None).is_ok());
+        let integers = Shape { element: ElementType::i32, ..value(128, 8) };
+        assert!(shape(&[tile(ElementType::i32, 128, 8), integers], None).is_ok());
+        assert!(shape(&[tile(ElementType::f32, 128, 8), integers], None).unwrap_err().types);
     }
 }

@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("t_matmul", (&operands[0], Contracted::Rows), (&operands[1], Contracted::Rows))
 }
 
-impl<T: CubeElement, const K: usize, const M: usize> Tile<'_, T, K, M> {
+impl<T: CubeElement<Sum = f32>, const K: usize, const M: usize> Tile<'_, T, K, M> {
     /// xᵀ · w: K×M and K×N give M×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it. With
     /// `K` = [`RAGGED`](crate::RAGGED) this contracts all rows of an expert, zero included: a weight gradient.
     ///

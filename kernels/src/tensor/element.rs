@@ -1,8 +1,10 @@
 //! Element types of tensors.
 
 use super::bfloat16::bf16;
+use super::{Integers, Value};
 use crate::op::ElementType;
 use std::fmt::Debug;
+use std::ops::{AddAssign, Mul};
 
 mod sealed {
     pub trait Sealed {}
@@ -26,12 +28,21 @@ pub trait Number: Element {
     fn to_f32(self) -> f32;
 }
 
-/// An element type that the matrix cores multiply.
-pub trait CubeElement: Number {}
+/// An element type that the matrix cores multiply: `bf16`, with sums in f32, or `i8`, with sums in i32.
+pub trait CubeElement: Number {
+    /// What products are added up in.
+    type Sum: Copy + Default + AddAssign + Mul<Output = Self::Sum>;
+    /// What a product of two tiles is.
+    type Product<const R: usize, const C: usize>;
+    /// The number as the matrix cores multiply it, exact.
+    fn widened(self) -> Self::Sum;
+    /// A product of these sums, row after row.
+    fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<Self::Sum>) -> Self::Product<R, C>;
+}
 
 /// An element type that values are rounded to and stored in.
 pub trait Stored: Number {
-    /// Rounds to nearest, ties to even. What is beyond the numbers of i32 becomes the nearest of them, and NaN 0.
+    /// Rounds to nearest, ties to even. What is beyond the numbers of i32 or i8 becomes the nearest of them, and NaN 0.
     fn from_f32(value: f32) -> Self;
 }
 
@@ -58,7 +69,31 @@ impl Element for i8 {
     const POISON: Self = -1;
 }
 
-impl CubeElement for bf16 {}
+impl CubeElement for bf16 {
+    type Sum = f32;
+    type Product<const R: usize, const C: usize> = Value<R, C>;
+
+    fn widened(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<f32>) -> Value<R, C> {
+        Value::new(rows, cols, sums)
+    }
+}
+
+impl CubeElement for i8 {
+    type Sum = i32;
+    type Product<const R: usize, const C: usize> = Integers<R, C>;
+
+    fn widened(self) -> i32 {
+        self.into()
+    }
+
+    fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<i32>) -> Integers<R, C> {
+        Integers::new(rows, cols, sums)
+    }
+}
 
 impl Number for bf16 {
     fn to_f32(self) -> f32 {
@@ -94,6 +129,12 @@ impl Stored for i32 {
     }
 }
 
+impl Stored for i8 {
+    fn from_f32(value: f32) -> Self {
+        value.round_ties_even() as Self
+    }
+}
+
 impl Stored for bf16 {
     fn from_f32(value: f32) -> Self {
         Self::from_f32(value)
@@ -114,6 +155,7 @@ mod tests {
     fn whole_numbers_are_rounded_and_saturate() {
         let rounded = [0.5, 1.5, -2.5, 3e9, -3e9, f32::NAN].map(i32::from_f32);
         assert_eq!(rounded, [0, 2, -2, i32::MAX, i32::MIN, 0]);
+        assert_eq!([126.5, -127.5, 128.0, -1e9, f32::NAN].map(i8::from_f32), [126, -128, 127, -128, 0]);
         assert_eq!((i32::MAX - 64).to_f32(), 2_147_483_520.0);
     }
 

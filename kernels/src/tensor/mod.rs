@@ -5,7 +5,7 @@
 //! | `dense`, `received`, `once`, `slots` | rows: of tokens, of (token, k) at the expert's owner, of tokens sent once, of (token, k) at the sender |
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
-//! | `tile`, `value`, `operand` | a view in global memory, numbers on chip, what stands on their right |
+//! | `tile`, `value`, `integers`, `operand` | a view in global memory, numbers on chip, those of products of i8, what stands on the right |
 //! | `element`, `bfloat16`, `buffer` | element types, the one of them that Rust lacks, memory |
 
 mod bfloat16;
@@ -13,6 +13,7 @@ mod buffer;
 mod dense;
 mod element;
 mod experts;
+mod integers;
 mod matrix;
 mod once;
 mod operand;
@@ -26,6 +27,7 @@ pub use bfloat16::bf16;
 pub use dense::Tensor;
 pub use element::{CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
+pub use integers::Integers;
 pub use matrix::Matrix;
 pub use once::Once;
 pub use operand::{Operand, Rows};

@@ -11,6 +11,7 @@ pub(super) fn rates(target: &Target, costs: &PolicyCosts) -> Value {
     let l2_read = gb_per_s(memory.l2_read_bytes_per_cycle_core);
     json!({
         "cube_gflops_core": target.fused_flops() / f64::from(target.cores.aic) / 1e9,
+        "cube_int8_gops_core": target.int8_flops() / 1e9,
         "l2_read_core": l2_read,
         "l2_write_core": gb_per_s(memory.l2_write_bytes_per_cycle_core),
         "hbm_read_core": gb_per_s(memory.hbm_bytes_per_cycle_core),

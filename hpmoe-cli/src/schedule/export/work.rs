@@ -1,6 +1,6 @@
 //! The work of a task as the formulae of `docs/export.md` use it.
 
-use hpmoe_simulator::simulate::Work;
+use hpmoe_simulator::simulate::{Efficiency, Work};
 use serde_json::{Value, json};
 
 /// Operations and bytes of a task's work, by memory.
@@ -12,6 +12,7 @@ pub(super) fn work(rank: u32, work: &Work) -> Value {
             let products = work.products().expect("these are products");
             json!({
                 "kind": "product",
+                "int8": products.efficiency == Efficiency::Int8,
                 "padded_flops": products.padded,
                 "l2_read": products.l2,
                 "hbm_read": products.hbm_read,

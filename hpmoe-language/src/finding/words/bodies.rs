@@ -47,9 +47,11 @@ impl BodyFault {
                 ),
                 "take rows that are a multiple of that: a row of a tile becomes several, and these become one again",
             ),
-            Self::WholeProduct { param } => (
-                format!("matrix cores write products as bf16 or f32, but `{param}` is a tile of i32"),
-                "declare the tile as f32, and store whole numbers in an #[aiv_task]",
+            Self::WholeProduct { param, element } => (
+                format!(
+                    "matrix cores write products of bf16 tiles as bf16 or f32, but `{param}` is a tile of {element}"
+                ),
+                "declare the tile as f32, and store whole numbers in an #[aiv_task]; products of i8 tiles are stored as i32",
             ),
             Self::WrittenTwice { param } => (format!("`{param}` is written twice"), "write each tile once"),
             Self::WrittenByRef { param } => {

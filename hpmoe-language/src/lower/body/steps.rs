@@ -91,7 +91,7 @@ impl Builder<'_> {
         let operation = self.operation(name, &places, span)?;
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
-        self.check_element(operation, operands[0], span)?;
+        self.check_element(operation, &operands, span)?;
         if operation.takes_element && element.is_none() {
             self.errors
                 .push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned(), given: written }));
@@ -188,14 +188,17 @@ impl Builder<'_> {
         None
     }
 
-    /// Refuses a store of a product as whole numbers, which a matrix core does not make.
-    fn check_element(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
-        let element = self.shapes[to.index()].element;
-        if self.function.kind != TaskKind::Matrix || !writes(operation) || element != ElementType::i32 {
+    /// Refuses a store of a product as whole numbers, which a matrix core makes of tiles of i8 only.
+    fn check_element(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
+        let whole = |value: &ValueId| matches!(self.shapes[value.index()].element, ElementType::i32 | ElementType::i8);
+        let exact = |value: &ValueId| self.shapes[value.index()].element == ElementType::i32;
+        let to = operands[0];
+        let made = operands.get(1).is_some_and(exact);
+        if self.function.kind != TaskKind::Matrix || !writes(operation) || !whole(&to) || made {
             return Some(());
         }
-        let param = self.params[to.index()].name.clone();
-        self.errors.push(span, Finding::Body(BodyFault::WholeProduct { param }));
+        let (param, element) = (self.params[to.index()].name.clone(), self.shapes[to.index()].element);
+        self.errors.push(span, Finding::Body(BodyFault::WholeProduct { param, element }));
         None
     }
 
