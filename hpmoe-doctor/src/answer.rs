@@ -29,6 +29,8 @@ pub(crate) enum Then {
     Others,
     /// Nothing that needs an NPU: one of them may still be running the kernel.
     Nothing,
+    /// Nothing: another process is gone, which says nothing about the assumption.
+    Gone,
 }
 
 impl Answer {
@@ -50,6 +52,11 @@ impl Failure {
     /// An NPU no longer does what it is asked.
     pub(crate) fn lost(seen: impl Into<String>) -> Self {
         Self { seen: seen.into(), then: Then::Nothing }
+    }
+
+    /// Another process is gone, or sends what can't be understood.
+    pub(crate) fn gone(seen: impl Into<String>) -> Self {
+        Self { seen: seen.into(), then: Then::Gone }
     }
 
     /// The same, of one rank of several.

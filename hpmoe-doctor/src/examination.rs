@@ -30,6 +30,8 @@ pub(crate) struct Examination {
     pub(crate) heaps: Option<Heaps>,
     /// Whether an NPU may still be running a kernel.
     pub(crate) lost: bool,
+    /// Why this process no longer hears of the others.
+    pub(crate) gone: Option<String>,
 }
 
 /// Where an NPU is.
@@ -62,6 +64,7 @@ impl Examination {
             dies: Vec::new(),
             heaps: None,
             lost: false,
+            gone: None,
         }
     }
 

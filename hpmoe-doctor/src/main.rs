@@ -44,6 +44,10 @@ fn examine(options: &Options) -> Result<bool, String> {
         words::summary(&answers, &examination, options.json);
     }
     let healthy = answers.iter().all(|(_, answer)| !answer.is_failure());
+    let gone = examination.gone.take();
     examination.end();
+    if let Some(gone) = gone {
+        return Err(gone);
+    }
     started.wait().map(|()| healthy)
 }

@@ -50,7 +50,7 @@ impl Team {
             Ok(bytes) => [&[HAS][..], bytes].concat(),
             Err(failure) => [&[failure.then as u8][..], failure.seen.as_bytes()].concat(),
         };
-        let gone = |error: hpmoe_runtime::BootstrapError| Failure::lost(error.to_string());
+        let gone = |error: hpmoe_runtime::BootstrapError| Failure::gone(error.to_string());
         let all = bootstrap.all_gather(&message, PATIENCE).map_err(gone)?;
         let read = |message: Vec<u8>| match message.split_first() {
             Some((&HAS, bytes)) => Ok(bytes.to_vec()),
@@ -59,7 +59,7 @@ impl Team {
                 let seen = String::from_utf8_lossy(text).into_owned();
                 Err(Failure { seen, then: then.unwrap_or(Then::Nothing) })
             }
-            None => Err(Failure::lost("another process sent nothing: start all of them from one build")),
+            None => Err(Failure::gone("another process sent nothing: start all of them from one build")),
         };
         let all: Vec<_> = all.into_iter().map(read).collect();
         // After any failure, as little goes on as after the worst of them.

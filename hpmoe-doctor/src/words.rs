@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::examination::Examination;
 use crate::probes::Probe;
 use serde_json::json;
+use std::io::{self, ErrorKind, Write as _};
 
 /// Prints what came of a probe.
 pub(crate) fn answer(probe: &Probe, answer: &Answer) {
@@ -12,12 +13,10 @@ pub(crate) fn answer(probe: &Probe, answer: &Answer) {
         Answer::Fails(failure) => ("FAILS", failure.seen.as_str()),
         Answer::NotRun(why) => ("not run", why.as_str()),
     };
-    println!("{:<10} {word:<8} {}\n{:19} {text}", probe.name, probe.assumption, "");
+    print(format!("{:<10} {word:<8} {}\n{:19} {text}", probe.name, probe.assumption, ""));
     if answer.is_failure() {
-        println!(
-            "{0:19} means: {1}\n{0:19} falls: {2}\n{0:19} change: {3}",
-            "", probe.means, probe.falls, probe.change
-        );
+        let Probe { means, falls, change, .. } = probe;
+        print(format!("{0:19} means: {means}\n{0:19} falls: {falls}\n{0:19} change: {change}", ""));
     }
 }
 
@@ -25,14 +24,28 @@ pub(crate) fn answer(probe: &Probe, answer: &Answer) {
 pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, as_json: bool) {
     let count = |is: fn(&Answer) -> bool| answers.iter().filter(|(_, answer)| is(answer)).count();
     let (holds, fails) = (count(|answer| matches!(answer, Answer::Holds(_))), count(Answer::is_failure));
-    println!("\n{holds} hold, {fails} fail, {} were not run", answers.len() - holds - fails);
+    print(format!("\n{holds} hold, {fails} fail, {} were not run", answers.len() - holds - fails));
     if examination.is_stand_in() {
-        println!("This was the stand-in for CANN: nothing here says anything about an NPU, and times mean nothing.");
+        print(
+            "This was the stand-in for CANN: nothing here says anything about an NPU, and times mean nothing."
+                .to_owned(),
+        );
     }
     if as_json {
         let probes: Vec<_> = answers.iter().map(|(probe, answer)| of_probe(probe, answer)).collect();
         let ranks = examination.team.ranks;
-        println!("{}", json!({ "ranks": ranks, "stand_in": examination.is_stand_in(), "probes": probes }));
+        print(json!({ "ranks": ranks, "stand_in": examination.is_stand_in(), "probes": probes }).to_string());
+    }
+}
+
+/// Prints lines. A reader that stops is no fault, and the probes go on.
+fn print(mut lines: String) {
+    lines.push('\n');
+    match io::stdout().write_all(lines.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: can't write to standard output: {error}");
+        }
+        _ => {}
     }
 }
 

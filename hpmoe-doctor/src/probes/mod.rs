@@ -67,6 +67,9 @@ pub(crate) fn answers(examination: &mut Examination) -> Vec<(&'static Probe, Ans
 
 /// Why a probe can't be run.
 fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answer)]) -> Option<String> {
+    if let Some(gone) = &examination.gone {
+        return Some(gone.clone());
+    }
     let ends = |answer: &Answer| matches!(answer, Answer::Fails(failure) if failure.then == Then::Nothing);
     if let Some((last, _)) = answers.iter().find(|(_, answer)| ends(answer)) {
         return Some(format!("an NPU may still be busy with `{}`, or no longer answers", last.name));
@@ -89,6 +92,11 @@ impl Probe {
         match all {
             // All ranks have seen the like.
             Ok(seen) => Answer::Holds(String::from_utf8_lossy(&seen[0]).into_owned()),
+            Err(Failure { seen, then: Then::Gone }) => {
+                examination.lost = true;
+                examination.gone = Some(seen.clone());
+                Answer::NotRun(seen)
+            }
             Err(failure) => {
                 examination.lost |= failure.then == Then::Nothing;
                 Answer::Fails(failure)
