@@ -10,6 +10,7 @@ fn main() {
         "moe_chunked.rs",
         "moe_clipped.rs",
         "moe_shared.rs",
+        "moe_router.rs",
         "moe_biased.rs",
         "moe_int8.rs",
         "moe_w8a8.rs",

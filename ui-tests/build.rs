@@ -21,8 +21,8 @@ fn main() {
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "once", "routed",
-        "routers", "rows", "sums",
+        "bodies", "bytes", "chosen", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "once",
+        "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few).matrix_cores(3).build();

@@ -70,6 +70,24 @@ def shared(layer):
     return routed(layer, plain(layer)) + h @ layer["shared_down_proj"].T
 
 
+def router(layer):
+    """With a router that chooses by sigmoids and a bias, and a shared expert."""
+    if "shared_gate_proj" not in layer:
+        return None
+    x, chosen_of = layer["hidden_states"], layer["topk_ids"].shape[1]
+    e, n = np.arange(len(layer["down_proj"]))[:, None], np.arange(x.shape[1])
+    scores = sigmoid(x @ (((41 * e + 23 * n + 11 * e * n) % 61 - 30.0) / 256.0).T)
+    choosing = scores + (7 * e[:, 0] % 16 - 8.0) / 256.0
+    order = np.argsort(-choosing, axis=1, kind="stable")
+    ids = order[:, :chosen_of]
+    # Where the best score that was left out is as near as this, float32 might choose it.
+    last, left_out = (np.take_along_axis(choosing, order[:, k : k + 1], axis=1) for k in (chosen_of - 1, chosen_of))
+    assert (last - left_out).min() > 1e-6, "scores are too near each other to check the choice"
+    weights = np.take_along_axis(scores, ids, axis=1)
+    weights = weights / weights.sum(axis=1, keepdims=True) * 2.5
+    return shared(layer | {"topk_ids": ids, "topk_weights": weights})
+
+
 def bias(e, count, step):
     """What layers without biases are given."""
     return ((31 * e + 17 * np.arange(count)) % 64 - 32.0) * step
@@ -135,7 +153,15 @@ def prescaled(layer):
     return routed(layer, plain(layer), before=True)
 
 
-VARIANTS = {"prescaled": prescaled, "clipped": clipped, "shared": shared, "biased": biased, "int8": int8, "w8a8": w8a8}
+VARIANTS = {
+    "prescaled": prescaled,
+    "clipped": clipped,
+    "shared": shared,
+    "router": router,
+    "biased": biased,
+    "int8": int8,
+    "w8a8": w8a8,
+}
 
 
 def main():

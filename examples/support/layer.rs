@@ -53,7 +53,7 @@ impl Layer {
     pub fn find(file: Option<&Path>, variant: Option<&str>) -> Result<Self, String> {
         let file = bundled_or(file);
         let mut layer = Self::read(&file)?;
-        if let (Some("shared"), None) = (variant, &layer.shared) {
+        if let (Some("shared" | "router"), None) = (variant, &layer.shared) {
             return Err(format!(
                 "{}: this layer has no shared expert\nhelp: choose one with `shared_gate_proj`, `shared_up_proj` and \
                  `shared_down_proj`, for instance examples/data/deepseek_skewed.safetensors",

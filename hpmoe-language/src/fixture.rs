@@ -111,6 +111,53 @@ pub fn routed(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
+/// The forward layer of the example, whose kernel chooses experts, squares tokens meanwhile, and makes the route of its choice.
+pub fn router(layer: &Layer) -> CheckedGraph {
+    read(&router_source(), layer)
+}
+
+fn router_source() -> String {
+    let tasks = "#[aic_task]
+        pub fn score(x: &Tile<bf16, BLOCK, HIDDEN>, w: &Tile<bf16, EXPERTS, HIDDEN>, z: &mut Tile<f32, BLOCK, EXPERTS>) {
+            z.store(x.matmul_t(w));
+        }
+        #[aiv_task]
+        pub fn choose(
+            z: &Tile<f32, BLOCK, EXPERTS>,
+            ids: &mut Tile<i32, BLOCK, TOP_K>,
+            weights: &mut Tile<f32, BLOCK, TOP_K>,
+        ) {
+            let z = z.load();
+            let chosen = z.top_k::<TOP_K>();
+            weights.store(z.pick(&chosen).softmax());
+            ids.store(chosen);
+        }
+        #[aiv_task]
+        pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
+            let x = x.load();
+            z.store(x.silu() * x);
+        }
+        #[taskflow]";
+    let head = "let z = PerRank::tokens::<f32, EXPERTS>(ep, x);
+        let ids = PerRank::tokens::<i32, TOP_K>(ep, x);
+        let weights = PerRank::tokens::<f32, TOP_K>(ep, x);
+        for r in ep {
+            for t in x.token_blocks::<BLOCK>(r) {
+                square(&x[r].rows(t), &mut squares[r].rows(t));
+                score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));
+                choose(&z[r].rows(t), &mut ids[r].rows(t), &mut weights[r].rows(t));
+            }
+        }
+        let route = Route::of::<EXPERTS>(ep, &ids);
+        let recv =";
+    EXAMPLE
+        .replace("#[taskflow]", tasks)
+        .replace("route: &Route,", "router: &PerRank<Matrix<bf16, EXPERTS, HIDDEN>>,")
+        .replace("weights: &PerRank<Tensor<f32, TOP_K>>,", "squares: &mut PerRank<Tensor<bf16, HIDDEN>>,")
+        .replace("(ep, route)", "(ep, &route)")
+        .replacen("let recv =", head, 1)
+}
+
 /// The backward pass of the example that keeps the activation.
 pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")

@@ -109,7 +109,7 @@ fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Result<(), La
     if tokens > limit { Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit }) } else { Ok(()) }
 }
 
-/// The tokens of a launch whose kernel makes its route: those that its argument has ids of.
+/// The tokens of a launch whose kernel makes its route: the rows of an argument that has one for each.
 pub(crate) fn tokens(
     tables: &KernelTables,
     route: RouteTable,
@@ -117,10 +117,10 @@ pub(crate) fn tokens(
     sizes: RankSizes,
     arguments: &[Argument<'_>],
 ) -> Result<KernelRoute, LaunchError> {
-    let number = argument_number(&tables.tensors[route.ids]);
-    let ids = number.and_then(|number| arguments.get(number)).filter(|ids| ids.ranks == ranks);
+    let number = argument_number(&tables.tensors[route.tokens]);
+    let rows = number.and_then(|number| arguments.get(number)).filter(|rows| rows.ranks == ranks);
     // One that is missing, or that is for another group, is found where all arguments are looked at.
-    let tokens = PerRank::from_fn(ranks, |rank| ids.map_or(0, |ids| ids.part(rank).count));
+    let tokens = PerRank::from_fn(ranks, |rank| rows.map_or(0, |rows| rows.part(rank).count));
     ranks.here().try_for_each(|rank| few_enough(tables, rank, tokens[rank]))?;
     Ok(KernelRoute::new(tokens, sizes))
 }
@@ -232,7 +232,7 @@ fn fits_rows(
             "make it with PerRank::with_room, for the rows that each rank has room for",
         ),
         (_, LaunchRoute::Kernel(_)) => {
-            ("rows", asked, "the ids ask for", "give it the rows of the tokens that there are ids of")
+            ("rows", asked, "the tokens of this launch ask for", "give all tensors with rows of tokens the same tokens")
         }
         (_, LaunchRoute::Host(_)) => {
             ("rows", asked, "the route asks for", "give it the rows of the tokens that the route was made from")

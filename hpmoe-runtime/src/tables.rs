@@ -49,14 +49,29 @@ pub struct KernelTables {
 /// A route that the kernel makes, of ids in device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteTable {
-    /// Number of the tensor of ids, an argument of the taskflow.
+    /// Number of the tensor of ids: an argument of the taskflow, or one that the kernel writes.
     pub ids: usize,
+    /// Number of an argument with a row for each token.
+    pub tokens: usize,
+    /// Phases that come before the route: they need none of its tables.
+    pub before: u32,
+    /// What tells that all ids are there; `None` if they are the caller's.
+    pub ready: Option<ReadyTable>,
     /// Number of the counter array with one counter, of vector cores that have made their tables.
     pub made: u32,
     /// The call that makes it, as written.
     pub source: &'static str,
     /// Line in the file of the kernel.
     pub line: u32,
+}
+
+/// What tells that all ids of a rank are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadyTable {
+    /// Number of the counter array with one counter.
+    pub counter: u32,
+    /// What the phases that write ids add to it for each token.
+    pub per_token: u32,
 }
 
 /// The row kind of a tensor: what its rows stand for, and so how many there are.

@@ -53,8 +53,8 @@ mod tensor;
 
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, RowTile, TokenBlock};
 pub use tensor::{
-    CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, Received, Rows,
-    Slots, Stored, Tensor, Tile, TileBuf, Value, bf16,
+    CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, RankTokens,
+    Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16,
 };
 
 /// Directory of the device library, the include path of generated kernels.

@@ -8,6 +8,8 @@
 mod bodies_file;
 #[path = "bytes.rs"]
 mod bytes_file;
+#[path = "chosen.rs"]
+mod chosen_file;
 #[path = "chunks.rs"]
 mod chunks_file;
 #[path = "coarse.rs"]
@@ -45,6 +47,7 @@ mod sums_file;
 
 pub use bodies_file::bodies;
 pub use bytes_file::bytes;
+pub use chosen_file::chosen;
 pub use chunks_file::chunks;
 pub use coarse_file::coarse;
 pub use columns_file::columns;

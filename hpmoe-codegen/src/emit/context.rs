@@ -131,6 +131,10 @@ impl UsedCounters {
         self.numbers.iter().map(|(id, (_, name))| (*id, name.as_str()))
     }
 
+    pub(super) fn number(&self, counter: CounterId) -> u32 {
+        self.numbers[&counter].0
+    }
+
     pub(super) fn name(&self, counter: CounterId) -> &str {
         &self.numbers[&counter].1
     }

@@ -95,7 +95,7 @@ fn kernel(
         graph.route.as_ref().map(|_| quote!(CounterTable { name: "tables of the route", grid: Grid::Rank }));
     let made = used.iter().count() as u32;
     let counters = counters.chain(route_counter);
-    let route = route(graph, made);
+    let route = route(graph, schedule, &used, made);
     let phases = graph.phases.iter().map(|(id, phase)| {
         let starts = schedule.phases[id].preceding.iter().map(|(space, columns)| {
             let space = space.index() as u32;
@@ -145,10 +145,20 @@ fn kernel(
 }
 
 /// The route that the kernel makes; `made` is the number of its counter.
-fn route(graph: &TaskGraph, made: u32) -> TokenStream {
+fn route(graph: &TaskGraph, schedule: &Schedule, used: &UsedCounters, made: u32) -> TokenStream {
     let Some(route) = &graph.route else { return quote!(None) };
-    let (ids, source, line) = (route.ids.index(), &route.source, route.line as u32);
-    quote!(Some(RouteTable { ids: #ids, made: #made, source: #source, line: #line }))
+    let (ids, tokens, before) = (route.ids.index(), route.tokens.index(), route.before as u32);
+    let (source, line) = (&route.source, route.line as u32);
+    let ready = schedule.routed_after.as_ref().map(|wait| {
+        let (counter, per_token) = (used.number(wait.counter), wait.need.per_row);
+        quote!(ReadyTable { counter: #counter, per_token: #per_token })
+    });
+    let ready = ready.map_or_else(|| quote!(None), |ready| quote!(Some(#ready)));
+    quote! {
+        Some(RouteTable {
+            ids: #ids, tokens: #tokens, before: #before, ready: #ready, made: #made, source: #source, line: #line
+        })
+    }
 }
 
 fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {

@@ -15,7 +15,11 @@ pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let mut text = format!("graph of {}::{}\n", graph.kernel, graph.taskflow);
     let _ = writeln!(text, "  {} experts, top {}, at most {} tokens", sizes.experts, sizes.top_k, sizes.tokens);
     if let Some(route) = &graph.route {
-        let _ = writeln!(text, "  route: {}, made by the kernel", route.source);
+        let after = match route.before {
+            0 => String::new(),
+            before => format!(" after phase {}", before - 1),
+        };
+        let _ = writeln!(text, "  route: {}, made by the kernel{after}", route.source);
     }
     section(&mut text, "tensors", &[12, 4, 22], &tensors(graph));
     section(&mut text, "tasks", &[18, 6], &tasks(graph));

@@ -44,14 +44,22 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
             let _ = writeln!(text, "    signals {}", names::signal(signal));
         }
     }
+    if let Some(wait) = &schedule.routed_after {
+        let _ = writeln!(text, "  the route\n    waits for {}", names::wait(wait));
+    }
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
         let alike = if order.even_sends { ", rows come from all ranks alike" } else { "" };
-        let routed = if order.routed_at.is_some() { ", after the tables of the route" } else { "" };
+        let first = order.routed_at.as_ref().is_some_and(|at| at.iter().all(|(_, at)| *at == 0));
+        let routed = if first { ", after the tables of the route" } else { "" };
         let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}{routed}", order.ranks);
         for (part, queue) in order.queues.iter() {
-            queue_lines(&mut text, order.parts[part].name, width, runs(graph, queue));
+            let at = order.routed_at.as_ref().filter(|_| !first).map_or(0, |at| queue.len().min(at[part] as usize));
+            let mut lines = runs(graph, &queue[..at]);
+            lines.extend((order.routed_at.is_some() && !first).then(|| "tables of the route".to_owned()));
+            lines.extend(runs(graph, &queue[at..]));
+            queue_lines(&mut text, order.parts[part].name, width, lines);
         }
     }
     text

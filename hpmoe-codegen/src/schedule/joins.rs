@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>, orders: &mut [Order]) {
     for second in checked.graph().phases.ids() {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { continue };
-        phases[second].joins_previous = same_tiles(checked.graph(), phases, [first, second])
+        let apart = checked.graph().route.as_ref().is_some_and(|route| route.follows(first) != route.follows(second));
+        phases[second].joins_previous = !apart
+            && same_tiles(checked.graph(), phases, [first, second])
             && needs(checked, second).is_subset(&needs(checked, first));
     }
     for order in orders {

@@ -6,6 +6,7 @@ use super::groups::Groups;
 use super::parts::Parts;
 use super::precedence::Precedence;
 use super::priority::priorities;
+use super::route::ids_first;
 use super::{Choices, CoreKind, Entry, Order, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
@@ -69,9 +70,10 @@ pub(super) fn list(
             queues[parts.part_of(entry)].push(entry);
         }
     }
-    // Every entry needs the tables.
-    let routed_at = graph.route.as_ref().map(|_| parts.parts.ids().map(|_| 0).collect());
-    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends, routed_at }
+    for part in parts.parts.ids() {
+        ids_first(checked, &mut queues[part]);
+    }
+    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends, routed_at: None }
 }
 
 /// The order among ready entries: the highest runs first.

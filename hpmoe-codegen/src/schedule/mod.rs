@@ -20,6 +20,7 @@ mod priority;
 mod queue;
 mod roles;
 mod rotation;
+mod route;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
 mod schedule;
 mod swizzle;

@@ -37,6 +37,7 @@ impl Precedence {
         let experts = checked.graph().sizes.expert_chunks(ranks as usize);
         edges.data(checked, groups, (ranks, experts));
         edges.reuse(checked, groups, ranks);
+        edges.route(checked, groups);
         let first_order = edges.nodes;
         if let Some(role_of) = role_of {
             edges.program_order(checked.graph(), groups, experts, role_of);
@@ -128,6 +129,19 @@ impl Edges {
                     self.add(first + before, groups.number(entry));
                 }
             }
+        }
+    }
+
+    /// The route is made of complete ids, and everything that comes after it in the taskflow comes after it.
+    fn route(&mut self, checked: &CheckedGraph, groups: &Groups) {
+        let (Some(route), Some(input)) = (&checked.graph().route, checked.route_input()) else { return };
+        let made = self.nodes;
+        self.nodes += 1;
+        for &(phase, _) in &input.signals {
+            groups.of_phase(phase).for_each(|entry| self.add(groups.number(entry), made));
+        }
+        for phase in checked.graph().phases.ids().filter(|&phase| !route.follows(phase)) {
+            groups.of_phase(phase).for_each(|entry| self.add(made, groups.number(entry)));
         }
     }
 

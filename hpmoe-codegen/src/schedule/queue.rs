@@ -135,14 +135,16 @@ pub struct Schedule {
     pub phases: Arena<PhaseId, PhaseSchedule>,
     /// Dependencies without a wait of their own.
     pub elided: Vec<Elision>,
+    /// What the route that the kernel makes waits for: ids that phases of the kernel write.
+    pub routed_after: Option<Wait>,
     /// One order for each number of ranks that divides the experts, up to 256, ascending.
     pub orders: Vec<Order>,
 }
 
 impl Schedule {
-    /// All waits, phase by phase.
+    /// All waits, phase by phase, and that of the route.
     pub fn waits(&self) -> impl Iterator<Item = &Wait> {
-        self.phases.iter().flat_map(|(_, phase)| &phase.waits)
+        self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)
     }
 
     /// All signals, phase by phase.

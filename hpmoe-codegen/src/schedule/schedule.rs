@@ -9,6 +9,7 @@ use super::list::list;
 use super::preceding::preceding;
 use super::roles::roles;
 use super::rotation::rotation;
+use super::route::route;
 use super::{Choices, Cores, PhaseSchedule, Schedule};
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
@@ -52,10 +53,11 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
         joins(checked, &mut phases, &mut orders);
     }
     let elided = elide(checked, &mut phases, &orders);
+    let routed_after = route(checked, &mut phases, &mut orders);
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
     let by_load = choices.by_load && !sends_once;
-    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, roles, phases, elided, orders }
+    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, roles, phases, elided, routed_after, orders }
 }
 
 /// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.

@@ -3,13 +3,16 @@
 use super::Violation;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
+use hpmoe_language::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
 use hpmoe_language::graph::{Height, RowKind, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 
-/// A signal or a wait names a counter that a tile of its phase can compute from its coordinates.
+/// A signal or a wait names a counter that a tile of its phase can compute from its coordinates; the route waits for its ids.
 pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
+    if schedule.routed_after.as_ref().is_some_and(|wait| !waits_for_ids(checked, wait)) {
+        violations.push(Violation::RouteForm);
+    }
     for phase in graph.phases.ids() {
         for signal in &schedule.phases[phase].signals {
             if !signal_fits(checked, phase, signal) {
@@ -22,6 +25,15 @@ pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
             }
         }
     }
+}
+
+/// Whether the route waits for all of its ids on the rank.
+fn waits_for_ids(checked: &CheckedGraph, wait: &Wait) -> bool {
+    let ids = checked.graph().route.as_ref().map(|route| route.ids);
+    let counters = checked.counters();
+    let counter = ((wait.counter.0 as usize) < counters.len()).then(|| counters[wait.counter]);
+    let fits = |counter: Counter| Some(counter.tensor) == ids && counter.grid == Grid::Rank && !counter.through;
+    wait.index == Index::Rank && wait.need.fixed == 0 && wait.need.pieces.is_empty() && counter.is_some_and(fits)
 }
 
 fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool {

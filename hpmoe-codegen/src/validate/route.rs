@@ -1,28 +1,79 @@
-//! Nothing reads the tables of a route before they are there.
+//! Nothing reads the tables of a route before they are there, and the route reads no ids that are still to be written.
 
 use super::Violation;
-use crate::schedule::{Order, Schedule};
-use hpmoe_language::analyze::CheckedGraph;
+use crate::schedule::{Entry, Order, Schedule};
+use hpmoe_language::analyze::{CheckedGraph, Index};
+use hpmoe_language::graph::{MadeRoute, Rows, SpaceKind};
+use hpmoe_language::ids::PhaseId;
 
-/// If the kernel makes its route, the cores of each queue make its tables, or wait for them, before the first entry of the queue: every
-/// entry needs them. A core that makes tables waits for nothing but the counts of other ranks, whose cores come to theirs first, too. So
-/// no wait of an entry can keep the tables from being made, and an order of all entries remains one.
+/// If the kernel makes its route, the cores of each queue make its tables, or wait for them, before the first entry of the queue that
+/// comes after the route in the taskflow: any of those may need them. What comes before it in the taskflow runs over tokens alone.
+///
+/// Vector cores read all ids of their rank. So each phase that writes ids signals what the route waits for, and comes before it.
+/// That this is exactly what is signalled is for [`thresholds`](super::thresholds::thresholds) to see, and that entries before the route wait for
+/// nothing that comes of it, for [`total_order`](super::total_order::total_order).
 ///
 /// If the host makes the route, no core makes another.
 pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
-    let made = checked.graph().route.is_some();
+    let made = checked.graph().route.as_ref();
+    if let Some(made) = made {
+        before(checked, schedule, made, violations);
+        ids(checked, schedule, made, violations);
+    } else if schedule.routed_after.is_some() {
+        violations.push(Violation::RouteForm);
+    }
     for order in &schedule.orders {
         let ranks = order.ranks;
-        match &order.routed_at {
-            Some(_) if !made => violations.push(Violation::SecondRoute { ranks }),
-            Some(at) if at.len() == order.queues.len() => {
-                let late = order.queues.iter().filter(|&(part, _)| at[part] > 0);
+        match (&order.routed_at, made) {
+            (Some(_), None) => violations.push(Violation::SecondRoute { ranks }),
+            (Some(at), Some(made)) if at.len() == order.queues.len() => {
+                let late = order.queues.iter().filter(|&(part, queue)| is_late(schedule, queue, at[part], made));
                 violations.extend(late.map(|(part, _)| Violation::Unrouted { ranks, part }));
             }
-            None if !made => {}
+            (None, None) => {}
             _ => violations.extend(unrouted(order)),
         }
     }
+}
+
+/// Phases before the route run over blocks of tokens, in the rows of tokens or of matrices, and their tiles are counted after those of
+/// such phases.
+fn before(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations: &mut Vec<Violation>) {
+    let graph = checked.graph();
+    let by_token = |space| graph.spaces[space].kind == SpaceKind::Blocks;
+    for (id, phase) in graph.phases.iter().filter(|(id, _)| made.follows(*id)) {
+        let rows = |rows: Rows| matches!(rows, Rows::Block | Rows::BlockSlots | Rows::Expert { .. });
+        let fits = by_token(phase.space)
+            && schedule.phases[id].preceding.iter().all(|&(space, _)| by_token(space))
+            && phase.accesses.iter().all(|access| !access.remote && rows(access.region.rows));
+        if !fits {
+            violations.push(Violation::NeedsRoute { phase: id });
+        }
+    }
+}
+
+/// The route waits for each phase that writes ids.
+fn ids(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations: &mut Vec<Violation>) {
+    let awaited = schedule.routed_after.as_ref().map(|wait| wait.counter);
+    let writes = |id: PhaseId| {
+        let accesses = &checked.graph().phases[id].accesses;
+        accesses.iter().any(|access| access.write && access.tensor == made.ids)
+    };
+    for phase in checked.graph().phases.ids().filter(|&phase| writes(phase)) {
+        let mut signals = schedule.phases[phase].signals.iter();
+        let tells = signals.any(|s| Some(s.counter) == awaited && s.index == Index::Rank && !s.remote);
+        if !tells || !made.follows(phase) {
+            violations.push(Violation::RoutedEarly { phase });
+        }
+    }
+}
+
+/// Whether a queue has an entry that may need the tables before they are made, or its cores never come to make them, because they walk
+/// two entries together there.
+fn is_late(schedule: &Schedule, queue: &[Entry], at: u32, made: &MadeRoute) -> bool {
+    let at = at as usize;
+    let joined = |entry: &Entry| schedule.phases[entry.phase].joins_previous;
+    at > queue.len() || queue.get(at).is_some_and(joined) || queue[..at].iter().any(|entry| !made.follows(entry.phase))
 }
 
 /// Queues whose cores never make or await the tables.
@@ -33,8 +84,10 @@ fn unrouted(order: &Order) -> impl Iterator<Item = Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{CoreKind, Cores, schedule};
     use crate::validate::broken::{broken, broken_of};
-    use hpmoe_language::fixture::{Layer, routed};
+    use crate::validate::validate;
+    use hpmoe_language::fixture::{Layer, routed, router};
     use hpmoe_language::ids::PartId;
 
     #[test]
@@ -62,6 +115,125 @@ mod tests {
             schedule.orders[0].routed_at = Some([0, 0].into_iter().collect());
         });
         assert_eq!(found, all);
+    }
+
+    /// The phases of the layer that chooses experts: squares that need no route, scores, the choice, and then what needs it.
+    const SQUARE: PhaseId = PhaseId(0);
+    const SCORE: PhaseId = PhaseId(1);
+    const CHOOSE: PhaseId = PhaseId(2);
+    const DISPATCH: PhaseId = PhaseId(3);
+
+    /// The violations of that layer's schedule, with two ranks, after a change.
+    fn changed(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
+        broken_of(&router(&Layer::SMALL), route, break_it)
+    }
+
+    fn kind(order: &Order, kind: CoreKind) -> impl Iterator<Item = PartId> {
+        order.parts.iter().filter(move |(_, part)| part.kind == kind).map(|(id, _)| id)
+    }
+
+    #[test]
+    fn ids_come_first_and_matrix_cores_wait_for_tables_last() {
+        let checked = router(&Layer::SMALL);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        for order in &schedule.orders {
+            let at = order.routed_at.as_ref().unwrap();
+            for (part, queue) in order.queues.iter() {
+                let (before, after) = queue.split_at(at[part] as usize);
+                assert!(before.iter().all(|entry| entry.phase <= CHOOSE) && !after.iter().any(|e| e.phase == CHOOSE));
+                let vector = order.parts[part].kind == CoreKind::Aiv;
+                assert!(!vector || before.iter().all(|entry| entry.phase != SQUARE), "squares need no route");
+                assert!(vector || after.iter().all(|entry| entry.phase >= DISPATCH), "nor do they wait for it");
+            }
+            let choosing = kind(order, CoreKind::Aiv).filter(|&part| at[part] > 0).count();
+            let scoring = kind(order, CoreKind::Aic).filter(|&part| at[part] > 0).count();
+            assert!(choosing > 0 && scoring > 0);
+        }
+        let wait = schedule.routed_after.as_ref().unwrap();
+        assert_eq!((wait.index, wait.need.per_row), (Index::Rank, 1));
+        assert!(schedule.phases[CHOOSE].signals.iter().any(|signal| signal.counter == wait.counter));
+        assert!(schedule.phases[SCORE].signals.iter().all(|signal| signal.counter != wait.counter));
+        assert_eq!(changed(|_| ()), []);
+    }
+
+    #[test]
+    fn ids_that_the_route_does_not_wait_for_are_found() {
+        assert_eq!(changed(|schedule| schedule.routed_after = None), [Violation::RoutedEarly { phase: CHOOSE }]);
+        let found = changed(|schedule| {
+            let wanted = schedule.routed_after.as_ref().map(|wait| wait.counter);
+            schedule.phases[CHOOSE].signals.retain(|signal| Some(signal.counter) != wanted);
+        });
+        assert_eq!(found, [Violation::RoutedEarly { phase: CHOOSE }]);
+        let found = changed(|schedule| {
+            schedule.phases[CHOOSE].signals.iter_mut().for_each(|signal| signal.remote = true);
+        });
+        assert_eq!(found, [Violation::RoutedEarly { phase: CHOOSE }]);
+    }
+
+    #[test]
+    fn an_entry_after_the_route_in_the_taskflow_is_not_before_it_in_a_queue() {
+        let late = |kind_of: CoreKind| {
+            let mut moved = Vec::new();
+            let found = changed(|schedule| {
+                let order = &mut schedule.orders[1];
+                let parts: Vec<PartId> = kind(order, kind_of).collect();
+                for part in parts {
+                    let at = order.routed_at.as_mut().unwrap();
+                    let end = order.queues[part].len() as u32;
+                    if at[part] < end {
+                        at[part] = end;
+                        moved.push(Violation::Unrouted { ranks: 2, part });
+                    }
+                }
+            });
+            assert!(!moved.is_empty());
+            assert_eq!(found, moved);
+        };
+        late(CoreKind::Aic);
+        late(CoreKind::Aiv);
+        let found = changed(|schedule| {
+            let order = &mut schedule.orders[1];
+            let end = order.queues[PartId(0)].len() as u32 + 1;
+            order.routed_at.as_mut().unwrap()[PartId(0)] = end;
+        });
+        assert_eq!(found, [Violation::Unrouted { ranks: 2, part: PartId(0) }]);
+    }
+
+    #[test]
+    fn a_phase_before_the_route_counts_tiles_of_tokens_alone() {
+        let checked = router(&Layer::SMALL);
+        let of_rows = checked.graph().phases[DISPATCH].space;
+        let found = changed(|schedule| schedule.phases[CHOOSE].preceding.push((of_rows, 1)));
+        assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
+    }
+
+    #[test]
+    fn other_checks_see_what_the_route_waits_for() {
+        let checked = router(&Layer::SMALL);
+        let finds = |break_it: &dyn Fn(&mut Schedule), wanted: fn(&Violation) -> bool| {
+            let mut broken = schedule(&checked, Cores::ASCEND_A3);
+            break_it(&mut broken);
+            let violations = validate(&checked, broken).expect_err("it is broken");
+            assert!(violations.iter().any(wanted), "{violations:?}");
+            violations.iter().for_each(|violation| assert!(!violation.text(&checked).is_empty()));
+        };
+        let need = |schedule: &mut Schedule| schedule.routed_after.as_mut().unwrap().need.per_row += 1;
+        finds(&need, |v| matches!(v, Violation::RouteThreshold { .. }));
+        let other = |schedule: &mut Schedule| {
+            let other = schedule.phases[CHOOSE].waits[0].clone();
+            schedule.routed_after = Some(other);
+        };
+        finds(&other, |v| matches!(v, Violation::RouteForm));
+        // The tables would wait for ids that are made after them.
+        for kind_of in [CoreKind::Aic, CoreKind::Aiv] {
+            let first = |schedule: &mut Schedule| {
+                for order in &mut schedule.orders {
+                    let parts: Vec<PartId> = kind(order, kind_of).collect();
+                    parts.into_iter().for_each(|part| order.routed_at.as_mut().unwrap()[part] = 0);
+                }
+            };
+            finds(&first, |v| matches!(v, Violation::Cycle { .. }));
+        }
     }
 
     #[test]

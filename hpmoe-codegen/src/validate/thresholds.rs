@@ -31,6 +31,12 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations
             }
         }
     }
+    if let Some(wait) = &schedule.routed_after
+        && let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default()))
+        && added.clamped(None) != Sum::of(&wait.need).clamped(None)
+    {
+        violations.push(Violation::RouteThreshold { need: wait.need.clone(), added: added.need() });
+    }
     for (phase, fixed) in schedule.phases.iter() {
         for wait in &fixed.waits {
             let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default())) else {

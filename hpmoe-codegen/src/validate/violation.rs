@@ -165,6 +165,25 @@ pub enum Violation {
         /// The part whose queue it is.
         part: PartId,
     },
+    /// A phase before the route needs tables that the kernel makes of it.
+    NeedsRoute {
+        /// The phase that needs them.
+        phase: PhaseId,
+    },
+    /// The route waits for something else than its complete ids, or for nothing though the kernel writes them.
+    RouteForm,
+    /// A phase writes ids, and the route does not wait for it.
+    RoutedEarly {
+        /// The phase that writes them.
+        phase: PhaseId,
+    },
+    /// The route waits for another number than is signalled.
+    RouteThreshold {
+        /// What it waits for.
+        need: Need,
+        /// What all phases add.
+        added: Need,
+    },
     /// The kernel makes a route that the host has made.
     SecondRoute {
         /// Ranks of the order.

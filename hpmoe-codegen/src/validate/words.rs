@@ -124,6 +124,16 @@ impl Violation {
             Self::Unrouted { ranks, part } => {
                 format!("{ranks} ranks: queue {} reads tables of the route before they are made", part.0)
             }
+            Self::NeedsRoute { phase } => {
+                format!("{} comes before the route, but needs its tables", phase_name(phase))
+            }
+            Self::RouteForm => "the route does not wait for its complete ids, and for nothing else".to_owned(),
+            Self::RoutedEarly { phase } => {
+                format!("the route does not wait for the ids that {} writes", phase_name(phase))
+            }
+            Self::RouteThreshold { need, added } => {
+                format!("the route waits for {need} of its ids, but {added} is signalled")
+            }
             Self::SecondRoute { ranks } => {
                 format!("{ranks} ranks: the kernel makes tables of a route that the host has made")
             }

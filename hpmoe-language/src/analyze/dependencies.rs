@@ -143,6 +143,26 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     }
 }
 
+/// The signals that tell that a tensor's part of each chunk is complete on its rank, by the phases before `end`, and the wait for them.
+/// `None` if no phase writes the tensor.
+pub(super) fn complete(
+    graph: &TaskGraph,
+    tensor: TensorId,
+    end: PhaseId,
+    counters: &mut Arena<CounterId, Counter>,
+) -> Option<(Vec<(PhaseId, Signal)>, Wait)> {
+    let writers: Vec<Use> = uses(graph, tensor, true).into_iter().filter(|writer| writer.phase < end).collect();
+    if writers.is_empty() {
+        return None;
+    }
+    let (grid, index) = (Grid::Rank, Index::Rank);
+    let counter = Counter { tensor, grid, through: false };
+    let counter = counters.position(|known| *known == counter).unwrap_or_else(|| counters.push(counter));
+    let signal = |used: &Use| Signal { counter, index, amount: amount(graph, *used), remote: used.remote };
+    let signals = writers.iter().map(|used| (used.phase, signal(used))).collect();
+    Some((signals, Wait { counter, index, need: need(graph, &writers, grid) }))
+}
+
 /// What each tile of a phase adds to the counter of a rank when it no longer needs its part of a tensor, and what all add.
 pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
     let mut all = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true));

@@ -71,7 +71,7 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
 }
 
 /// The end of the columns that these writers write from a column on, without a gap.
-fn columns_written(writers: &[&(PhaseId, &Phase, &Access)], first: u32, columns: u32) -> u32 {
+pub(super) fn columns_written(writers: &[&(PhaseId, &Phase, &Access)], first: u32, columns: u32) -> u32 {
     let mut spans: Vec<(u32, u32)> =
         writers.iter().map(|(_, phase, access)| column_span(access, phase, columns)).collect();
     spans.sort_unstable();

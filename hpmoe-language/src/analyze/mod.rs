@@ -5,10 +5,11 @@ mod hazards;
 mod paths;
 mod readiness;
 mod reuse;
+mod route;
 #[cfg(test)]
 mod tests;
 
-pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
+pub use readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, RouteInput, Signal, Wait};
 pub use reuse::{Reuse, Whose};
 
 use crate::finding::{Errors, Finding};
@@ -24,6 +25,7 @@ pub struct CheckedGraph {
     counters: Arena<CounterId, Counter>,
     dependencies: Vec<Dependency>,
     reuse: Option<Reuse>,
+    route_input: Option<RouteInput>,
     plans: Arena<TaskId, Plan>,
 }
 
@@ -32,7 +34,7 @@ impl CheckedGraph {
     #[cfg(any(test, feature = "fixture"))]
     pub fn for_tests(graph: TaskGraph, counters: Arena<CounterId, Counter>, dependencies: Vec<Dependency>) -> Self {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
-        Self { graph, counters, dependencies, reuse: None, plans }
+        Self { graph, counters, dependencies, reuse: None, route_input: None, plans }
     }
     /// The dependencies, for tests that break them.
     #[cfg(any(test, feature = "fixture"))]
@@ -64,12 +66,23 @@ impl CheckedGraph {
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()
     }
+    /// What the route that the kernel makes waits for; `None` if the host makes it, or its ids are the caller's.
+    #[must_use]
+    pub fn route_input(&self) -> Option<&RouteInput> {
+        self.route_input.as_ref()
+    }
+    /// What the route waits for, for tests that break it.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn route_input_mut(&mut self) -> &mut Option<RouteInput> {
+        &mut self.route_input
+    }
     /// The tensors of the taskflow that no call reads, though it makes them.
     pub fn unread(&self) -> impl Iterator<Item = &Tensor> {
         let made = self.graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument());
         let read = |id: TensorId| {
             let origins = |phase: &Phase| phase.origins.is_some_and(|origins| origins.tensor == id);
-            hazards::accesses(&self.graph, id, false).next().is_some()
+            self.graph.route.as_ref().is_some_and(|route| route.ids == id)
+                || hazards::accesses(&self.graph, id, false).next().is_some()
                 || self.graph.phases.iter().any(|(_, phase)| origins(phase))
         };
         made.filter(move |(id, _)| !read(*id)).map(|(_, tensor)| tensor)
@@ -85,6 +98,7 @@ impl CheckedGraph {
 pub(crate) fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);
+    route::ids(&graph, errors);
     reuse::check_read(&graph, errors);
     errors.within(None);
     let plans = plans(&graph, errors);
@@ -94,7 +108,8 @@ pub(crate) fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<Check
     let (mut counters, mut dependencies) = dependencies::dependencies(&mut graph);
     let reuse = reuse::reuse(&graph, &mut counters, &mut dependencies);
     paths::paths(&graph, &counters, &mut dependencies);
-    Some(CheckedGraph { graph, counters, dependencies, reuse, plans })
+    let route_input = route::input(&graph, &mut counters);
+    Some(CheckedGraph { graph, counters, dependencies, reuse, route_input, plans })
 }
 
 fn plans(graph: &TaskGraph, errors: &mut Errors) -> Arena<TaskId, Plan> {

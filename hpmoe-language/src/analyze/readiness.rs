@@ -133,6 +133,15 @@ pub struct Wait {
     pub need: Need,
 }
 
+/// What the route that a kernel makes waits for: ids that are complete on this rank, chunk by chunk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteInput {
+    /// The phases that write ids, and what each of their tiles signals.
+    pub signals: Vec<(PhaseId, Signal)>,
+    /// What vector cores wait for before they read ids.
+    pub wait: Wait,
+}
+
 /// Why one phase must come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Hazard {

@@ -1,9 +1,11 @@
 //! Faults of routes that a taskflow makes.
 
+use super::Site;
+
 /// Why a kernel can't make the route of its taskflow.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) enum RouteFault {
-    /// The ids are not a parameter of the right type.
+    /// The ids are not a tensor of the right type.
     Ids { name: String, top_k: usize },
     /// It is made for another number of experts than `EXPERTS`.
     Experts { value: usize, experts: usize },
@@ -13,6 +15,12 @@ pub(crate) enum RouteFault {
     Chunks { chunks: usize, most: usize },
     /// More iteration spaces than the tables have room for.
     Spaces { spaces: usize, most: usize },
+    /// A tensor without a row for each token, whose tokens are taken.
+    NoTokens { name: String },
+    /// A call that writes ids after the route has been made of them.
+    Late { ids: String, route: Site },
+    /// A matrix task that writes ids.
+    Matrix { ids: String, task: String },
     /// A tensor of tokens that are sent once.
     Once { tensor: String },
     /// A put to slots of rows that no put has sent.

@@ -65,8 +65,10 @@ pub(crate) enum SyntaxFault {
     FlowWithoutRoute,
     /// A route that is made with other arguments than it takes.
     FlowRouteOf { ranks: String },
-    /// A route that is not made by the first statement, or next to another one.
+    /// A route that is made inside of a loop, or next to another one.
     FlowRouteElsewhere,
+    /// A statement that needs the route, before the one that makes it.
+    FlowRouteLater { ranks: String, route: String },
     /// A `let` of a taskflow that makes no tensor.
     FlowLet {
         ranks: String,

@@ -1,19 +1,31 @@
 //! The route that a kernel makes itself.
 
-use crate::ids::TensorId;
+use crate::ids::{Id as _, PhaseId, TensorId};
 use proc_macro2::Span;
 
-/// The route that a kernel makes, of ids in device memory, before it does anything else.
+/// The route that a kernel makes, of ids in device memory.
 #[derive(Clone, Debug)]
 pub struct MadeRoute {
-    /// The caller's tensor of ids.
+    /// The tensor of ids: the caller's, or one that phases before the route write.
     pub ids: TensorId,
+    /// A tensor of the caller's with a row for each token, which tells how many there are.
+    pub tokens: TensorId,
+    /// How many phases come before it in the taskflow. They run over tokens, and need no table of the route.
+    pub before: usize,
     /// The call that makes it as written, on one line.
     pub source: String,
     /// Its line in the source file, from 1; 0 if rustc doesn't tell.
     pub line: usize,
     /// The name of the route in the source.
     pub span: Span,
+}
+
+impl MadeRoute {
+    /// Whether a phase comes before the route in the taskflow.
+    #[must_use]
+    pub fn follows(&self, phase: PhaseId) -> bool {
+        phase.index() < self.before
+    }
 }
 
 /// The most counts of a rank, one for each expert of the group and chunk (`MOST_PAIRS` of the device library).

@@ -4,7 +4,7 @@ use super::arguments::Place;
 use super::chunks::Chunks;
 use super::loops::{Nest, Side, Variable};
 use super::order::{Loop, Written};
-use super::{arguments, chunks, loops, tasks, tensors};
+use super::{arguments, chunks, loops, route, tasks, tensors};
 use crate::finding::{CallFault, Errors, Finding, NameKind, RemoteFault};
 use crate::graph::{Access, Origins, Phase, Rows, SpaceKind, Storage, TaskGraph};
 use crate::ids::TaskId;
@@ -14,7 +14,8 @@ use hpmoe_kernels::op::{Device, TaskKind};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph.
+/// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph. Returns how many phases come before the
+/// route that the taskflow makes, and the faulty tensors with those that it makes itself.
 pub(super) fn statements(
     kernel: &Kernel,
     flow: &Flow,
@@ -22,8 +23,8 @@ pub(super) fn statements(
     faulty: Vec<String>,
     graph: &mut TaskGraph,
     errors: &mut Errors,
-) {
-    Lowering {
+) -> (usize, Vec<String>) {
+    let mut lowering = Lowering {
         kernel,
         flow,
         chunks,
@@ -36,8 +37,12 @@ pub(super) fn statements(
         gives_back: gives_back(&flow.body),
         failed: Vec::new(),
         faulty,
-    }
-    .block(&flow.body);
+    };
+    let (earlier, rest) = flow.body.split_at(flow.route.as_ref().map_or(0, |made| made.after));
+    lowering.block(earlier);
+    let before = lowering.graph.phases.len();
+    lowering.block(rest);
+    (before, lowering.faulty)
 }
 
 /// The state of lowering the statements of a taskflow.
@@ -87,7 +92,10 @@ impl Lowering<'_> {
         for statement in statements {
             match statement {
                 Stmt::Let(declared) => {
-                    let made = tensors::local(self.kernel, declared, self.graph, self.errors);
+                    let made = match &declared.like {
+                        Some(like) if !self.has_tokens(like, declared.span) => None,
+                        _ => tensors::local(self.kernel, declared, self.graph, self.errors),
+                    };
                     if made.is_none() {
                         self.faulty.push(declared.name.clone());
                     }
@@ -97,6 +105,8 @@ impl Lowering<'_> {
                 }
                 // Each chunk has tensors of its own, so that no iteration writes what another one reads.
                 Stmt::For { over: Over::Chunks { .. }, body, .. } => self.block(body),
+                Stmt::For { over: Over::TokenBlocks { like: Some(like), .. }, span, .. }
+                    if !self.has_tokens(like, *span) => {}
                 Stmt::For { variable, span, over, body } => {
                     let head = loops::variable(self.kernel, &self.scope, variable, *span, over, self.errors);
                     if let Some(head) = head {
@@ -113,6 +123,11 @@ impl Lowering<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a tensor has a row for each token, which a loop or another tensor takes.
+    fn has_tokens(&mut self, name: &str, at: Span) -> bool {
+        self.faulty.iter().any(|faulty| faulty == name) || route::has_tokens(name, at, self.graph, self.errors)
     }
 
     fn call(&mut self, call: &Call<'_>) -> Option<()> {

@@ -43,8 +43,14 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         refuse_nested(&flow.body, errors);
         return (errors.len() == before).then_some(None);
     };
-    for statement in &flow.body {
+    for (at, statement) in flow.body.iter().enumerate() {
         let chunk = chunks.variable.clone();
+        if let Some(made) = flow.route.as_ref().filter(|made| at < made.after) {
+            if at == 0 {
+                errors.push(made.span, Finding::Chunk(ChunkFault::RouteOfTasks { ids: made.ids.clone(), chunk }));
+            }
+            continue;
+        }
         let (span, fault) = match statement {
             Stmt::For { over: Over::Chunks { .. }, .. } => continue,
             Stmt::Let(declared) => (declared.span, ChunkFault::TensorOutside { tensor: declared.name.clone(), chunk }),

@@ -60,9 +60,10 @@ pub(super) fn variable(
             height: size(height, LoopSize::RowsOfRowTile)?,
             expert: known(scope, expert, span, errors)?,
         },
-        Over::TokenBlocks { height, rank } => Over::TokenBlocks {
+        Over::TokenBlocks { height, rank, like } => Over::TokenBlocks {
             height: size(height, LoopSize::TokensOfBlock)?,
             rank: known(scope, rank, span, errors)?,
+            like: like.clone(),
         },
         Over::Range { extent } => Over::Range { extent: size(extent, LoopSize::Iterations)? },
     };
@@ -154,7 +155,7 @@ impl Nest {
             Over::SendsOnce { height, rank, expert } => {
                 (SpaceKind::SendsOnce, Height::Rows(*height), Some(expert), rank)
             }
-            Over::TokenBlocks { height, rank } => (SpaceKind::Blocks, Height::Rows(*height), None, rank),
+            Over::TokenBlocks { height, rank, .. } => (SpaceKind::Blocks, Height::Rows(*height), None, rank),
             Over::Ranks | Over::Chunks { .. } | Over::Experts | Over::Range { .. } => return None,
         };
         if !expert.is_none_or(|expert| is_expert(scope, expert)) {

@@ -9,16 +9,22 @@ use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
 use crate::syntax::{self, Kernel};
 use hpmoe_kernels::op::{ElementType, TaskKind};
+use proc_macro2::Span;
 
-/// Resolves the statement that makes the route of a taskflow with this graph; `None` if it has faults.
+/// Resolves the statement that makes the route of a taskflow with this graph, after so many phases; `None` if it has faults. Ids that
+/// the taskflow makes lie without gaps, as the caller's do.
 pub(super) fn route(
     kernel: &Kernel,
     made: &syntax::MadeRoute,
-    graph: &TaskGraph,
+    phases_before: usize,
+    graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<MadeRoute> {
     let before = errors.len();
     let ids = ids(made, graph, errors)?;
+    graph.tensors[ids].pitch = graph.tensors[ids].columns;
+    let graph = &*graph;
+    let tokens = tokens(ids, graph)?;
     let experts = kernel.constants.evaluate(&made.experts, &ByName::new(), errors)?;
     let mut refuse = |fault| errors.push(made.span, Finding::Route(fault));
     if experts != graph.sizes.experts {
@@ -45,13 +51,38 @@ pub(super) fn route(
     }
     (errors.len() == before).then(|| MadeRoute {
         ids,
+        tokens,
+        before: phases_before,
         source: made.source.clone(),
         line: tasks::line(made.span),
         span: made.span,
     })
 }
 
-/// The parameter with the ids.
+/// Whether a tensor has a row for each token; otherwise the fault is told at that place.
+pub(super) fn has_tokens(name: &str, at: Span, graph: &TaskGraph, errors: &mut Errors) -> bool {
+    let Some(tensor) = graph.tensors.position(|tensor| tensor.name == name) else {
+        let nearest = nearest(name, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));
+        errors.push(at, Finding::Unknown { kind: NameKind::Tensor, name: name.to_owned(), nearest });
+        return false;
+    };
+    let has = graph.tensors[tensor].rows == RowKind::Token;
+    if !has {
+        errors.push(at, Finding::Route(RouteFault::NoTokens { name: name.to_owned() }));
+    }
+    has
+}
+
+/// A parameter with a row for each token. Ids that the taskflow makes are shaped like one.
+fn tokens(ids: TensorId, graph: &TaskGraph) -> Option<TensorId> {
+    let is_input = |id: &TensorId| {
+        let tensor = &graph.tensors[*id];
+        tensor.rows == RowKind::Token && tensor.storage.is_argument()
+    };
+    [ids].into_iter().chain(graph.tensors.ids()).find(is_input)
+}
+
+/// The tensor with the ids.
 fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let Some(ids) = graph.tensors.position(|tensor| tensor.name == made.ids) else {
         let nearest = nearest(&made.ids, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));
@@ -59,9 +90,9 @@ fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Opti
         return None;
     };
     let top_k = graph.sizes.top_k;
-    let Tensor { element, columns, rows, storage, writable, .. } = graph.tensors[ids];
+    let Tensor { element, columns, rows, .. } = graph.tensors[ids];
     let shaped = element == ElementType::i32 && columns as usize == top_k && rows == RowKind::Token;
-    if shaped && storage.is_argument() && !writable {
+    if shaped {
         return Some(ids);
     }
     errors.push(made.span, Finding::Route(RouteFault::Ids { name: made.ids.clone(), top_k }));

@@ -336,7 +336,10 @@ pub struct HpmoeRouting {
     pub once: u32,
     pub made: u32,
     pub gaps: u32,
-    pub reserved: [u32; 15usize],
+    pub before: u32,
+    pub ids_ready: u32,
+    pub ids_per_token: u32,
+    pub reserved: [u32; 12usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -382,8 +385,17 @@ const _: () = {
         "Offset of field: HpmoeRouting::gaps",
     ][::core::mem::offset_of!(HpmoeRouting, gaps) - 64usize];
     [
+        "Offset of field: HpmoeRouting::before",
+    ][::core::mem::offset_of!(HpmoeRouting, before) - 68usize];
+    [
+        "Offset of field: HpmoeRouting::ids_ready",
+    ][::core::mem::offset_of!(HpmoeRouting, ids_ready) - 72usize];
+    [
+        "Offset of field: HpmoeRouting::ids_per_token",
+    ][::core::mem::offset_of!(HpmoeRouting, ids_per_token) - 76usize];
+    [
         "Offset of field: HpmoeRouting::reserved",
-    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 68usize];
+    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 80usize];
 };
 pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
 pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;

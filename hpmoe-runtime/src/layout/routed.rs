@@ -85,6 +85,7 @@ impl RouteTables {
             let coming = if coming { sizes.row_tiles(space.height) } else { 0 };
             (room_of(space.kind, local, pairs), vec![UNMADE; coming], true)
         };
+        let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();
         Self {
             by_kernel: true,
             experts: vec![HpmoeExpert { first: UNMADE, rows: UNMADE }; parts * local],
@@ -92,8 +93,8 @@ impl RouteTables {
             arrivals: vec![pair; pairs],
             order: vec![UNMADE; parts * slots],
             expert_order: vec![UNMADE as u32; pairs],
-            starts: vec![UNMADE as u32; tables.phases.len()],
-            spaces: tables.spaces.iter().zip(coming).map(space).collect(),
+            starts: starts_of_tokens(tables, &spaces),
+            spaces,
             rows_once: None,
             origins: None,
         }
@@ -126,6 +127,9 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
         by_load: u32::from(tables.by_load),
         once: u32::from(sends_once(tables)),
         made: route.made,
+        before: route.before,
+        ids_ready: route.ready.map_or(0, |ready| ready.counter),
+        ids_per_token: route.ready.map_or(0, |ready| ready.per_token),
         ..HpmoeRouting::zeroed()
     }
 }
@@ -139,6 +143,13 @@ pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     }));
     let pairs = tables.phases.iter().flat_map(|phase| phase.starts).map(|&(space, columns)| [space, columns]);
     (first, pairs.collect())
+}
+
+/// The same of phases that come before the route, which count tiles of blocks alone; room for the others.
+fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)]) -> Vec<u32> {
+    let before = tables.route.map_or(0, |route| route.before as usize);
+    let known = starts(tables, spaces).into_iter().take(before);
+    known.chain(std::iter::repeat(UNMADE as u32)).take(tables.phases.len()).collect()
 }
 
 /// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.

@@ -76,16 +76,22 @@ impl RoutingShape {
     /// The time from the start of a launch to the moment at which all cores know that the tables are made.
     #[must_use]
     pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
+        let hops = target.link.other_package_ns + 2.0 * target.sync.counter_visible_ns + target.sync.signal_ns;
+        let [telling, placing] = self.stages(target, prices);
+        telling + Time::from_ns(hops) + placing
+    }
+
+    /// The time of the slowest core until its last put of counts has left, and that from the arrival of all counts to its last table.
+    #[must_use]
+    pub fn stages(&self, target: &Target, prices: &RoutingPrices) -> [Time; 2] {
         let most = |steps: &dyn Fn(u64) -> RoutingSteps| {
             let times = (0..self.cores).map(|core| steps(core).ns(target, prices));
             times.fold(0.0, f64::max)
         };
-        let counting = most(&|core| self.count(core));
         // Puts follow each other; the last one arrives by the longest way.
-        let putting = most(&|core| self.put(core));
-        let hops = target.link.other_package_ns + 2.0 * target.sync.counter_visible_ns + target.sync.signal_ns;
+        let telling = most(&|core| self.count(core)) + most(&|core| self.put(core));
         let placing = most(&|core| self.sum(core) + self.place(core) + self.tables(core));
-        Time::from_ns(counting + putting + hops + placing)
+        [telling, placing].map(Time::from_ns)
     }
 
     /// Everything that a core does.
@@ -250,11 +256,11 @@ impl RoutingShape {
 #[cfg(test)]
 mod tests {
     use super::{RoutingPrices, RoutingShape};
-    use crate::simulate::{Ours, Routing, Workload as _};
+    use crate::simulate::{Ours, Routing, Workload as _, simulate};
     use hpmoe_codegen::schedule::{Cores, schedule};
     use hpmoe_codegen::target::Target;
     use hpmoe_language::analyze::CheckedGraph;
-    use hpmoe_language::fixture::{Layer, moe_ffn, routed};
+    use hpmoe_language::fixture::{Layer, moe_ffn, routed, router};
 
     /// The forward layer of DeepSeek-V3's shape: five spaces, nine phases.
     fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
@@ -291,6 +297,28 @@ mod tests {
         let ((host, _), (kernel, tables)) = (launch(&moe_ffn(&Layer::SMALL)), launch(&routed(&Layer::SMALL)));
         assert!(tables.us() > 5.0 && tables.us() < 50.0, "{tables:?}");
         assert_eq!(kernel, host + tables);
+    }
+
+    /// Where tasks make the ids, the tables are made after them, while cores do what needs no route.
+    #[test]
+    fn tables_that_wait_for_ids_are_a_task() {
+        let target = Target::ascend_a3();
+        let routing = Routing::new(&vec![vec![6; 16]; 4], 4).unwrap();
+        let run = |checked: &CheckedGraph| {
+            let schedule = schedule(checked, Cores::ASCEND_A3);
+            let tables = RoutingShape::of(checked, &schedule, &routing).time(&target, &RoutingPrices::of(&target));
+            let ours = Ours::new(&target, checked, &schedule, &routing).unwrap();
+            let (launch, op) = (ours.costs().launch, ours.ops().last().unwrap().name.clone());
+            (launch, op, tables, simulate(&target, &ours, false).unwrap().time)
+        };
+        let (plain, _, _, host) = run(&moe_ffn(&Layer::SMALL));
+        let (launch, op, tables, kernel) = run(&router(&Layer::SMALL));
+        assert_eq!((launch, op.as_str()), (plain, "tables of the route"));
+        let more = kernel.us() - host.us();
+        assert!(
+            more > 0.8 * tables.us() && more < 2.0 * tables.us() + 10.0,
+            "{more} µs more, for tables of {tables:?}"
+        );
     }
 
     #[test]

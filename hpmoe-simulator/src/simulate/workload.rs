@@ -48,6 +48,8 @@ pub struct Cursor {
     pub entry: u32,
     /// The tile or the part within it.
     pub tile: u64,
+    /// Steps of the route that the core has taken, where the kernel makes it.
+    pub route: u32,
     /// A bit for each rank whose ready word the core has read.
     pub ready: [u64; 4],
 }

@@ -147,11 +147,14 @@ struct HpmoeRouting {
     uint32_t capacity;    /* rows of a chunk that each rank has room for */
     uint32_t phases;
     uint32_t spaces;
-    uint32_t by_load; /* whether queues name experts by their place in the order of their load */
-    uint32_t once;    /* whether tokens are sent once to each rank, too */
-    uint32_t made;    /* counter array with one counter: vector cores that have made their tables */
-    uint32_t gaps;    /* whether an id of -1 names no expert; otherwise it is a fault */
-    uint32_t reserved[15];
+    uint32_t by_load;       /* whether queues name experts by their place in the order of their load */
+    uint32_t once;          /* whether tokens are sent once to each rank, too */
+    uint32_t made;          /* counter array with one counter: vector cores that have made their tables */
+    uint32_t gaps;          /* whether an id of -1 names no expert; otherwise it is a fault */
+    uint32_t before;        /* phases that come before the route: the host has made their `starts` */
+    uint32_t ids_ready;     /* counter array with one counter, of what the kernel has written of ids */
+    uint32_t ids_per_token; /* what phases add to it for each token; zero where ids were there before the launch */
+    uint32_t reserved[12];
 };
 
 /* Why ids make no route. All ranks find the same: the first rank's first fault. The record of a core that leaves for it

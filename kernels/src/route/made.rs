@@ -21,8 +21,8 @@ impl<const K: usize> TokenIds for Tensor<i32, K> {
 }
 
 impl Route {
-    /// The route of a taskflow that makes it itself: `let route = Route::of::<EXPERTS>(ep, ids);` is its first statement, and its kernel
-    /// makes the route's tables on the vector cores, from ids in device memory.
+    /// The route of a taskflow that makes it itself, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`: its kernel
+    /// makes the route's tables on the vector cores, from ids in device memory, which the caller or tasks before the statement have written.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};

@@ -27,6 +27,7 @@ pub use error::RouteError;
 pub use gather::Exchange;
 pub use load::by_load;
 pub use made::TokenIds;
+pub(crate) use pieces::token_blocks;
 pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
 

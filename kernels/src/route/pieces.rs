@@ -136,7 +136,7 @@ pub(super) fn row_tiles<const M: usize>(expert: Expert, base: usize, rows: usize
 }
 
 /// Blocks of a rank's tokens.
-pub(super) fn token_blocks<const B: usize>(first: usize, tokens: usize) -> impl Iterator<Item = TokenBlock<B>> {
+pub(crate) fn token_blocks<const B: usize>(first: usize, tokens: usize) -> impl Iterator<Item = TokenBlock<B>> {
     const { assert!(B > 0, "a block has at least one token") };
     (0..tokens.div_ceil(B)).map(move |index| TokenBlock { first: first + index * B, rows: B.min(tokens - index * B) })
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::buffer::CellBuffer;
 use super::tile::TileRows;
-use crate::{Element, Float, PerRank, Piece, Ranks, Route, Tile, TokenBlock};
+use crate::route::token_blocks;
+use crate::{Element, Float, PerRank, Piece, Rank, Ranks, Route, Tile, TokenBlock};
 
 /// Rows of `C` elements, one per token of a rank, without gaps.
 ///
@@ -131,10 +132,52 @@ impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
     }
 }
 
+/// What knows the tokens of each rank: a route, or a tensor with a row for each token.
+pub trait RankTokens {
+    /// Number of a rank's first token, and of its tokens.
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize);
+}
+
+impl RankTokens for Route {
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
+        (self.first_token(rank), self.tokens(rank))
+    }
+}
+
+impl<T: Element, const C: usize> RankTokens for PerRank<Tensor<T, C>> {
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
+        (self[rank].first_token, self[rank].row_count())
+    }
+}
+
+impl<X: RankTokens> RankTokens for &X {
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
+        (**self).rank_tokens(rank)
+    }
+}
+
+impl<X: RankTokens> RankTokens for &mut X {
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
+        (**self).rank_tokens(rank)
+    }
+}
+
 impl PerRank<()> {
-    /// A [`Tensor`] on each rank with a row for each of its tokens, in private memory. Every bit starts set.
+    /// A [`Tensor`] on each rank with a row for each of its tokens, in private memory. Every bit starts set. The tokens are those of a
+    /// route, or of another such tensor where there is no route yet.
     #[must_use]
-    pub fn tokens<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Tensor<T, C>> {
-        PerRank::from_fn(ep, |rank| Tensor::poisoned(route.first_token(rank), route.tokens(rank)))
+    pub fn tokens<T: Element, const C: usize>(ep: Ranks, of: &impl RankTokens) -> PerRank<Tensor<T, C>> {
+        PerRank::from_fn(ep, |rank| {
+            let (first, tokens) = of.rank_tokens(rank);
+            Tensor::poisoned(first, tokens)
+        })
+    }
+}
+
+impl<T: Element, const C: usize> PerRank<Tensor<T, C>> {
+    /// The tokens of a rank, `B` at a time, as [`Route::token_blocks`] gives them: where there is no route yet. No block is empty.
+    pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<T, C, B> {
+        let (first, tokens) = self.rank_tokens(rank);
+        token_blocks(first, tokens)
     }
 }

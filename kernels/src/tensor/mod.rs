@@ -24,7 +24,7 @@ mod tile;
 mod value;
 
 pub use bfloat16::bf16;
-pub use dense::Tensor;
+pub use dense::{RankTokens, Tensor};
 pub use element::{CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
 pub use integers::Integers;

@@ -2,6 +2,7 @@
 //! is a group that can be run alone: `cargo test -p hpmoe-ui-tests --test all oracles`.
 
 mod bodies;
+mod chosen;
 mod chunks;
 mod compile;
 mod external;

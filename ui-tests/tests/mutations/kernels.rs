@@ -3,8 +3,8 @@
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chunks, coarse, columns, deep, echo, external, ffn, once, products, routed, rows as operations,
-    sums,
+    bytes as octets, chosen, chunks, coarse, columns, deep, echo, external, ffn, once, products, routed,
+    rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
@@ -127,8 +127,58 @@ fn launch_routed(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
     Ok(found == expected)
 }
 
+/// Launches in a row of the kernel that makes its route of ids that it chooses: those of the launch, which have the best scores.
+fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
+    use chosen::{EXPERTS, HIDDEN, INTER, TOP_K, told};
+    struct Given {
+        x: PerRank<Tensor<bf16, HIDDEN>>,
+        z: PerRank<Tensor<f32, EXPERTS>>,
+        gate: PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: PerRank<Experts<bf16, HIDDEN, INTER>>,
+    }
+    let scores = |ids: &Tensor<i32, TOP_K>| {
+        let token = |ids: &[i32]| {
+            let mut z = [-1.0; EXPERTS];
+            ids.iter().enumerate().for_each(|(k, &id)| z[id as usize] = 2.0 - k as f32 / 2.0);
+            z
+        };
+        Tensor::from_vec(ids.to_vec().chunks(TOP_K).flat_map(token).collect())
+    };
+    let given = |launch: &Launch| Given {
+        x: numbers(&launch.case),
+        z: launch.ids::<TOP_K>(EXPERTS).map(scores),
+        gate: experts(&launch.case, EXPERTS, 1),
+        down: experts(&launch.case, EXPERTS, 2),
+    };
+    let given: Vec<Given> = row.iter().map(given).collect();
+    let room = |launch: &Launch| (launch.case.zeros(), launch.case.zeros(), launch.case.zeros());
+    let reference = |(launch, Given { x, z, gate, down }): (&Launch, &Given)| {
+        let (mut ids, mut weights, mut y) = room(launch);
+        told(launch.case.ep(), x, z, gate, down, &mut ids, &mut weights, &mut y);
+        (ids, weights, y)
+    };
+    let expected: Vec<_> = row.iter().zip(&given).map(reference).collect();
+    let mut found = alike(&expected, row.iter().map(room).collect());
+    let of_launch = given.iter().zip(&mut found).map(|(given, (ids, weights, y))| {
+        vec![
+            Argument::read("x", &given.x),
+            Argument::read("z", &given.z),
+            Argument::read("gate", &given.gate),
+            Argument::read("down", &given.down),
+            Argument::write("ids", ids),
+            Argument::write("weights", weights),
+            Argument::write("y", y),
+        ]
+    });
+    let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
+    let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
+    group.launch_routed_row(compiled, &launches)?;
+    drop(arguments);
+    Ok(found == expected)
+}
+
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 13] = [
+pub static ALL: [Kernel; 14] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -251,6 +301,7 @@ pub static ALL: [Kernel; 13] = [
         compiled: &routed::chunked::KERNEL,
         launch: launch_routed,
     },
+    Kernel { name: "chosen", text: chosen::told::ASCENDC, compiled: &chosen::told::KERNEL, launch: launch_chosen },
 ];
 
 /// `made`, which is of the type of `like`.

@@ -62,6 +62,14 @@ impl<'a> CounterValues<'a> {
         })
     }
 
+    /// Whether all ids of a rank are there.
+    pub(super) fn holds_ids(&mut self, rank: usize, wait: &Wait) -> bool {
+        let place = (rank, wait.counter, 0, 0, 0);
+        let need = self.need(place, wait);
+        self.needs.insert(place, need);
+        self.values.get(&place).copied().unwrap_or(0) >= need
+    }
+
     /// Whether each counter holds exactly the threshold that was waited for, and all that peers add is awaited. What a rank adds
     /// itself nobody may need: an expert's matrix is made even if it has no rows.
     pub(super) fn exact(&self) -> bool {

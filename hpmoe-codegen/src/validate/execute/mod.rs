@@ -6,6 +6,7 @@
 mod counters;
 mod groups;
 mod memory;
+mod route;
 mod routing;
 mod run;
 mod tests;

@@ -2,6 +2,7 @@
 
 use super::counters::CounterValues;
 use super::memory::{Met, Versions};
+use super::route::{RouteProgress, RouteTurn};
 use super::{PhaseTile, Random, RoutedSlots, groups};
 use crate::schedule::{Entry, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Whose};
@@ -27,8 +28,15 @@ struct CoreProgress {
     tiles: Vec<PhaseTile>,
     next: usize,
     running: bool,
+    route: RouteTurn,
     /// When speed decides, the core with the highest goes on.
     speed: usize,
+}
+
+impl CoreProgress {
+    fn is_over(&self) -> bool {
+        self.next == self.tiles.len() && self.route.is_over()
+    }
 }
 
 /// What tiles meet on one routing when phases run one after the other.
@@ -68,9 +76,12 @@ pub(in crate::validate) fn run_against(
     if planned != met.len() {
         return Err(Failure::Tiles);
     }
+    let turns: Vec<RouteTurn> = cores.iter().map(|core| core.route).collect();
+    let mut tables = RouteProgress::new(checked, routing, &turns);
+    cores.iter().flat_map(|core| &core.tiles).for_each(|tile| tables.plan(tile));
     let mut counters = CounterValues::new(checked, routing);
     let mut freed = BTreeSet::new();
-    let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].tiles.is_empty()).collect();
+    let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].is_over()).collect();
     let mut blocked: Vec<usize> = Vec::new();
     while !open.is_empty() || !blocked.is_empty() {
         if open.is_empty() {
@@ -82,10 +93,22 @@ pub(in crate::validate) fn run_against(
             _ => (0..open.len()).max_by_key(|&at| cores[open[at]].speed).unwrap_or(0),
         };
         let core = &mut cores[open[at]];
+        if core.route.is_next(core.next) {
+            if tables.step(schedule, &mut counters, &mut core.route)? {
+                if core.is_over() {
+                    open.swap_remove(at);
+                }
+                open.append(&mut blocked);
+            } else {
+                blocked.push(open.swap_remove(at));
+            }
+            continue;
+        }
         let tile = &core.tiles[core.next];
         let met = met.get(tile).ok_or(Failure::Tiles)?;
         if core.running {
             versions.end(met);
+            tables.end(tile);
             if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
                 freed.insert((tile.item.rank, tile.item.chunk));
             }
@@ -94,7 +117,7 @@ pub(in crate::validate) fn run_against(
             }
             core.running = false;
             core.next += 1;
-            if core.next == core.tiles.len() {
+            if core.is_over() {
                 open.swap_remove(at);
             }
             open.append(&mut blocked);
@@ -102,6 +125,9 @@ pub(in crate::validate) fn run_against(
             && is_free(checked, &freed, tile)
         {
             versions.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
+            if !tables.has_tables(&core.route, tile.phase) {
+                return Err(Failure::TooEarly(tile.phase));
+            }
             core.running = true;
         } else {
             blocked.push(open.swap_remove(at));
@@ -133,13 +159,15 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &RoutedSlots, ran
         for (part, queue) in order.queues.iter() {
             let count = order.parts[part].count as usize;
             for core in 0..count {
-                let tiles = queue.chunk_by(|_, next| schedule.phases[next.phase].joins_previous).flat_map(|joined| {
+                let walk = |joined: &[Entry]| {
                     let tiles_of_entry =
                         |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
                     in_turn(joined.iter().map(tiles_of_entry).collect())
-                });
-                let tiles = tiles.collect();
-                cores.push(CoreProgress { tiles, next: 0, running: false, speed: 0 });
+                };
+                let walks: Vec<Vec<PhaseTile>> = schedule.walks(queue).map(walk).collect();
+                let counts: Vec<usize> = walks.iter().map(Vec::len).collect();
+                let route = RouteTurn::new(schedule, order, part, rank, &counts);
+                cores.push(CoreProgress { tiles: walks.concat(), next: 0, running: false, route, speed: 0 });
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with
 use crate::target::Target;
 use crate::validate::validate;
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
-use hpmoe_language::ids::Id;
+use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums};
+use hpmoe_language::ids::{Id, PhaseId};
 use proptest::prelude::*;
 
 const CORES: Cores = Cores { aic: 3, aiv: 5 };
@@ -76,11 +76,12 @@ proptest! {
     #![proptest_config(cases(64))]
 
     #[test]
-    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..9,
+    fn every_valid_schedule_runs(layer in layers(), aic in 1u32..5, aiv in 1u32..7, variant in 0usize..11,
                                  choices in choices(), chunks in 2usize..6, seed: u64) {
         let checked = match variant {
             4..7 => chunked(&layer, chunks),
-            7.. => sums(&layer, chunks),
+            7..9 => sums(&layer, chunks),
+            9.. => router(&layer),
             plain => [moe_ffn, gated, prepared, once][plain](&layer),
         };
         let schedule = schedule_with(&checked, &Cores { aic, aiv }.on(&Target::ascend_a3()), &choices);
@@ -108,6 +109,31 @@ proptest! {
             prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
         }
     }
+}
+
+/// What lets the tables be made, or read, too early is no run.
+#[test]
+fn a_route_that_is_made_too_early_does_not_run() {
+    let checked = router(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    let fails = |schedule: &Schedule| runs(&checked, schedule, 0..64).unwrap_err();
+    assert_eq!(runs(&checked, &whole, 0..64), Ok(()));
+    let choose = PhaseId::new(2);
+    let mut early = whole.clone();
+    early.routed_after = None;
+    assert_eq!(fails(&early), Failure::TooEarly(choose));
+    let mut never = whole.clone();
+    never.routed_after.as_mut().unwrap().need.per_row += 1;
+    assert_eq!(fails(&never), Failure::Deadlock);
+    let mut first = whole.clone();
+    let mut last = whole.clone();
+    for (order, late) in first.orders.iter_mut().zip(&mut last.orders) {
+        let ends: Vec<u32> = order.queues.iter().map(|(_, queue)| queue.len() as u32).collect();
+        order.routed_at = Some(ends.iter().map(|_| 0).collect());
+        late.routed_at = Some(ends.into_iter().collect());
+    }
+    assert_eq!(fails(&first), Failure::Deadlock);
+    assert!(matches!(fails(&last), Failure::TooEarly(phase) if phase > choose));
 }
 
 /// Enough is sent that cores serve peers alone, and tiles are walked as rows come.

@@ -17,7 +17,7 @@ pub(super) struct Known<'a> {
 
 /// Changes one field and returns its name.
 pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    let Schedule { aic, aiv, by_load, roles, phases, elided, orders } = schedule;
+    let Schedule { aic, aiv, by_load, roles, phases, elided, routed_after, orders } = schedule;
     match random.index(32) {
         0 => {
             number(aic, &[*aiv], random);
@@ -38,6 +38,15 @@ pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random)
         4 => {
             let done = list(elided, &known.whole.elided, 3, random, |one, random| elision(one, known, random));
             format!("elided{done}")
+        }
+        5 if routed_after.is_some() => {
+            let others: Vec<_> = known.whole.waits().cloned().collect();
+            match random.index(3) {
+                0 => *routed_after = None,
+                1 => *routed_after = Some(others[random.index(others.len())].clone()),
+                _ => routed_after.iter_mut().for_each(|wait| number(&mut wait.need.per_row, &[1, 2], random)),
+            }
+            "routed_after".to_owned()
         }
         5..18 => {
             let others: Vec<_> = known.whole.phases.iter().map(|(_, phase)| phase.clone()).collect();

@@ -1,6 +1,6 @@
 //! What must come before what among the entries of all ranks, as a graph.
 
-use crate::schedule::{Entry, Order, Schedule, chunk};
+use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
 use hpmoe_language::analyze::{CheckedGraph, Index, Whose};
 use hpmoe_language::graph::CHUNK_BUFFERS;
 use hpmoe_language::ids::{CounterId, PhaseId};
@@ -12,11 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct CounterUses {
     signals: BTreeSet<(PhaseId, CounterId, Index, bool)>,
     pub(super) waits: BTreeSet<(PhaseId, CounterId, Index)>,
+    /// What the route waits for.
+    ids: Option<CounterId>,
 }
 
 impl CounterUses {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
-        let mut uses = Self { signals: BTreeSet::new(), waits: BTreeSet::new() };
+        let ids = schedule.routed_after.as_ref().map(|wait| wait.counter);
+        let mut uses = Self { signals: BTreeSet::new(), waits: BTreeSet::new(), ids };
         for dependency in checked.dependencies() {
             let (signal, wait) = (&dependency.signal, &dependency.wait);
             uses.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
@@ -33,7 +36,7 @@ impl CounterUses {
 /// The edges of the graph, each from a node to one that comes after it.
 ///
 /// Nodes are the entries of each rank; then, for each rank, one for each array of counters and expert chunk; then one for
-/// each chunk of each rank, whose rows are no longer read there.
+/// each chunk of each rank, whose rows are no longer read there; then, where the kernel makes its route, one for the tables of all ranks.
 pub(super) struct OrderGraph<'a> {
     checked: &'a CheckedGraph,
     order: &'a Order,
@@ -67,6 +70,7 @@ impl<'a> OrderGraph<'a> {
             self.waits(rank, uses);
             self.once_tiles(rank, uses);
             self.reuse(rank);
+            self.route(rank, uses);
         }
         let nodes = circle(&DiGraph::from_edges(&self.list))?;
         let entries = self.entries.len();
@@ -130,6 +134,28 @@ impl<'a> OrderGraph<'a> {
                 let at = if whose == Whose::Peer { self.peer(rank, entry) } else { rank };
                 self.add(self.freed(at, before), self.entry(rank, number));
             }
+        }
+    }
+
+    /// The tables are there when the vector cores of all ranks have come to make them, of complete ids. What follows in any queue comes
+    /// after them; what a queue of matrix cores has before its wait for them does not.
+    fn route(&mut self, rank: u32, uses: &CounterUses) {
+        let queues = self.order.queues.len();
+        let Some(routed_at) = self.order.routed_at.as_ref().filter(|at| at.len() == queues) else { return };
+        let tables = self.freed(self.copies, 0);
+        if let Some(ids) = uses.ids {
+            self.add(self.counter(rank, ids, 0), tables);
+        }
+        let mut first = 0;
+        for (part, queue) in self.order.queues.iter() {
+            let at = queue.len().min(routed_at[part] as usize);
+            if at > 0 && self.order.parts[part].kind == CoreKind::Aiv {
+                self.add(self.entry(rank, first + at - 1), tables);
+            }
+            if at < queue.len() {
+                self.add(tables, self.entry(rank, first + at));
+            }
+            first += queue.len();
         }
     }
 

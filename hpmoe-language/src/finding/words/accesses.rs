@@ -1,7 +1,7 @@
 //! The words of findings about reads and writes of tensors, and the other places that they point at.
 
 use super::Sentence;
-use crate::finding::{Finding, Site};
+use crate::finding::{Finding, RouteFault, Site};
 
 pub(super) fn words(finding: &Finding) -> Sentence {
     match finding {
@@ -66,6 +66,9 @@ pub(super) fn also(finding: &Finding) -> Vec<(Site, String)> {
         Finding::Uneven { operation, at, .. } => vec![(*at, format!("this `{operation}`"))],
         Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
         Finding::TwoWriters { tensor, first } => vec![(*first, format!("`{tensor}` is also written here"))],
+        Finding::Route(RouteFault::Late { ids, route }) => {
+            vec![(*route, format!("the route is made of `{ids}` here"))]
+        }
         Finding::WriteAfterRead { tensor, reader } => vec![(*reader, format!("`{tensor}` is read here"))],
         _ => Vec::new(),
     }

@@ -15,6 +15,15 @@ impl ChunkFault {
                     help,
                 );
             }
+            Self::RouteOfTasks { ids, chunk } => {
+                let help = format!(
+                    "make `{ids}` by a kernel of its own and take it as a parameter, or remove the loop over `{chunk}`"
+                );
+                let problem = format!(
+                    "tasks before a route run over all tokens of a rank, but the loop over `{chunk}` cuts them into chunks"
+                );
+                return (problem, help);
+            }
             Self::Experts { tensor, chunk } => {
                 let help = format!("compute it before the kernel and pass it, or remove the loop over `{chunk}`");
                 return (format!("`{tensor}` has a matrix for each expert, but chunks are made of tokens"), help);

@@ -9,7 +9,21 @@ impl RouteFault {
         match self {
             Self::Ids { name, top_k } => (
                 format!("a route is made of {} for each token, but `{name}` is something else", counted(*top_k, "id")),
-                format!("take `{name}: &PerRank<Tensor<i32, TOP_K>>` as a parameter"),
+                format!(
+                    "take `{name}: &PerRank<Tensor<i32, TOP_K>>` as a parameter, or let tasks write `PerRank::tokens::<i32, TOP_K>(ep, x)`"
+                ),
+            ),
+            Self::NoTokens { name } => (
+                format!("`{name}` has no row for each token"),
+                "take the tokens of a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`".into(),
+            ),
+            Self::Late { ids, .. } => (
+                format!("this call writes `{ids}` after the route has been made of it"),
+                format!("move the call above the route, or write to another tensor than `{ids}`"),
+            ),
+            Self::Matrix { ids, task } => (
+                format!("`{task}` runs on matrix cores, but a kernel makes its route of ids that vector cores have written"),
+                format!("write `{ids}` by an `#[aiv_task]`"),
             ),
             Self::Experts { value, experts } => (
                 format!("this route is made for {}, but `EXPERTS` is {experts}", counted(*value, "expert")),

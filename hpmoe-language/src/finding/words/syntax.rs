@@ -23,9 +23,17 @@ impl SyntaxFault {
                 ),
             ),
             Self::FlowRouteOf { ranks } => (
-                "a route is made of the ranks and of a parameter with the ids of experts".into(),
+                "a route is made of the ranks and of a tensor with the ids of experts".into(),
                 format!(
-                    "write `let route = Route::of::<EXPERTS>({ranks}, ids);`, with a parameter `ids: &PerRank<Tensor<i32, TOP_K>>`"
+                    "write `let route = Route::of::<EXPERTS>({ranks}, ids);`, with a parameter `ids: &PerRank<Tensor<i32, TOP_K>>`, or with \
+                     `&ids` for a tensor that tasks before it write"
+                ),
+            ),
+            Self::FlowRouteLater { ranks, route } => (
+                format!("`{route}` is made further down: before it, a taskflow has the tokens of its parameters alone"),
+                format!(
+                    "loop over the blocks of a parameter, `x.token_blocks::<N>(r)`, and make tensors with a row for each of its tokens, \
+                     `PerRank::tokens::<f32, COLS>({ranks}, x)`; or move this below `let {route} = Route::of::<EXPERTS>(..);`"
                 ),
             ),
             Self::FlowTensor { form } => {
@@ -138,12 +146,12 @@ impl SyntaxFault {
             ),
             Self::FlowWithoutRoute => (
                 "a taskflow takes `ep: Ranks` and `route: &Route`",
-                "add both parameters, in this order, before the tensors; or make the route by the first statement, \
-                 `let route = Route::of::<EXPERTS>(ep, ids);`",
+                "add both parameters, in this order, before the tensors; or make the route of ids, \
+                 `let route = Route::of::<EXPERTS>(ep, &ids);`",
             ),
             Self::FlowRouteElsewhere => (
-                "a taskflow has one route: a parameter, or what its first statement makes",
-                "move this statement to the beginning of the taskflow, and take no parameter `route: &Route`",
+                "a taskflow has one route: a parameter, or what one statement makes outside of all loops",
+                "make the route once, outside of all loops, and take no parameter `route: &Route`",
             ),
             Self::LoopPattern => ("a loop has one variable, with a name", "name it, for instance `i`"),
             Self::FlowRange => ("a range in a taskflow begins at 0 and excludes its end", "write `0..N`"),
@@ -191,9 +199,7 @@ impl PartFault {
                 format!(
                     "taskflow `{name}` makes its own route, but the statements of a part run with the caller's route"
                 ),
-                format!(
-                    "let `{name}` take `route: &Route`, and make the route by the first statement of the taskflow that calls it"
-                ),
+                format!("let `{name}` take `route: &Route`, and make the route in the taskflow that calls it"),
             ),
             Self::WholeTensor { name } => (
                 format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),

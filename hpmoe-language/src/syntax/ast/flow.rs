@@ -43,6 +43,8 @@ pub(crate) struct Let {
     pub(crate) kind: TensorKind,
     pub(crate) element: ElementType,
     pub(crate) columns: Expr,
+    /// The tensor whose tokens it has; `None` if the route tells its rows.
+    pub(crate) like: Option<String>,
     pub(crate) span: Span,
 }
 
@@ -63,8 +65,8 @@ pub(crate) enum Over<N = Expr> {
     SendsOnce { height: N, rank: String, expert: String },
     /// `route.row_tiles::<HEIGHT>(expert)`.
     RowTiles { height: N, expert: String },
-    /// `route.token_blocks::<HEIGHT>(rank)`.
-    TokenBlocks { height: N, rank: String },
+    /// `route.token_blocks::<HEIGHT>(rank)`, or those of a tensor: `x.token_blocks::<HEIGHT>(rank)`.
+    TokenBlocks { height: N, rank: String, like: Option<String> },
     /// `0..extent`.
     Range { extent: N },
 }
@@ -180,6 +182,8 @@ pub(crate) enum Role {
 /// The route that a taskflow makes: `let route = Route::of::<EXPERTS>(ep, ids);`.
 #[derive(Clone, Debug)]
 pub(crate) struct MadeRoute {
+    /// How many statements of the body come before it, those of parts included.
+    pub(crate) after: usize,
     /// Name of the tensor of ids.
     pub(crate) ids: String,
     /// The number of experts.
@@ -197,7 +201,7 @@ pub(crate) struct Flow {
     pub(crate) roles: Vec<Role>,
     /// The tensors among them.
     pub(crate) params: Vec<FlowParam>,
-    /// The route that its first statement makes; `None` if it is a parameter.
+    /// The route that one of its statements makes; `None` if it is a parameter.
     pub(crate) route: Option<MadeRoute>,
     pub(crate) body: Vec<Stmt>,
     pub(crate) span: Span,

@@ -1,6 +1,6 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{Fault, element_fault, is_empty, plain_function, tensor_type};
+use super::forms::{Fault, element_fault, plain_function, tensor_type};
 use super::parts::KnownFlows;
 use super::route::{made_route, makes_route};
 use super::statements::Reader;
@@ -44,26 +44,39 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         }
     }
     let statements = &function.block.stmts;
-    let first = statements.iter().position(|statement| !is_empty(statement)).unwrap_or(0);
-    let maker = statements.get(first).filter(|statement| route.is_none() && makes_route(statement));
+    let maker = statements.iter().position(|statement| route.is_none() && makes_route(statement));
     let (Some(ranks), true) = (ranks, route.is_some() || maker.is_some()) else {
         errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
         return None;
     };
-    let made = match maker.map(|statement| made_route(statement, &ranks)).transpose() {
+    let made = match maker.map(|at| made_route(&statements[at], &ranks)).transpose() {
         Ok(made) => made,
         Err(fault) => {
             errors.push(fault.0, fault.1);
             return None;
         }
     };
-    let rest = &statements[if made.is_some() { first + 1 } else { 0 }..];
+    let (earlier, rest) = maker.map_or((&[][..], &statements[..]), |at| (&statements[..at], &statements[at + 1..]));
     let owned = made.is_some();
-    let (name, made) = made.unzip();
+    let (name, mut made) = made.unzip();
     let route = route.or(name)?;
-    let tensors = RefCell::new(params.iter().map(|param| param.name.clone()).chain(lets(rest)).collect());
-    let reader = Reader { ranks: &ranks, route: &route, owned, around: None, known, tensors: &tensors };
-    let body = reader.statements(rest, errors);
+    let names = params.iter().map(|param| param.name.clone()).chain(lets(earlier)).chain(lets(rest));
+    let tensors = RefCell::new(names.collect());
+    let reader = Reader {
+        ranks: &ranks,
+        route: &route,
+        owned,
+        made: true,
+        around: None,
+        chunk: false,
+        known,
+        tensors: &tensors,
+    };
+    let mut body = Reader { made: false, ..reader }.statements(earlier, errors);
+    if let Some(made) = &mut made {
+        made.after = body.len();
+    }
+    body.extend(reader.statements(rest, errors));
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
         roles,

@@ -5,7 +5,7 @@ use super::forms::{Fault, fault, ident};
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
-use crate::syntax::ast::{Flow, Role, Stmt};
+use crate::syntax::ast::{Flow, Over, Role, Stmt};
 use syn::spanned::Spanned as _;
 use syn::{Expr, ItemFn, Visibility};
 
@@ -94,6 +94,9 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
                 let takes = caller.ranks.to_owned();
                 return Err(part_fault(argument, PartFault::Argument { takes, what: "the ranks" }));
             }
+            (Role::Route, (_, Some(name))) if name == caller.route && !caller.made => {
+                return Err(fault(argument, caller.too_early()));
+            }
             (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.owned => {}
             (Role::Route, _) => {
                 let takes = caller.route_argument();
@@ -143,15 +146,22 @@ fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut
 fn rename(statements: &mut [Stmt], names: &[(String, String)]) {
     for statement in statements {
         match statement {
-            Stmt::Let(_) => {}
-            Stmt::For { body, .. } => rename(body, names),
-            Stmt::Call { arguments, .. } => {
-                for argument in arguments {
-                    if let Some((_, name)) = names.iter().find(|(own, _)| *own == argument.tensor) {
-                        argument.tensor.clone_from(name);
-                    }
+            Stmt::Let(declared) => declared.like.iter_mut().for_each(|like| renamed(like, names)),
+            Stmt::For { over, body, .. } => {
+                if let Over::TokenBlocks { like: Some(like), .. } = over {
+                    renamed(like, names);
                 }
+                rename(body, names);
+            }
+            Stmt::Call { arguments, .. } => {
+                arguments.iter_mut().for_each(|argument| renamed(&mut argument.tensor, names));
             }
         }
+    }
+}
+
+fn renamed(tensor: &mut String, names: &[(String, String)]) {
+    if let Some((_, name)) = names.iter().find(|(own, _)| own == tensor) {
+        tensor.clone_from(name);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the statement that makes a route: `let route = Route::of::<EXPERTS>(ep, ids);`.
+//! Reads the statement that makes a route: `let route = Route::of::<EXPERTS>(ep, &ids);`.
 
 use super::forms::{Fault, constant_argument, fault, ident, one_line};
 use crate::finding::SyntaxFault;
@@ -26,8 +26,16 @@ fn read(statement: &Stmt, ranks: &str) -> Option<(String, MadeRoute)> {
     let experts = (arguments.args.len() == 1).then(|| constant_argument(&arguments.args[0]))??;
     let [group, ids] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
     (ident(group)? == ranks).then_some(())?;
-    let made = MadeRoute { ids: ident(ids)?, experts, source: one_line(call), span: name.ident.span() };
+    let made = MadeRoute { after: 0, ids: whole(ids)?, experts, source: one_line(call), span: name.ident.span() };
     Some((name.ident.to_string(), made))
+}
+
+/// The name of a tensor that is passed as a whole, by name or by reference.
+pub(super) fn whole(tensor: &Expr) -> Option<String> {
+    match tensor {
+        Expr::Reference(borrowed) => ident(&borrowed.expr),
+        named => ident(named),
+    }
 }
 
 /// The last part of the path `Route::of`.

@@ -3,7 +3,7 @@
 use super::arguments::argument;
 use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
 use super::parts::{self, KnownFlows};
-use super::route::makes_route;
+use super::route::{makes_route, whole};
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
@@ -12,11 +12,16 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
 
 /// A reader of statements that knows the names of the ranks and of the route.
+#[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) ranks: &'a str,
     pub(super) route: &'a str,
     /// Whether the route is the variable of a loop over chunks or of a `let`: constructors then take it by reference.
     pub(super) owned: bool,
+    /// Whether the route is there: not before the statement that makes it.
+    pub(super) made: bool,
+    /// Whether the statements are inside of a loop over chunks.
+    pub(super) chunk: bool,
     /// The variable of the loop around the statements, other than one over chunks.
     pub(super) around: Option<&'a str>,
     /// The taskflows that may be called.
@@ -51,7 +56,7 @@ impl Reader<'_> {
                 let name = variable.to_string();
                 let body = match over {
                     Over::Chunks { .. } => {
-                        Reader { route: &name, owned: true, ..*self }.statements(&each.body.stmts, errors)
+                        Reader { route: &name, owned: true, chunk: true, ..*self }.statements(&each.body.stmts, errors)
                     }
                     _ => Reader { around: Some(&name), ..*self }.statements(&each.body.stmts, errors),
                 };
@@ -91,6 +96,10 @@ impl Reader<'_> {
         let no_tensor =
             || fault(local, SyntaxFault::FlowLet { ranks: self.ranks.to_owned(), route: self.route_argument() });
         let Some((name, call, constructor)) = constructor_call(local) else { return Err(no_tensor()) };
+        let of_tokens = constructor.ident == "tokens" && call.args.iter().any(|of| self.whole_tensor(of).is_some());
+        if !self.made && !of_tokens {
+            return Err(fault(call, self.too_early()));
+        }
         let kind = constructor.ident.to_string();
         let Some((_, form)) = CONSTRUCTORS.iter().find(|(known, _)| kind == *known) else {
             let nearest = nearest(&kind, CONSTRUCTORS.iter().map(|(known, _)| *known));
@@ -122,14 +131,26 @@ impl Reader<'_> {
             "experts" => TensorKind::Experts { rows: Box::new(dimensions.pop()?) },
             _ => return None,
         };
-        let [ranks, route] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
-        let route = match route {
-            Expr::Reference(borrowed) if self.owned => &borrowed.expr,
-            _ if self.owned => return None,
-            route => route,
+        let [ranks, of] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
+        let like = self.whole_tensor(of).filter(|_| matches!(kind, TensorKind::Tokens));
+        let by_route = match of {
+            Expr::Reference(borrowed) if self.owned => ident(&borrowed.expr),
+            _ if self.owned => None,
+            route => ident(route),
         };
-        (ident(ranks)? == self.ranks && ident(route)? == self.route).then_some(())?;
-        Some(Let { name: name.to_string(), kind, element, columns, span: name.span() })
+        let known = like.is_some() || self.made && by_route.as_deref() == Some(self.route);
+        (known && ident(ranks)? == self.ranks).then_some(())?;
+        Some(Let { name: name.to_string(), kind, element, columns, like, span: name.span() })
+    }
+
+    /// The name of a tensor whose tokens a loop or another tensor may take; inside of a loop over chunks, none may be.
+    fn whole_tensor(&self, tensor: &Expr) -> Option<String> {
+        whole(tensor).filter(|name| !self.chunk && name != self.route && self.tensors.borrow().contains(name))
+    }
+
+    /// The fault of a statement that needs the route, before the one that makes it.
+    pub(super) fn too_early(&self) -> SyntaxFault {
+        SyntaxFault::FlowRouteLater { ranks: self.ranks.to_owned(), route: self.route.to_owned() }
     }
 
     fn over(&self, expr: &Expr) -> Result<Over, Fault> {
@@ -138,6 +159,19 @@ impl Reader<'_> {
             Expr::Range(range) => {
                 let extent = range_from_zero(range).ok_or_else(|| fault(expr, SyntaxFault::FlowRange))?;
                 Ok(Over::Range { extent })
+            }
+            Expr::MethodCall(call) if self.whole_tensor(&call.receiver).is_some() => {
+                let form = || format!("{}.token_blocks::<TOKENS>(r)", ident(&call.receiver).unwrap_or_default());
+                let loop_form = || fault(call, SyntaxFault::FlowLoopForm { form: form() });
+                match over_route(call) {
+                    Some(Over::TokenBlocks { height, rank, .. }) => {
+                        Ok(Over::TokenBlocks { height, rank, like: self.whole_tensor(&call.receiver) })
+                    }
+                    _ => Err(loop_form()),
+                }
+            }
+            Expr::MethodCall(call) if !self.made && ident(&call.receiver).is_some_and(|name| name == self.route) => {
+                Err(fault(call, self.too_early()))
             }
             Expr::MethodCall(call) if ident(&call.receiver).is_some_and(|name| name == self.route) => {
                 let name = call.method.to_string();
@@ -235,7 +269,7 @@ fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
             Some(Over::SendsOnce { height: height()?, rank: rank.clone(), expert: expert.clone() })
         }
         ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
-        ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone() }),
+        ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone(), like: None }),
         _ => None,
     }
 }

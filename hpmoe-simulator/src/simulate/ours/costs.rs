@@ -7,7 +7,8 @@ use hpmoe_codegen::schedule::Schedule;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 
-/// The costs of a target. Cores of a kernel that makes its route come to their first tasks when its tables are made.
+/// The costs of a target. Cores of a kernel that makes its route before anything else come to their first tasks when its tables are made;
+/// where tasks come before the route, it is a task of its own (`route.rs`).
 pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> PolicyCosts {
     let sync = &target.sync;
     let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
@@ -16,6 +17,7 @@ pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule
         .graph()
         .route
         .as_ref()
+        .filter(|route| route.before == 0)
         .map(|_| RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target)))
         .unwrap_or_default();
     PolicyCosts {

@@ -34,6 +34,9 @@ impl CounterLayout {
             }
             // After them the freed words of all ranks, by chunk.
             first.push(sum + if sizes.reuses() { layout.chunks * layout.ranks } else { 0 });
+            // Then those of the route: ranks whose counts have come, and vector cores that have made their tables.
+            let made = checked.graph().route.as_ref().is_some_and(|route| route.before > 0);
+            first.push(first[first.len() - 1] + if made { 2 } else { 0 });
             first
         });
         let first = first.collect();
@@ -55,6 +58,17 @@ impl CounterLayout {
     /// The number of the freed word at rank `at` that rank `writer` writes when a chunk's memory is free.
     pub(super) fn freed(&self, layout: &Layout, (at, writer): (u32, u32), chunk: u32) -> u32 {
         self.first[at as usize][self.counters.len()] + chunk * layout.ranks + writer
+    }
+
+    /// The first of the two counters of the route on a rank.
+    pub(super) fn of_route(&self, rank: u32) -> u32 {
+        self.first[rank as usize][self.counters.len() + 1]
+    }
+
+    /// The wait for all ids of a rank.
+    pub(super) fn ids(&self, layout: &Layout, rank: u32, wait: &Wait) -> simulate::CounterWait {
+        let counter = self.first[rank as usize][wait.counter.0 as usize];
+        simulate::CounterWait { counter, need: wait.need.at(layout.tokens(rank, 0).into()) as u32 }
     }
 
     /// Counters of a chunk for token blocks.

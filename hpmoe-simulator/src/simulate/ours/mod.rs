@@ -6,6 +6,7 @@ mod counters;
 mod layout;
 mod least;
 mod once;
+mod route;
 mod timeline;
 mod unfit;
 mod workload;

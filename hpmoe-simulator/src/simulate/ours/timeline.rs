@@ -26,6 +26,10 @@ impl Ours<'_> {
                 if !self.next(rank, kind, core, &mut cursor, &mut task) {
                     break;
                 }
+                // The route is no entry of a queue.
+                if task.op as usize == self.phases() {
+                    continue;
+                }
                 let queue = &self.order.queues[part][cursor.entry as usize..];
                 let joined = queue.iter().position(|entry| entry.phase.index() == task.op as usize);
                 let place = cursor.entry as usize + joined.expect("the task's entry is one of those that are joined");

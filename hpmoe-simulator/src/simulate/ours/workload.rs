@@ -4,6 +4,7 @@ use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
 use super::least::least_hbm;
+use super::route::{RouteCore, RouteSteps};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
     CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, PolicyCosts, QueuedTask, Routing, Work, Workload,
@@ -40,6 +41,8 @@ pub struct Ours<'a> {
     core_only: bool,
     /// The counters that then receive no signal.
     left_out: BTreeSet<CounterId>,
+    /// The route, where tasks come before it: its steps belong to an operation after those of all phases.
+    route: Option<RouteSteps>,
 }
 
 /// The extents of a task's tile for a routing.
@@ -82,8 +85,12 @@ impl<'a> Ours<'a> {
             line: phase.line,
             extra: phase.accesses.iter().any(|access| access.region.rows == Rows::BlockSlots),
         });
+        let route = RouteSteps::new(target, checked, schedule, routing);
+        let of_route =
+            route.iter().map(|route| Op { name: "tables of the route".into(), line: route.line, extra: false });
         Ok(Self {
-            ops: ops.collect(),
+            ops: ops.chain(of_route).collect(),
+            route,
             works: Works::of_phases(graph),
             awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
             least: (0..layout.ranks).map(|rank| least_hbm(graph, &layout, rank)).collect(),
@@ -119,9 +126,17 @@ impl<'a> Ours<'a> {
             return TileExtents { rows: m, columns: n, depth: k };
         }
         let phase = PhaseId(task.op);
+        if phase.index() == self.phases() {
+            return TileExtents { rows: 0, columns: 0, depth: 0 };
+        }
         let space = self.checked.graph().phases[phase].space;
         let rows = self.layout.item(space, rank, task.group, task.item).rows;
         TileExtents { rows, columns: self.works[phase].width(task.column), depth: 0 }
+    }
+
+    /// The number of phases.
+    pub(super) fn phases(&self) -> usize {
+        self.checked.graph().phases.len()
     }
 
     pub(super) fn part(&self, kind: CoreKind, core: u32) -> Option<(PartId, &Role)> {
@@ -219,9 +234,17 @@ impl Workload for Ours<'_> {
 
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let Some((part, Role { first, count, .. })) = self.part(kind, core) else { return false };
+        let route_core = RouteCore { rank, kind, number: core, part };
         let (number, count) = (u64::from(core - first), u64::from(*count));
         task.entries = 0;
-        while let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) {
+        loop {
+            if let Some(route) = &self.route
+                && route.next(self.order, (&self.counters, &self.layout), &route_core, cursor, task)
+            {
+                task.op = self.phases() as u32;
+                return true;
+            }
+            let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) else { return false };
             if self.core_only && self.ops[entry.phase.index()].extra {
                 (cursor.entry, cursor.tile) = (cursor.entry + 1, 0);
                 continue;
@@ -265,6 +288,5 @@ impl Workload for Ours<'_> {
             }
             (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
         }
-        false
     }
 }

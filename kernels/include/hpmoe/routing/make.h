@@ -1,4 +1,4 @@
-// Makes the tables of a route at the start of a launch, on the vector cores: the tables that the host makes of counts, number by number.
+// Makes the tables of a route on the vector cores, when all ids are there: the tables that the host makes of counts, number by number.
 //
 // Every core counts the slots of its share of the experts and tells all ranks; every core sums what all ranks have, and finds the
 // same faults; each table is made by one core. docs: HpmoeRouting in abi.h.
@@ -110,7 +110,8 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
     }
     const LocalTensor<int32_t> starts = Ints(lists.End());
     AfterVector();
-    for (uint32_t phase = 0; phase < route.from.phases; ++phase) {
+    const uint32_t before = route.from.before;
+    for (uint32_t phase = before; phase < route.from.phases; ++phase) {
         uint32_t start = 0;
         const uint32_t end = Word<uint32_t>(route.from.first_pairs, phase + 1);
         for (uint32_t pair = Word<uint32_t>(route.from.first_pairs, phase); pair < end; ++pair) {
@@ -118,9 +119,11 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
             start +=
                 static_cast<uint32_t>(totals.GetValue(space)) * Word<uint32_t>(route.from.start_pairs, 2 * pair + 1);
         }
-        starts.SetValue(phase, static_cast<int32_t>(start));
+        starts.SetValue(phase - before, static_cast<int32_t>(start));
     }
-    StoreScalars(core.launch.starts, lists.End(), route.from.phases);
+    if (before < route.from.phases) {
+        StoreScalars(core.launch.starts + static_cast<uint64_t>(before) * 4, lists.End(), route.from.phases - before);
+    }
     BeforeVector();
 }
 
@@ -194,6 +197,10 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     RouteShare route;
     route.Begin(core);
     core.record.phase = route.from.phases;
+    const uint32_t ids = core.launch.tokens * route.from.ids_per_token;
+    if (ids > 0 && !core.Await(route.from.ids_ready, 0, ids)) {
+        return false;
+    }
     core.Use(ROUTE_LAYOUT);
     if (route.own > 0) {
         CountSlots(core, route);

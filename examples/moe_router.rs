@@ -1,0 +1,292 @@
+//! The layer with its router and a shared expert in one kernel: it takes tokens, chooses their experts, makes the route of these ids on
+//! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example::{self, Example, Kernel, kernel};
+use support::layer::Layer;
+use support::tensors::numbers;
+
+/// The layer: router, shared expert, dispatch, gate and up projections, SwiGLU, down projection, return, top-k sum.
+#[megakernel]
+pub mod moe_router {
+    use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{dispatch, give_back, swiglu};
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Columns between the projections of the shared expert.
+    pub const SHARED: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+    /// What the chosen experts' weights add up to.
+    pub const SCALE: f32 = 2.5;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of the router and of the top-k sum.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+
+    /// A score of each expert for each token, in f32.
+    #[aic_task]
+    pub fn score(x: &Tile<bf16, TILE_M, HIDDEN>, w: &Tile<bf16, EXPERTS, HIDDEN>, z: &mut Tile<f32, TILE_M, EXPERTS>) {
+        z.store(x.matmul_t(w));
+    }
+
+    /// The experts of each token, by scores with a bias, and their weights, by scores without.
+    #[aiv_task]
+    pub fn choose(
+        z: &Tile<f32, BLOCK, EXPERTS>,
+        bias: &Tile<f32, 1, EXPERTS>,
+        ids: &mut Tile<i32, BLOCK, TOP_K>,
+        weights: &mut Tile<f32, BLOCK, TOP_K>,
+    ) {
+        let scores = z.load().sigmoid();
+        let chosen = (&scores + bias.load()).top_k::<TOP_K>();
+        let w = scores.pick(&chosen);
+        weights.store(&w / (w.row_sum() + 1e-20) * SCALE);
+        ids.store(chosen);
+    }
+
+    /// One tile of `x · wᵀ`.
+    #[aic_task]
+    pub fn project<const K: usize>(
+        x: &Tile<bf16, TILE_M, K>,
+        w: &Tile<bf16, TILE_N, K>,
+        y: &mut Tile<bf16, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The sum over k with the router's weights, in the order of k, then the shared expert's part.
+    #[aiv_task]
+    pub fn combine(
+        slots: &Tile<bf16, SLOTS, COLUMNS>,
+        weights: &Tile<f32, BLOCK, TOP_K>,
+        shared: &Tile<bf16, BLOCK, COLUMNS>,
+        y: &mut Tile<bf16, BLOCK, COLUMNS>,
+    ) {
+        y.store(slots.load().weighted_sum(&weights.load()) + shared.load());
+    }
+
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        router: &PerRank<Matrix<bf16, EXPERTS, HIDDEN>>,
+        bias: &PerRank<Matrix<f32, 1, EXPERTS>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        shared_gate: &PerRank<Matrix<bf16, SHARED, HIDDEN>>,
+        shared_up: &PerRank<Matrix<bf16, SHARED, HIDDEN>>,
+        shared_down: &PerRank<Matrix<bf16, HIDDEN, SHARED>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let z = PerRank::tokens::<f32, EXPERTS>(ep, x);
+        let ids = PerRank::tokens::<i32, TOP_K>(ep, x);
+        let weights = PerRank::tokens::<f32, TOP_K>(ep, x);
+        let shared_g = PerRank::tokens::<bf16, SHARED>(ep, x);
+        let shared_u = PerRank::tokens::<bf16, SHARED>(ep, x);
+        let shared_h = PerRank::tokens::<bf16, SHARED>(ep, x);
+        let shared_out = PerRank::tokens::<bf16, HIDDEN>(ep, x);
+
+        for r in ep {
+            for t in x.token_blocks::<TILE_M>(r) {
+                score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));
+            }
+            for t in x.token_blocks::<BLOCK>(r) {
+                choose(&z[r].rows(t), &bias[r].tile(0), &mut ids[r].rows(t), &mut weights[r].rows(t));
+            }
+        }
+        for r in ep {
+            for t in x.token_blocks::<TILE_M>(r) {
+                for n in 0..SHARED.div_ceil(TILE_N) {
+                    project(&x[r].rows(t), &shared_gate[r].tile(n), &mut shared_g[r].rows(t).cols(n));
+                    project(&x[r].rows(t), &shared_up[r].tile(n), &mut shared_u[r].rows(t).cols(n));
+                    swiglu::<TILE_N, _>(
+                        &shared_g[r].rows(t).cols(n),
+                        &shared_u[r].rows(t).cols(n),
+                        &mut shared_h[r].rows(t).cols(n),
+                    );
+                }
+                for n in 0..HIDDEN.div_ceil(TILE_N) {
+                    project(&shared_h[r].rows(t), &shared_down[r].tile(n), &mut shared_out[r].rows(t).cols(n));
+                }
+            }
+        }
+
+        let route = Route::of::<EXPERTS>(ep, &ids);
+        let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+        let g = PerRank::ragged::<bf16, INTER>(ep, &route);
+        let u = PerRank::ragged::<bf16, INTER>(ep, &route);
+        let h = PerRank::ragged::<bf16, INTER>(ep, &route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, &route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, &route);
+
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                        swiglu::<TILE_N, _>(
+                            &g[r].group(e, m).cols(n),
+                            &u[r].group(e, m).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &shared_out[r].rows(t).cols(n),
+                        &mut y[r].rows(t).cols(n),
+                    );
+                }
+            }
+        }
+    }
+}
+
+use moe_router::{EXPERTS, HIDDEN, INTER, SHARED};
+
+/// The layer, cut for the ranks; each has the router and the shared expert.
+pub struct Routed {
+    ep: Ranks,
+    x: PerRank<Tensor<bf16, HIDDEN>>,
+    router: PerRank<Matrix<bf16, EXPERTS, HIDDEN>>,
+    bias: PerRank<Matrix<f32, 1, EXPERTS>>,
+    gate: PerRank<Experts<bf16, INTER, HIDDEN>>,
+    up: PerRank<Experts<bf16, INTER, HIDDEN>>,
+    down: PerRank<Experts<bf16, HIDDEN, INTER>>,
+    shared_gate: PerRank<Matrix<bf16, SHARED, HIDDEN>>,
+    shared_up: PerRank<Matrix<bf16, SHARED, HIDDEN>>,
+    shared_down: PerRank<Matrix<bf16, HIDDEN, SHARED>>,
+}
+
+/// The router that layers are given: number `n` of expert `e` is `((41·e + 23·n + 11·e·n) mod 61 - 30) / 256`.
+fn router() -> Vec<f32> {
+    let weight = |e: usize, n: usize| ((41 * e + 23 * n + 11 * e * n) % 61) as f32 - 30.0;
+    (0..EXPERTS).flat_map(|e| (0..HIDDEN).map(move |n| weight(e, n) / 256.0)).collect()
+}
+
+/// The bias by which it chooses: that of expert `e` is `((7·e) mod 16 - 8) / 256`.
+fn bias() -> Vec<f32> {
+    (0..EXPERTS).map(|e| ((7 * e % 16) as f32 - 8.0) / 256.0).collect()
+}
+
+impl Example for Routed {
+    const KERNEL: Kernel = kernel!(moe_router);
+    const VARIANT: Option<&'static str> = Some("router");
+
+    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
+        let ep = group.ranks();
+        Self::KERNEL.sizes.check(layer, ep)?;
+        let shared = layer.shared.as_ref().ok_or("this layer has no shared expert")?;
+        let (inter, built) = (shared.gate_proj.len() / HIDDEN, SHARED);
+        if inter != built {
+            return Err(format!(
+                "the shared expert has {inter} columns between its projections, the kernel {built}\nhelp: build for it: \
+                 HPMOE_SET=\"SHARED={inter}\" cargo run …"
+            ));
+        }
+        let weights: Vec<bf16> = router().into_iter().map(bf16::from_f32).collect();
+        Ok(Self {
+            ep,
+            x: layer.by_tokens(ep, &layer.hidden_states),
+            router: PerRank::from_fn(ep, |_| Matrix::from_slice(&weights)),
+            bias: PerRank::from_fn(ep, |_| Matrix::from_slice(&bias())),
+            gate: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, 0),
+            up: layer.by_experts(ep, &layer.gate_up_proj, 2 * INTER, INTER),
+            down: layer.by_experts(ep, &layer.down_proj, HIDDEN, 0),
+            shared_gate: PerRank::from_fn(ep, |_| Matrix::from_slice(&shared.gate_proj)),
+            shared_up: PerRank::from_fn(ep, |_| Matrix::from_slice(&shared.up_proj)),
+            shared_down: PerRank::from_fn(ep, |_| Matrix::from_slice(&shared.down_proj)),
+        })
+    }
+
+    fn reference(&self) -> Vec<f32> {
+        let Self { ep, x, router, bias, gate, up, down, shared_gate, shared_up, shared_down } = self;
+        let mut y = self.output();
+        moe_router::forward(*ep, x, router, bias, gate, up, down, shared_gate, shared_up, shared_down, &mut y);
+        numbers(&y)
+    }
+
+    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
+        let Self { x, router, bias, gate, up, down, shared_gate, shared_up, shared_down, .. } = self;
+        let mut y = self.output();
+        let report = moe_router::forward::launch(
+            group,
+            x,
+            router,
+            bias,
+            gate,
+            up,
+            down,
+            shared_gate,
+            shared_up,
+            shared_down,
+            &mut y,
+        )?;
+        Ok((numbers(&y), report))
+    }
+}
+
+impl Routed {
+    /// Room for the result.
+    fn output(&self) -> PerRank<Tensor<bf16, HIDDEN>> {
+        PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
+    }
+}
+
+fn main() -> ExitCode {
+    example::main::<Routed>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Routed>();
+    }
+}

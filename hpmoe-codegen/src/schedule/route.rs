@@ -1,0 +1,68 @@
+//! The place of the route in each queue, where the kernel makes it of ids that its own phases write.
+
+use super::{CoreKind, Entry, Order, PhaseSchedule};
+use hpmoe_language::analyze::{CheckedGraph, Wait};
+use hpmoe_language::graph::MadeRoute;
+use hpmoe_language::ids::{Arena, PhaseId};
+use std::collections::BTreeSet;
+
+/// Places the route in each queue, gives phases the signals of its ids, and returns what it waits for. Nothing is to be done where the
+/// host makes the route.
+///
+/// Vector cores make the tables as soon as they have made ids; what else needs no route follows then, so that the other cores of the
+/// group wait for nothing but ids. Matrix cores wait for the tables as late as they can: before their first entry that needs one.
+pub(super) fn route(
+    checked: &CheckedGraph,
+    phases: &mut Arena<PhaseId, PhaseSchedule>,
+    orders: &mut [Order],
+) -> Option<Wait> {
+    let made = checked.graph().route.as_ref()?;
+    let making = making_ids(checked);
+    for order in orders {
+        let place = |(part, queue): (_, &Vec<Entry>)| match order.parts[part].kind {
+            CoreKind::Aiv => after_ids(queue, &making, phases),
+            CoreKind::Aic => before_rows(queue, made),
+        };
+        order.routed_at = Some(order.queues.iter().map(|each| place(each) as u32).collect());
+    }
+    let input = checked.route_input()?;
+    for &(phase, signal) in &input.signals {
+        let signals = &mut phases[phase].signals;
+        if !signals.contains(&signal) {
+            signals.push(signal);
+        }
+    }
+    Some(input.wait.clone())
+}
+
+/// Moves the entries that ids are made by to the front of a queue: all ranks wait for the slowest one's. They need nothing of the
+/// others, so that what was in an order is still in one.
+pub(super) fn ids_first(checked: &CheckedGraph, queue: &mut [Entry]) {
+    let making = making_ids(checked);
+    queue.sort_by_key(|entry| !making.contains(&entry.phase));
+}
+
+/// Phases that write ids, and those that they depend on.
+fn making_ids(checked: &CheckedGraph) -> BTreeSet<PhaseId> {
+    let mut making = BTreeSet::new();
+    let mut open: Vec<PhaseId> =
+        checked.route_input().into_iter().flat_map(|input| &input.signals).map(|s| s.0).collect();
+    while let Some(phase) = open.pop() {
+        if making.insert(phase) {
+            open.extend(checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before));
+        }
+    }
+    making
+}
+
+/// The place after the last entry by which ids are made, and those that it is walked together with.
+fn after_ids(queue: &[Entry], making: &BTreeSet<PhaseId>, phases: &Arena<PhaseId, PhaseSchedule>) -> usize {
+    let last = queue.iter().rposition(|entry| making.contains(&entry.phase));
+    let after = last.map_or(0, |last| last + 1);
+    after + queue[after..].iter().take_while(|entry| phases[entry.phase].joins_previous).count()
+}
+
+/// The place before the first entry that needs the tables.
+fn before_rows(queue: &[Entry], made: &MadeRoute) -> usize {
+    queue.iter().position(|entry| !made.follows(entry.phase)).unwrap_or(queue.len())
+}

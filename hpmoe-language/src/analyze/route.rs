@@ -1,0 +1,54 @@
+//! The ids that a kernel makes its route of: complete when the route reads them.
+
+use super::RouteInput;
+use super::dependencies::complete;
+use super::hazards::{accesses, columns_written};
+use super::readiness::Counter;
+use crate::finding::{Errors, Finding, RouteFault};
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, CounterId};
+use crate::ids::{Id as _, PhaseId};
+use hpmoe_kernels::op::TaskKind;
+
+/// Checks that vector cores write all ids before the route, and that nothing writes them after it.
+pub(super) fn ids(graph: &TaskGraph, errors: &mut Errors) {
+    let Some(route) = &graph.route else { return };
+    let tensor = &graph.tensors[route.ids];
+    if !tensor.writable {
+        return;
+    }
+    let (earlier, later): (Vec<_>, Vec<_>) =
+        accesses(graph, route.ids, true).partition(|(writer, ..)| route.follows(*writer));
+    let name = || tensor.name.clone();
+    let Some((_, first, _)) = earlier.first() else {
+        let finding = match later.first() {
+            Some((_, later, _)) => Finding::ReadTooEarly { tensor: name(), writer: later.span.into() },
+            None => Finding::NeverWritten { tensor: name(), declared: tensor.span.into() },
+        };
+        errors.push(route.span, finding);
+        return;
+    };
+    let to = columns_written(&earlier.iter().collect::<Vec<_>>(), 0, tensor.columns);
+    if to < tensor.columns {
+        let writer = first.span.into();
+        let finding = Finding::PartlyWritten { tensor: name(), from: to, to: tensor.columns, writer };
+        errors.push(route.span, finding);
+    }
+    for (_, phase, _) in later {
+        errors.push(phase.span, Finding::Route(RouteFault::Late { ids: name(), route: route.span.into() }));
+    }
+    for (_, phase, _) in earlier {
+        let task = &graph.tasks[phase.task];
+        if task.kind == TaskKind::Matrix {
+            let task = task.name.clone();
+            errors.push(phase.span, Finding::Route(RouteFault::Matrix { ids: name(), task }));
+        }
+    }
+}
+
+/// What the route waits for; `None` if the host makes it, or the ids are the caller's.
+pub(super) fn input(graph: &TaskGraph, counters: &mut Arena<CounterId, Counter>) -> Option<RouteInput> {
+    let route = graph.route.as_ref()?;
+    let end = PhaseId::new(route.before);
+    complete(graph, route.ids, end, counters).map(|(signals, wait)| RouteInput { signals, wait })
+}
