@@ -42,6 +42,7 @@ mod tests;
 mod tuned;
 mod units;
 
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::Tuned;
 use hpmoe_language::artifacts::{self, FOLDER};
@@ -57,7 +58,7 @@ pub use cann::{DeviceObject, device_object};
 pub use device::Device;
 pub use module::settings_of;
 pub use target::{fit_for_kernels, read_target};
-pub use tuned::{Kept, ReplacedConstant, TunedBuild, kept_for, read_tuned, tuned_file};
+pub use tuned::{Kept, ReplacedConstant, TunedBuild, kept_for, read_tuned, tuned_file, with_tuned};
 
 /// Names the source files that hold `#[megakernel]` modules, relative to the package.
 pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
@@ -65,6 +66,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         files: files.into_iter().map(Into::into).collect(),
         settings: Overrides::new(),
         machine: Machine::default(),
+        expected: Expected::default(),
         device: None,
         toolkit: None,
         others: Vec::new(),
@@ -77,6 +79,7 @@ pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
     machine: Machine,
+    expected: Expected,
     device: Option<Device>,
     toolkit: Option<PathBuf>,
     /// Kernels of the same build with other settings.
@@ -120,6 +123,28 @@ impl Kernels {
     #[must_use]
     pub fn target(mut self, file: impl Into<PathBuf>) -> Self {
         self.machine.file = Some(file.into());
+        self
+    }
+
+    /// Names the number of ranks for which the tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen. They run
+    /// on any number of ranks that shares their experts. Without it, sizes are chosen for eight ranks, or as many below that as
+    /// share the experts.
+    #[must_use]
+    pub fn ranks(mut self, count: u32) -> Self {
+        self.expected.ranks = Some(count);
+        self
+    }
+
+    /// Names the number of tokens of a rank for which open tile sizes are chosen, where launches have fewer than `TOKENS`, the most
+    /// that a kernel takes.
+    ///
+    /// ```no_run
+    /// // Decoding on 32 ranks, with prompts of up to `TOKENS` now and then.
+    /// hpmoe_build::kernels(["src/moe.rs"]).ranks(32).tokens(64).build();
+    /// ```
+    #[must_use]
+    pub fn tokens(mut self, count: usize) -> Self {
+        self.expected.tokens = Some(count);
         self
     }
 
@@ -168,12 +193,12 @@ impl Kernels {
         files::forget(&folder)?;
         let named_device = std::env::var_os("HPMOE_DEVICE").map(|name| name.to_string_lossy().into_owned());
         let mut built = Built::default();
-        for KernelGroup { settings, target, tune, device, toolkit, sources } in parts {
+        for KernelGroup { settings, target, expected, tune, device, toolkit, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
             let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
-            let build = Build { settings, target, tune, device, package, folder, root };
+            let build = Build { settings, target, expected, tune, device, package, folder, root };
             for source in &sources {
                 let Built { units, faulty } = build.module(source)?;
                 built.units.extend(units);
@@ -189,10 +214,10 @@ impl Kernels {
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, device, toolkit, others } = self;
+        let Self { files, settings, machine, expected, device, toolkit, others } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![KernelGroup { settings, target, tune, device, toolkit, sources }];
+        let mut parts = vec![KernelGroup { settings, target, expected, tune, device, toolkit, sources }];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);
@@ -221,6 +246,7 @@ fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
 struct KernelGroup {
     settings: Overrides,
     target: Target,
+    expected: Expected,
     /// Options that make `hpmoe tune` tune for the same machine.
     tune: String,
     device: Option<Device>,

@@ -1,13 +1,14 @@
 //! What a build makes of one kernel module.
 
 use crate::operators::OperatorFiles;
-use crate::tuned::{Kept, kept_for, tuned_file};
+use crate::tuned::{Kept, kept_for, tuned_file, with_tuned};
 use crate::units::{Built, DeviceBuild, Unit};
 use crate::{KernelModule, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::{DEVICE_SOURCE, Program};
+use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{self, Candidate};
+use hpmoe_codegen::tuned::{self, Candidate, NamedSizes};
 use hpmoe_language::artifacts::{self, Artifact, Resolved};
 use hpmoe_language::fingerprint::of_module;
 use hpmoe_language::front::{Front, front};
@@ -27,6 +28,8 @@ pub(crate) struct Build {
     /// Constants that are set, for whichever kernels declare them.
     pub(crate) settings: Overrides,
     pub(crate) target: Target,
+    /// The launches that open tile sizes are chosen for.
+    pub(crate) expected: Expected,
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
     /// What kernels are compiled for in addition to this machine's CPU.
@@ -43,9 +46,10 @@ impl Build {
         let name = source.module.ident.to_string();
         let hash = of_module(&source.module);
         let set = settings_of(&source.module, &self.settings);
-        let candidate = self.tuned_for(source, &set).unwrap_or_default();
+        let open = open_sizes(&source.module, &set, &self.target, self.expected)?;
+        let candidate = self.tuned_for(source, (&set, &open)).unwrap_or_default();
         // What is set for this build wins.
-        let overrides = tuned::overrides(&set, &candidate.sizes);
+        let overrides = tuned::overrides(&set, &with_tuned(&open, &candidate.sizes));
         let target = self.target.fingerprint().hex();
         let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();
         let front = front(&source.module, &overrides);
@@ -58,6 +62,7 @@ impl Build {
         let Ok(Front { flows, kernel }) = front else {
             return Ok(Built { faulty: vec![name], ..Built::default() });
         };
+        self.tell_of_open(&name, &open, &candidate);
         let constants: Vec<(String, Constant)> =
             kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut built = Built::default();
@@ -99,9 +104,9 @@ impl Build {
 
     /// What tuning has found for a kernel with these constants. The build prints a note where it takes the default instead, and
     /// where tuning replaces constants of the source.
-    fn tuned_for(&self, source: &KernelModule, set: &Overrides) -> Option<Candidate> {
+    fn tuned_for(&self, source: &KernelModule, given: (&Overrides, &NamedSizes)) -> Option<Candidate> {
         // The macro shows the faults of a kernel that has some.
-        let kept = kept_for(source.tuned.as_ref()?, &source.module, set, &self.target)?;
+        let kept = kept_for(source.tuned.as_ref()?, &source.module, given, &self.target)?;
         let kernel = &source.module.ident;
         let file = tuned_file(Path::new(&source.file));
         let file = file.display();
@@ -125,6 +130,18 @@ impl Build {
             self.target.name, source.file, self.tune
         );
         None
+    }
+
+    /// Prints the sizes that this build has chosen for those that the kernel leaves open.
+    fn tell_of_open(&self, kernel: &str, open: &NamedSizes, tuned: &Candidate) {
+        let chosen = open.iter().filter(|(name, _)| !tuned.sizes.contains_key(*name));
+        let chosen: Vec<String> = chosen.map(|(name, size)| format!("{name} = {size}")).collect();
+        if !chosen.is_empty() {
+            let (list, expected) = (chosen.join(", "), self.expected);
+            println!(
+                "cargo::warning=kernel `{kernel}` is built with {list}, which it leaves open, chosen for {expected}"
+            );
+        }
     }
 
     fn device_source(&self, program: &Program, artifact: &Artifact) -> PathBuf {

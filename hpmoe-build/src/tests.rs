@@ -3,6 +3,7 @@
 use crate::module::Build;
 use crate::target::Machine;
 use crate::{KernelModule, read_sources};
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_language::artifacts::FOLDER;
 use hpmoe_language::expand::{Environment, megakernel};
 use hpmoe_language::syntax::Overrides;
@@ -43,12 +44,17 @@ impl Package {
 
     /// Builds the kernel below a folder of that name; the stems of what it made.
     fn build(&self, machine: &Machine, out: &str) -> Vec<String> {
+        self.build_with(machine, Overrides::new(), Expected::default(), out)
+    }
+
+    fn build_with(&self, machine: &Machine, settings: Overrides, expected: Expected, out: &str) -> Vec<String> {
         let folder = self.path(out).join(FOLDER);
         std::fs::create_dir_all(&folder).unwrap();
         let target = machine.target().unwrap();
         let build = Build {
-            settings: Overrides::new(),
+            settings,
             target,
+            expected,
             tune: machine.options(),
             device: None,
             package: "user".into(),
@@ -125,6 +131,37 @@ fn what_was_tuned_is_taken_by_the_targets_name() {
     // Others get the default.
     let built_in = package.build(&Machine::default(), "built_in");
     assert_eq!(package.schedule("built_in", &built_in[0]), package.schedule("plain", &plain[0]));
+}
+
+#[test]
+fn open_sizes_are_chosen_unless_something_says_more() {
+    let package = Package::new();
+    let source = std::fs::read_to_string(KERNEL).unwrap();
+    let open = source.replace("pub const BLOCK: usize = 8;", "pub const BLOCK: usize = _;");
+    assert_ne!(open, source);
+    package.write("mixed.rs", &open);
+    let built_in = Machine::default();
+    let block = |out: &str| {
+        let text = package.expand(out);
+        assert!(!text.contains("compile_error"), "{text}");
+        let start = text.find("pub const BLOCK : usize = ").unwrap() + "pub const BLOCK : usize = ".len();
+        text[start..].split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    let stems = package.build(&built_in, "chosen");
+    let chosen = block("chosen");
+    // The kernel of the source with this number, but for the fingerprint of its tokens.
+    package.write("mixed.rs", &source.replace("BLOCK: usize = 8", &format!("BLOCK: usize = {chosen}")));
+    let written = package.build(&built_in, "written");
+    assert_eq!(package.schedule("chosen", &stems[0]), package.schedule("written", &written[0]));
+    package.write("mixed.rs", &open);
+    assert_eq!(package.build(&built_in, "again"), stems);
+    // What was tuned wins over what would be chosen, and what is set over both.
+    std::fs::copy(Path::new(KERNEL).with_extension("tuned.toml"), package.path("mixed.tuned.toml")).unwrap();
+    package.build(&built_in, "tuned");
+    assert_eq!(block("tuned"), 4);
+    let set = Overrides::from_iter([("BLOCK".to_owned(), 2.into())]);
+    package.build_with(&built_in, set, Expected::default(), "set");
+    assert_eq!(block("set"), 2);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The file next to a kernel's source that keeps what `hpmoe tune` has found.
 
 use hpmoe_codegen::target::{FileFault, Target};
-use hpmoe_codegen::tuned::{Candidate, Tuned, overrides, shape};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes, Tuned, overrides, shape};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, declared_constants};
 use std::path::{Path, PathBuf};
@@ -76,25 +76,36 @@ impl TunedBuild {
 
 /// What a file holds for a kernel with the constants that are set for it; `None` where the kernel has faults.
 ///
-/// What is set wins over what was tuned.
+/// What is set wins over what was tuned, and what was tuned over what was chosen for sizes that are left open.
 #[must_use]
-pub fn kept_for(tuned: &Tuned, module: &ItemMod, set: &Overrides, target: &Target) -> Option<Kept> {
-    let Front { kernel, .. } = front(module, set).ok()?;
+pub fn kept_for(
+    tuned: &Tuned,
+    module: &ItemMod,
+    (set, open): (&Overrides, &NamedSizes),
+    target: &Target,
+) -> Option<Kept> {
+    let Front { kernel, .. } = front(module, &overrides(set, open)).ok()?;
     let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic)) else {
         return Some(Kept::Nothing);
     };
     let candidate = found.candidate.clone();
     let declared = declared_constants(module);
     let fits = candidate.sizes.keys().all(|name| declared.contains(name))
-        && front(module, &overrides(set, &candidate.sizes)).is_ok();
+        && front(module, &overrides(set, &with_tuned(open, &candidate.sizes))).is_ok();
     if !fits {
         return Some(Kept::Outdated);
     }
-    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name));
+    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name) && !open.contains_key(*name));
     let replaced = not_set.filter_map(|(name, &tuned)| {
         let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
         Some(ReplacedConstant { name: name.clone(), written, tuned })
     });
     let replaced = replaced.collect();
     Some(Kept::Fits(TunedBuild { candidate, replaced }))
+}
+
+/// The sizes chosen for those that are left open, but for those that were tuned.
+#[must_use]
+pub fn with_tuned(open: &NamedSizes, tuned: &NamedSizes) -> NamedSizes {
+    open.iter().chain(tuned).map(|(name, &size)| (name.clone(), size)).collect()
 }

@@ -10,6 +10,7 @@ use codespan_reporting::term::{
     self,
     termcolor::{ColorChoice, StandardStream},
 };
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_language::analyze::CheckedGraph;
 use std::io::IsTerminal as _;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
     let target = source.die.read()?;
-    let input = SourceFile::read(&source.file, &source.settings)?;
+    let input = SourceFile::read(&source.file, &source.settings, (&target, Expected::default()))?;
     let file = SimpleFile::new(&input.name, &input.text);
     let mut code = ExitCode::SUCCESS;
     for kernel in &input.kernels {

@@ -4,6 +4,7 @@ use crate::options::DiffArgs;
 use crate::output;
 use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::schedule_text;
+use hpmoe_codegen::sizes::Expected;
 use similar::TextDiff;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ pub(crate) fn diff(options: &DiffArgs) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let schedules = |file: &Path| -> Result<String, String> {
         let mut text = String::new();
-        for plan in plans(file, &options.settings, &target, Tuning::Taken)? {
+        for plan in plans(file, &options.settings, (&target, Expected::default()), Tuning::Taken)? {
             text.push_str(&schedule_text(&plan.checked, plan.schedule(&target)?.schedule()));
         }
         Ok(text)

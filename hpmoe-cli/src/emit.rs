@@ -4,6 +4,7 @@ use crate::options::EmitArgs;
 use crate::output;
 use crate::plan::{FlowPlan, Tuning, chosen, plans};
 use hpmoe_codegen::emit::{Machine, Names, ascendc, contract};
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::TaskId;
 use hpmoe_language::names::nearest;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 pub(crate) fn emit(options: &EmitArgs) -> Result<ExitCode, String> {
     let source = &options.source;
     let target = source.die.read()?;
-    let mut flows = plans(&source.file, &source.settings, &target, Tuning::Taken)?;
+    let mut flows = plans(&source.file, &source.settings, (&target, Expected::default()), Tuning::Taken)?;
     if options.taskflow.is_some() {
         flows = vec![chosen(flows, options.taskflow.as_deref())?];
     }

@@ -1,6 +1,9 @@
 //! The kernels of a source file, with the constants that are set for them.
 
 use hpmoe_build::settings_of;
+use hpmoe_codegen::sizes::{Expected, open_sizes};
+use hpmoe_codegen::target::Target;
+use hpmoe_codegen::tuned::{NamedSizes, overrides};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::parse_settings;
 use hpmoe_language::finding::Diagnostic;
@@ -20,18 +23,26 @@ pub(crate) struct SourceFile {
 pub(crate) struct KernelSource {
     pub(crate) module: ItemMod,
     pub(crate) set: Overrides,
+    /// What a build chooses for the tile sizes that the kernel leaves open.
+    pub(crate) open: NamedSizes,
 }
 
 impl SourceFile {
-    /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant.
-    pub(crate) fn read(file: &Path, settings: &[String]) -> Result<Self, String> {
+    /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant. Open tile sizes are chosen for
+    /// the machine and the launches.
+    pub(crate) fn read(file: &Path, settings: &[String], machine: (&Target, Expected)) -> Result<Self, String> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
-        Self::parse(name, text, settings)
+        Self::parse(name, text, settings, machine)
     }
 
     /// Takes a text for the content of a file.
-    pub(crate) fn parse(name: String, text: String, settings: &[String]) -> Result<Self, String> {
+    pub(crate) fn parse(
+        name: String,
+        text: String,
+        settings: &[String],
+        (target, expected): (&Target, Expected),
+    ) -> Result<Self, String> {
         let settings = parse_settings(&settings.join(","))?;
         let modules = modules(&text).map_err(|error| {
             let start = error.span().start();
@@ -42,8 +53,12 @@ impl SourceFile {
         }
         let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
         refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
-        let kernel = |module: ItemMod| KernelSource { set: settings_of(&module, &settings), module };
-        Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect() })
+        let kernel = |module: ItemMod| {
+            let set = settings_of(&module, &settings);
+            let open = open_sizes(&module, &set, target, expected)?;
+            Ok(KernelSource { module, set, open })
+        };
+        Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect::<Result<_, String>>()? })
     }
 
     /// The checked taskflows of all kernels; where one has faults, an error that names `hpmoe check`.
@@ -68,6 +83,6 @@ impl SourceFile {
 impl KernelSource {
     /// The kernel after the front end, or all its faults.
     pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
-        front(&self.module, &self.set)
+        front(&self.module, &overrides(&self.set, &self.open))
     }
 }

@@ -1,11 +1,12 @@
 //! Taskflows and their schedules, as a build for the same target makes them.
 
 use crate::input::{KernelSource, SourceFile};
-use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file};
+use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file, with_tuned};
 use hpmoe_codegen::compile::refused;
 use hpmoe_codegen::schedule::{Choices, schedule_with};
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{Tuned, overrides};
+use hpmoe_codegen::tuned::{NamedSizes, Tuned, overrides};
 use hpmoe_codegen::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::front::front;
@@ -19,6 +20,8 @@ pub(crate) struct FlowPlan {
     pub(crate) origin: Origin,
     /// The constants that a tuned schedule replaces, as a list for people; empty where none is.
     pub(crate) replaced: String,
+    /// The sizes that are chosen for those left open, as a list for people; empty where none is.
+    pub(crate) chosen: String,
 }
 
 /// Where the choices of a schedule come from.
@@ -60,8 +63,8 @@ impl Tuning {
 }
 
 impl FlowPlan {
-    fn default(checked: CheckedGraph) -> Self {
-        Self { checked, choices: Choices::default(), origin: Origin::Default, replaced: String::new() }
+    fn default(checked: CheckedGraph, chosen: String) -> Self {
+        Self { checked, choices: Choices::default(), origin: Origin::Default, replaced: String::new(), chosen }
     }
 
     /// The validated schedule.
@@ -76,7 +79,14 @@ impl FlowPlan {
             Origin::Tuned => "tuned schedule".to_owned(),
             Origin::Given => "given choices".to_owned(),
         };
-        if self.replaced.is_empty() { choices } else { format!("{choices}, with {}", self.replaced) }
+        let mut text = choices;
+        if !self.replaced.is_empty() {
+            text.push_str(&format!(", with {}", self.replaced));
+        }
+        if !self.chosen.is_empty() {
+            text.push_str(&format!(", left open: {}", self.chosen));
+        }
+        text
     }
 
     pub(crate) fn graph(&self) -> &TaskGraph {
@@ -88,35 +98,46 @@ impl FlowPlan {
     }
 }
 
-/// The taskflows of a file.
+/// The taskflows of a file, with open tile sizes chosen for a target and the launches that are expected.
 pub(crate) fn plans(
     file: &Path,
     settings: &[String],
-    target: &Target,
+    (target, expected): (&Target, Expected),
     tuning: Tuning,
 ) -> Result<Vec<FlowPlan>, String> {
-    let input = SourceFile::read(file, settings)?;
+    let input = SourceFile::read(file, settings, (target, expected))?;
     let tuned = if tuning == Tuning::Taken { read_tuned(&tuned_file(file))? } else { None };
     let mut plans = Vec::new();
     for kernel in &input.kernels {
         let flows = input.front(kernel)?.flows;
         let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(kernel, tuned, target));
-        plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(FlowPlan::default).collect()));
+        let default = |checked| FlowPlan::default(checked, list(&kernel.open));
+        plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(default).collect()));
     }
     Ok(plans)
 }
 
 /// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
 fn tuned_plans(kernel: &KernelSource, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
-    let Kept::Fits(build) = kept_for(tuned, &kernel.module, &kernel.set, target)? else { return None };
-    let sized = front(&kernel.module, &overrides(&kernel.set, &build.candidate.sizes)).ok()?;
+    let KernelSource { module, set, open } = kernel;
+    let Kept::Fits(build) = kept_for(tuned, module, (set, open), target)? else { return None };
+    let sizes = &build.candidate.sizes;
+    let sized = front(module, &overrides(set, &with_tuned(open, sizes))).ok()?;
+    let still_open = open.iter().filter(|(name, _)| !sizes.contains_key(*name));
+    let chosen = list(&still_open.map(|(name, &size)| (name.clone(), size)).collect());
     let plan = |checked: CheckedGraph| FlowPlan {
         choices: build.candidate.choices_of(&checked.graph().taskflow),
         checked,
         origin: Origin::Tuned,
         replaced: build.replaced_text(),
+        chosen: chosen.clone(),
     };
     Some(sized.flows.into_iter().map(plan).collect())
+}
+
+/// Sizes for people.
+fn list(sizes: &NamedSizes) -> String {
+    sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The taskflow of a name, NAME or KERNEL::NAME; without a name, the only one.

@@ -8,6 +8,7 @@ use crate::output;
 use crate::plan::{FlowPlan, Tuning, plans};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::report::{schedule_text, simulated_svg, totals};
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use hpmoe_simulator::simulate::{Ours, simulate};
@@ -19,7 +20,7 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     }
     let target = options.die.read()?;
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
-    let plans = plans(file, &options.settings, &target, Tuning::unless(options.untuned))?;
+    let plans = plans(file, &options.settings, (&target, Expected::default()), Tuning::unless(options.untuned))?;
     if let Some(path) = &options.export {
         let about = export::export(options, &target, plans, path)?;
         output::note(format!("schedule, task by task (JSON, {about}): {}", path.display()));

@@ -5,9 +5,10 @@ use crate::options::TuneArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
 use crate::routing::{routing, sizes_of};
-use hpmoe_build::{read_tuned, tuned_file};
+use hpmoe_build::{read_tuned, tuned_file, with_tuned};
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::{Provenance, Target, TargetConstant};
-use hpmoe_codegen::tuned::{Candidate, NamedSizes, SIZES, TunedKernel, overrides, shape, sizes};
+use hpmoe_codegen::tuned::{Candidate, NamedSizes, TILE_SIZES, TunedKernel, overrides, shape, sizes};
 use hpmoe_language::front::{Front, front};
 use hpmoe_simulator::simulate::{Routing, RoutingSizes};
 use hpmoe_simulator::tune::{Score, SearchResult, Trial, search};
@@ -24,8 +25,9 @@ pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
     if !(options.seconds.is_finite() && options.seconds > 0.0) {
         return Err(format!("--seconds is {}: it is a time above zero", options.seconds));
     }
-    let input = SourceFile::read(&options.file, &options.settings)?;
     let target = options.target.read()?;
+    let expected = Expected { ranks: Some(options.ranks), tokens: None };
+    let input = SourceFile::read(&options.file, &options.settings, (&target, expected))?;
     if !options.dry_run {
         kept_for_itself(&target)?;
     }
@@ -53,13 +55,13 @@ fn kept_for_itself(target: &Target) -> Result<(), String> {
 
 /// Tunes one kernel and keeps what is result.
 fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, target: &Target) -> Result<(), String> {
-    let KernelSource { module, set: settings } = kernel;
+    let KernelSource { module, set: settings, open } = kernel;
     let name = module.ident.to_string();
     let file = options.file.display();
     let Front { kernel, flows } = input.front(kernel)?;
     let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, options.ranks));
     let routings = routings(options, routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??)?;
-    let kernels = |sizes: &NamedSizes| Some(front(module, &overrides(settings, sizes)).ok()?.flows);
+    let kernels = |sizes: &NamedSizes| Some(front(module, &overrides(settings, &with_tuned(open, sizes))).ok()?.flows);
     let trial = Trial { target, routings: &routings, kernels: &kernels };
     let mut sizes = sizes(module, &kernel);
     // Sizes that are set stay.
@@ -77,8 +79,9 @@ fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, ta
         return Ok(());
     }
     let mut candidate = result.best;
-    // The other choices were found with the sizes that are set.
-    let set = settings.iter().filter(|(name, _)| SIZES.contains(name));
+    // The other choices were found with the sizes that are set, and with those that were chosen.
+    candidate.sizes = with_tuned(open, &candidate.sizes);
+    let set = settings.iter().filter(|(name, _)| TILE_SIZES.contains(name));
     candidate.sizes.extend(set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))));
     keep(
         options,

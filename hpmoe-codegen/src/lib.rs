@@ -12,6 +12,7 @@ pub mod program;
 pub mod random;
 pub mod report;
 pub mod schedule;
+pub mod sizes;
 pub mod target;
 pub mod tuned;
 pub mod validate;

@@ -6,6 +6,10 @@ use std::fmt;
 /// Values that a build sets instead of those in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
+/// The constants of kernels that are tile sizes, by their names. Other values change times, and no result but sums over column
+/// tiles. Source may leave them open: `pub const TILE_N: usize = _;`.
+pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
+
 /// The value of a constant of a kernel module.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Constant {

@@ -70,7 +70,7 @@ impl RoutingKind {
     }
 }
 
-/// A layer of a model that one build makes, for every number of ranks and every routing.
+/// A layer of a model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Layer {
     /// The place of the model in the list.
@@ -79,6 +79,13 @@ pub(crate) struct Layer {
     pub(crate) tokens: u32,
     /// Nanoseconds of a tile's overhead.
     pub(crate) overhead: u32,
+}
+
+/// A layer whose tile sizes a build has chosen for a number of ranks, for every routing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Build {
+    pub(crate) layer: Layer,
+    pub(crate) ranks: u32,
 }
 
 /// A layer on a number of ranks, with a routing.
@@ -136,13 +143,13 @@ pub(crate) fn example() -> String {
     all().next().map(|case| case.to_string()).unwrap_or_default()
 }
 
-/// The cases of each layer.
-pub(crate) fn by_layer(cases: &[Case]) -> BTreeMap<Layer, Vec<Case>> {
-    let mut layers: BTreeMap<Layer, Vec<Case>> = BTreeMap::new();
+/// The cases of each build.
+pub(crate) fn by_build(cases: &[Case]) -> BTreeMap<Build, Vec<Case>> {
+    let mut builds: BTreeMap<Build, Vec<Case>> = BTreeMap::new();
     for &case in cases {
-        layers.entry(case.layer).or_default().push(case);
+        builds.entry(Build { layer: case.layer, ranks: case.ranks }).or_default().push(case);
     }
-    layers
+    builds
 }
 
 #[cfg(test)]
@@ -157,6 +164,6 @@ mod tests {
         assert_eq!(cases.len(), (6 * 3 + 5 + 2) * 6 * 2 * 2 * 3);
         let names: BTreeMap<String, Case> = cases.iter().map(|&case| (case.to_string(), case)).collect();
         assert_eq!(names.len(), cases.len());
-        assert_eq!(by_layer(&cases).len(), 7 * 6 * 2 * 2);
+        assert_eq!(by_build(&cases).len() * ROUTINGS.len(), cases.len());
     }
 }

@@ -8,7 +8,7 @@ mod page;
 mod picture;
 mod results;
 
-use cases::{Case, Layer};
+use cases::{Build, Case};
 use clap::Parser;
 use figures::Figures;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -30,7 +30,7 @@ struct Options {
     /// Prints a line for each case.
     #[arg(long)]
     list: bool,
-    /// Layers at a time.
+    /// Builds at a time.
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
     /// Keeps what another build of this program has simulated.
@@ -90,18 +90,18 @@ fn sweep(options: &Options) -> Result<bool, String> {
     )
 }
 
-/// Simulates cases, several layers at a time, and returns these with those that were known.
+/// Simulates cases, several builds at a time, and returns these with those that were known.
 fn simulate(left: &[Case], jobs: usize, results: Results) -> Result<BTreeMap<Case, Figures>, String> {
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is right");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
     // The largest first, so that no long one is left for the end.
-    let mut layers: Vec<(Layer, Vec<Case>)> = cases::by_layer(left).into_iter().collect();
-    layers.sort_by_key(|(layer, _)| layer.tokens);
-    let (layers, results) = (Mutex::new(layers), Mutex::new(results));
-    let next = || layers.lock().expect("no thread panics with it").pop();
+    let mut builds: Vec<(Build, Vec<Case>)> = cases::by_build(left).into_iter().collect();
+    builds.sort_by_key(|(build, _)| build.layer.tokens * build.ranks);
+    let (builds, results) = (Mutex::new(builds), Mutex::new(results));
+    let next = || builds.lock().expect("no thread panics with it").pop();
     let run = || -> Result<(), String> {
-        while let Some((layer, cases)) = next() {
-            let plan = LayerPlan::new(layer)?;
+        while let Some((build, cases)) = next() {
+            let plan = LayerPlan::new(build)?;
             for case in cases {
                 bar.set_message(case.to_string());
                 let figures = plan.figures(&case)?;

@@ -1,11 +1,13 @@
 //! The simulation of a case.
 
-use crate::cases::{Case, Layer};
+use crate::cases::{Build, Case, Layer};
 use crate::figures::Figures;
 use hpmoe_codegen::compile::refused;
 use hpmoe_codegen::cost::gradient_bytes;
 use hpmoe_codegen::schedule::schedule_for;
+use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
+use hpmoe_codegen::tuned::{TILE_SIZES, overrides};
 use hpmoe_codegen::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::parse_settings;
@@ -13,15 +15,11 @@ use hpmoe_language::front::{front, modules};
 use hpmoe_simulator::baseline::{Direction, Original, Replay, Serial};
 use hpmoe_simulator::simulate::{Ours, Simulated, Workload, Written, bound, simulate};
 
-/// The kernels of the bundled layers, and their tile sizes.
-const FORWARD: (&str, &str) =
-    (include_str!("../../examples/moe_ffn.rs"), "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024");
-const BACKWARD: (&str, &str) = (
-    include_str!("../../examples/moe_backward.rs"),
-    "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256",
-);
+/// The kernels of the bundled layers.
+const FORWARD: &str = include_str!("../../examples/moe_ffn.rs");
+const BACKWARD: &str = include_str!("../../examples/moe_backward.rs");
 
-/// A layer with its default schedule.
+/// A layer with its default schedule, with tile sizes chosen for a number of ranks.
 pub(crate) struct LayerPlan {
     layer: Layer,
     target: Target,
@@ -32,9 +30,9 @@ pub(crate) struct LayerPlan {
 }
 
 impl LayerPlan {
-    pub(crate) fn new(layer: Layer) -> Result<Self, String> {
+    pub(crate) fn new(Build { layer, ranks }: Build) -> Result<Self, String> {
         let target = target(layer.overhead)?;
-        let checked = checked(layer)?;
+        let checked = checked(layer, ranks, &target)?;
         let schedule = validate(&checked, schedule_for(&checked, &target));
         let schedule = schedule.map_err(|violations| refused(&checked, &violations))?;
         let element = gradient_bytes(checked.graph()).unwrap_or(Written::BF16.element);
@@ -74,16 +72,18 @@ fn target(overhead: u32) -> Result<Target, String> {
     Ok(target)
 }
 
-/// The taskflow of a layer's pass.
-fn checked(layer: Layer) -> Result<CheckedGraph, String> {
-    let (source, tiles) = if layer.direction == Direction::Forward { FORWARD } else { BACKWARD };
+/// The taskflow of a layer's pass, with the tile sizes that a build for a number of ranks chooses.
+fn checked(layer: Layer, ranks: u32, target: &Target) -> Result<CheckedGraph, String> {
+    let source = if layer.direction == Direction::Forward { FORWARD } else { BACKWARD };
     let model = layer.model();
     let settings = parse_settings(&format!(
-        "HIDDEN={},INTER={},EXPERTS={},TOP_K={},TOKENS={},{tiles}",
+        "HIDDEN={},INTER={},EXPERTS={},TOP_K={},TOKENS={}",
         model.hidden, model.inter, model.experts, model.top_k, layer.tokens
     ))?;
-    for module in modules(source).map_err(|error| error.to_string())? {
-        let kernel = front(&module, &settings).map_err(|faults| {
+    let expected = Expected { ranks: Some(ranks), tokens: None };
+    for module in modules(&left_open(source)).map_err(|error| error.to_string())? {
+        let sizes = open_sizes(&module, &settings, target, expected)?;
+        let kernel = front(&module, &overrides(&settings, &sizes)).map_err(|faults| {
             format!("{}: {}", model.name, faults.first().map_or_else(String::new, |fault| fault.words().message))
         })?;
         if let Some(flow) = kernel.flows.into_iter().find(|flow| flow.graph().taskflow == layer.direction.name()) {
@@ -91,6 +91,16 @@ fn checked(layer: Layer) -> Result<CheckedGraph, String> {
         }
     }
     Err(format!("the example has no taskflow `{}`", layer.direction.name()))
+}
+
+/// A source with all tile sizes left open.
+fn left_open(source: &str) -> String {
+    let declared = |line: &str| {
+        let (declared, _) = line.split_once(" = ")?;
+        let name = declared.trim_start().strip_prefix("pub const ")?.strip_suffix(": usize")?;
+        TILE_SIZES.contains(&name).then(|| format!("{declared} = _;\n"))
+    };
+    source.lines().map(|line| declared(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
 #[cfg(test)]
@@ -103,7 +113,7 @@ mod tests {
         let model = MODELS.iter().position(|model| model.name == "gpt-oss-120b").unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
             let layer = Layer { model, direction, tokens: 16, overhead: 200 };
-            let plan = LayerPlan::new(layer).unwrap();
+            let plan = LayerPlan::new(Build { layer, ranks: 2 }).unwrap();
             let figures = |routing| plan.figures(&Case { layer, ranks: 2, routing }).unwrap();
             let [balanced, drifting] = [RoutingKind::Balanced, RoutingKind::Drifting].map(figures);
             assert!(balanced.over_bound() >= 1.0 && drifting.over_bound() >= 1.0);

@@ -16,7 +16,7 @@ pub(crate) fn page(known: &BTreeMap<Case, Figures>) -> String {
          ![The faster of both others over ours, and ours over its bound](picture.svg)\n\n\
          [table.csv](table.csv) has {} of {} cases: {}; {} tokens for each rank; {} ranks where they share the experts; both passes; \
          balanced routing, Zipf 1.2, and a drift (Zipf 1.2 whose order of experts changes along the tokens); {} ns of overhead for \
-         each tile. Schedules are the default ones, with the tile sizes of [time.md](../time.md). The original does not poll, weight \
+         each tile. Schedules are the default ones, with tile sizes left open: a build chooses them for the tokens and ranks of the case. The original does not poll, weight \
          gradients of all policies are f32, and no policy makes routing tables or sums up over k. `dependency`, `communication`, \
          `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}",
         known.len(),

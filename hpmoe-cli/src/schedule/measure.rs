@@ -5,6 +5,7 @@ use crate::options::ScheduleArgs;
 use crate::output;
 use crate::plan::scheduled;
 use hpmoe_codegen::report::totals;
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use std::process::ExitCode;
@@ -35,7 +36,7 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
     let target = options.die.read()?;
     let checked = match &options.file {
         Some(_) => with_tokens(options, &target, wanted)?,
-        None => synthetic(options, wanted)?,
+        None => synthetic(options, &target, wanted)?,
     };
     let start = Instant::now();
     let valid = scheduled(&checked, &target)?;
@@ -56,14 +57,19 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
 
 /// The synthetic layer. More tiles come from more experts, so that entries grow with tiles; a power of two, so that about as
 /// many numbers of ranks divide them.
-fn synthetic(options: &ScheduleArgs, wanted: u64) -> Result<CheckedGraph, String> {
+fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.ranks.max(1));
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
     let experts = experts.min(EXPERTS / ranks * ranks);
     let (height, tokens) =
         if wanted > TALL { (16, wanted / TILES_OF_TOKEN) } else { (128, (TOKENS * wanted / TILES).max(1)) };
     let sizes = format!("{SIZES},TILE_M={height},EXPERTS={experts},TOKENS={tokens}");
-    first(&SourceFile::parse("the synthetic layer".to_owned(), SYNTHETIC.to_owned(), &[sizes])?)
+    first(&SourceFile::parse(
+        "the synthetic layer".to_owned(),
+        SYNTHETIC.to_owned(),
+        &[sizes],
+        (target, Expected::default()),
+    )?)
 }
 
 /// The user's kernel with the TOKENS that give about as many tiles.
@@ -71,7 +77,7 @@ fn with_tokens(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<C
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let sized = |tokens: u64| {
         let settings = [options.settings.clone(), vec![format!("TOKENS={tokens}")]].concat();
-        first(&SourceFile::read(file, &settings)?)
+        first(&SourceFile::read(file, &settings, (target, Expected::default()))?)
     };
     let base = 1 << 10;
     let checked = sized(base)?;

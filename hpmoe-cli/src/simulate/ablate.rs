@@ -18,7 +18,7 @@ const IDEAS: [Idea; 8] = [
     Idea { name: "gate and up walked together", off: "join=false" },
     Idea { name: "the next expert begun while one is on vector cores", off: "experts_ahead=0" },
     Idea { name: "experts in the order of their load", off: "by_load=false" },
-    Idea { name: "sending cores for each peer", off: "peer_cores=shared" },
+    Idea { name: "cores that put to some of the peers", off: "peer_cores=shared put_parts=1" },
     Idea { name: "row tiles in the order in which rows arrive", off: "by_arrival=never" },
     Idea { name: "results returned by cores that compute", off: "return_cores=sending" },
 ];

@@ -5,6 +5,7 @@ use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::cost::gradient_bytes;
 use hpmoe_codegen::schedule::Choices;
+use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
 use hpmoe_language::graph::TaskGraph;
@@ -41,7 +42,8 @@ impl Scenario {
         let given = options.choices.as_deref().map(Choices::read).transpose();
         let given = given.map_err(|problem| format!("--choices: {problem}"))?;
         let tuning = Tuning::unless(options.untuned || given.is_some());
-        let plans = plans(&options.file, &options.settings, &target, tuning)?;
+        let expected = Expected { ranks: Some(options.ranks), tokens: None };
+        let plans = plans(&options.file, &options.settings, (&target, expected), tuning)?;
         let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
         let element = plans.iter().find_map(|plan| gradient_bytes(plan.checked.graph()));
         let element = element.filter(|_| options.gradients == GradientType::Same).unwrap_or(Written::BF16.element);

@@ -20,8 +20,21 @@ pub(super) struct EntryCosts {
     pub(super) visible: Nanos,
     /// Time from a put until its rows are known to have arrived.
     fence: Nanos,
+    /// Time from the beginning of a put to the first byte.
+    put_start: Nanos,
+    /// Time of an entry of a queue, whether or not a core has a tile of it.
+    entry: Nanos,
     /// Bandwidth of a die's link to other packages, divided by that of the puts of one core.
     link_over_put: f64,
+}
+
+/// What the entries of a phase of puts cost on one core.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PutCosts {
+    /// Time of all entries without that of their tiles.
+    pub(super) entries: Nanos,
+    /// Time of all tiles.
+    pub(super) work: Nanos,
 }
 
 #[derive(Clone, Copy)]
@@ -51,6 +64,8 @@ impl EntryCosts {
             overhead: nanos(target.sync.task_pickup_ns + target.sync.tile_overhead_ns),
             visible: nanos(target.sync.counter_visible_ns),
             fence: nanos(target.sync.fence_remote_ns),
+            put_start: nanos(target.sync.put_start_ns),
+            entry: nanos(target.sync.entry_ns),
             link_over_put: target.link.other_package_gb_per_s / target.link.put_gb_per_s_per_aiv,
         }
     }
@@ -72,12 +87,48 @@ impl EntryCosts {
         self.core_time(phase, all as u64)
     }
 
+    /// Time on one core for all puts of a phase, with the fence of each: with few tokens, most of it.
+    pub(super) fn put_time(&self, graph: &TaskGraph, phase: PhaseId) -> Nanos {
+        match self.phases[phase].kind {
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
+                self.puts(graph, 1, phase).work
+            }
+            _ => self.phase_time(graph, phase),
+        }
+    }
+
     /// Number of vector cores that fill the link with puts of a phase; more of them put no faster. A core that waits for its
     /// rows to arrive leaves the link to others.
-    pub(super) fn put_cores(&self, phase: PhaseId) -> u32 {
-        let put = Nanos(self.phases[phase].tile_ps / 1_000).0.max(1);
+    pub(super) fn put_cores(&self, graph: &TaskGraph, phase: PhaseId) -> u32 {
+        let PhaseCost { tile_ps, full_rows, .. } = self.phases[phase];
+        let rows = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts.max(1)) as u64;
+        let put = (tile_ps * rows.clamp(1, full_rows) / full_rows / 1_000).max(1);
         let paused = (self.fence + self.overhead).0;
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
+    }
+
+    /// Whether most pieces of a phase have fewer rows than a put may have.
+    fn has_small_pieces(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
+        let rows = graph.sizes.chunk_tokens() * graph.sizes.top_k;
+        (rows as u64) < self.phases[phase].full_rows * graph.sizes.experts as u64
+    }
+
+    /// What the entries of a phase of puts, one for each pair of peer and expert, cost on one core, when tokens are spread evenly.
+    pub(super) fn puts(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> PutCosts {
+        let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
+        let sizes = &graph.sizes;
+        let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize).max(1) as u64;
+        let rows = match self.phases[phase].kind {
+            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize) / u64::from(ranks),
+            _ => (sizes.tokens * sizes.top_k) as u64,
+        };
+        // With fewer rows than pairs, some pairs have a piece of one row, and the others have none.
+        let pieces = rows.min(pairs * rows.div_ceil(pairs * full_rows)) * columns;
+        let each = self.overhead + self.put_start + self.fence;
+        PutCosts {
+            entries: self.entry * pairs,
+            work: Nanos(tile_ps * columns * rows / full_rows / 1_000) + each * pieces,
+        }
     }
 
     /// Time from the start of an entry of the phase to its end. Its tiles are dealt to the cores that share its queue.

@@ -1,5 +1,7 @@
 //! Which cores of a role share a queue.
 
+use super::cost::EntryCosts;
+use super::put_parts::{by_peers, put_parts};
 use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
@@ -64,9 +66,11 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Every role as a whole; a role that only sends is split where its cores are dedicated to peers. Where routing is
-    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    /// uneven, a core that waits for the link to a peer that gets much then holds up no other. A role that only puts is split
+    /// where walking the entries of all peers costs more than uneven parts.
     pub(super) fn new(
         graph: &TaskGraph,
+        costs: &EntryCosts,
         roles: &Arena<RoleId, Role>,
         role_of: &Arena<PhaseId, RoleId>,
         ranks: u32,
@@ -84,19 +88,17 @@ impl Parts {
         let mut even_sends = false;
         let mut by_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
-            let mut phases = role_of.iter().filter(|(_, role)| **role == id).map(|(phase, _)| phase).peekable();
+            let phases: Vec<PhaseId> =
+                role_of.iter().filter(|(_, role)| **role == id).map(|(phase, _)| phase).collect();
             let enough = role.count >= CORES_PER_RANK * ranks;
-            let split = enough && phases.peek().is_some() && phases.all(sends);
+            let split = enough && !phases.is_empty() && phases.iter().copied().all(sends);
             by_role.push(match dedicated.filter(|_| split) {
                 Some(percent) => {
                     even_sends |= evenly;
                     let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
                     by_distance((ranks, shares), role, &mut parts)
                 }
-                None => {
-                    let whole = parts.push(role.clone());
-                    vec![whole; ranks as usize]
-                }
+                None => by_peers((ranks, put_parts(graph, costs, choices, (ranks, role), &phases)), role, &mut parts),
             });
         }
         Self { parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(), parts, even_sends }

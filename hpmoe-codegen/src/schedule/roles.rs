@@ -59,8 +59,8 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
 /// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices) -> u32 {
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
-    let time = |kind| phases(kind).map(|(id, _)| costs.phase_time(graph, id).0).reduce(|sum, time| sum + time);
-    let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(phase)).max().unwrap_or(0);
+    let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, id).0).reduce(|sum, time| sum + time);
+    let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(graph, phase)).max().unwrap_or(0);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
         (None, ..) => 0,
         (Some(_), None, _) => aiv,

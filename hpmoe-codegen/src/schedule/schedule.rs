@@ -42,12 +42,25 @@ pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
 /// Makes the schedule of a graph for the dies of a target, with choices.
 #[must_use]
 pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
+    with_orders(checked, target, choices, ranks(checked.graph().sizes.experts))
+}
+
+/// Makes the schedule of a graph for the dies of a target, with the default choices and one order: that for a number of ranks.
+pub(super) fn schedule_on(checked: &CheckedGraph, target: &Target, ranks: u32) -> Schedule {
+    with_orders(checked, target, &Choices::default(), std::iter::once(ranks))
+}
+
+fn with_orders(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+    ranks: impl Iterator<Item = u32>,
+) -> Schedule {
     let graph = checked.graph();
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let costs = EntryCosts::new(graph, target);
     let (roles, role_of) = roles(graph, &costs, cores, choices);
-    let mut orders: Vec<_> =
-        ranks(graph.sizes.experts).map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
+    let mut orders: Vec<_> = ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
     let mut phases = phases(checked, target, choices, &role_of, orders.iter().any(|order| order.even_sends));
     if choices.join {
         joins(checked, &mut phases, &mut orders);

@@ -39,13 +39,8 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let costs = EntryCosts::new(graph, target);
 
-    let incoming = precedence.incoming();
-    let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
-    let mut replay = QueueReplay { incoming, ready: vec![Nanos(0); precedence.len()], precedence: &precedence };
+    let mut replay = QueueReplay::new(&precedence);
     let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
-    for node in free {
-        replay.release(node, Nanos(0));
-    }
     loop {
         let mut moved = false;
         for (part, queue) in order.queues.iter() {
@@ -71,14 +66,26 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     Some(Timeline { lanes, end })
 }
 
-struct QueueReplay<'a> {
-    incoming: Vec<u32>,
-    ready: Vec<Nanos>,
+/// What entries still wait for, while queues are replayed.
+pub(super) struct QueueReplay<'a> {
+    /// Number of nodes that each node still waits for.
+    pub(super) incoming: Vec<u32>,
+    /// When the last predecessor so far has released each node.
+    pub(super) ready: Vec<Nanos>,
     precedence: &'a Precedence,
 }
 
-impl QueueReplay<'_> {
-    fn release(&mut self, node: usize, time: Nanos) {
+impl<'a> QueueReplay<'a> {
+    pub(super) fn new(precedence: &'a Precedence) -> Self {
+        let incoming = precedence.incoming();
+        let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
+        let mut replay = Self { incoming, ready: vec![Nanos(0); precedence.len()], precedence };
+        free.into_iter().for_each(|node| replay.release(node, Nanos(0)));
+        replay
+    }
+
+    /// Releases what waits for a node.
+    pub(super) fn release(&mut self, node: usize, time: Nanos) {
         let precedence = self.precedence;
         for next in precedence.successors(node) {
             self.ready[next] = self.ready[next].max(time);

@@ -4,9 +4,6 @@ use super::NamedSizes;
 use crate::schedule::Choices;
 use std::collections::BTreeMap;
 
-/// The constants of kernels that are tile sizes. Other values change no result.
-pub const SIZES: [&str; 5] = ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"];
-
 /// Choices for each taskflow of a kernel, and tile sizes for all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Candidate {

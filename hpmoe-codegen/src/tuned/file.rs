@@ -1,7 +1,7 @@
 //! The file next to a kernel's source that keeps the schedules found by tuning.
 
 use super::shape::{NamedSizes, alike};
-use super::{Candidate, SIZES};
+use super::{Candidate, TILE_SIZES};
 use crate::schedule::Choices;
 use crate::target::FileFault;
 use std::fmt;
@@ -110,8 +110,8 @@ impl FileReader<'_> {
                 }
                 ("shape", DeValue::Table(table)) => shape.extend(self.numbers(table)),
                 ("sizes", DeValue::Table(table)) => {
-                    for (size, _) in table.iter().filter(|(size, _)| !SIZES.contains(&size.get_ref().as_ref())) {
-                        let known = SIZES.join("`, `");
+                    for (size, _) in table.iter().filter(|(size, _)| !TILE_SIZES.contains(&size.get_ref().as_ref())) {
+                        let known = TILE_SIZES.join("`, `");
                         self.fault(size, format!("`{}` is not a tile size: those are `{known}`", size.get_ref()));
                     }
                     candidate.sizes.extend(self.numbers(table));

@@ -4,6 +4,7 @@ mod candidate;
 mod file;
 mod shape;
 
-pub use candidate::{Candidate, SIZES};
+pub use candidate::Candidate;
 pub use file::{Tuned, TunedKernel};
+pub use hpmoe_language::syntax::TILE_SIZES;
 pub use shape::{NamedSizes, overrides, shape, sizes};

@@ -1,7 +1,6 @@
 //! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes.
 
-use super::SIZES;
-use hpmoe_language::syntax::{Constant, Kernel, Overrides};
+use hpmoe_language::syntax::{Constant, Kernel, Overrides, TILE_SIZES};
 use std::collections::BTreeMap;
 use syn::{Expr, Item, ItemMod};
 
@@ -19,13 +18,13 @@ pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
 /// follow from these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, |name| !SIZES.contains(&name)).collect()
+    named(module, kernel, |name| !TILE_SIZES.contains(&name)).collect()
 }
 
-/// The tile sizes that a kernel declares as numbers.
+/// The tile sizes that a kernel declares as numbers, or leaves open.
 #[must_use]
 pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, |name| SIZES.contains(&name)).collect()
+    named(module, kernel, |name| TILE_SIZES.contains(&name)).collect()
 }
 
 fn named<'a>(
@@ -35,7 +34,7 @@ fn named<'a>(
 ) -> impl Iterator<Item = (String, usize)> + 'a {
     let items = module.content.iter().flat_map(|(_, items)| items);
     let written = items.filter_map(|item| match item {
-        Item::Const(item) if matches!(*item.expr, Expr::Lit(_)) => Some(item.ident.to_string()),
+        Item::Const(item) if matches!(*item.expr, Expr::Lit(_) | Expr::Infer(_)) => Some(item.ident.to_string()),
         _ => None,
     });
     written.filter(move |name| wanted(name)).filter_map(|name| {

@@ -47,7 +47,10 @@ fn expanded(item: TokenStream, environment: &Environment, read: Read<'_>) -> Tok
     };
     let hash = of_module(&module);
     let built = Built::find(&module, hash, environment, read);
-    let overrides = built.as_ref().map(|built| built.resolved.overrides.clone()).unwrap_or_default();
+    let overrides = match &built {
+        Ok(built) => built.resolved.overrides.clone(),
+        Err(_) => module::open_sizes(&module),
+    };
     match front(&module, &overrides) {
         Err(faults) => {
             let functions: Vec<&str> = faults.iter().filter_map(|fault| fault.function.as_deref()).collect();

@@ -3,10 +3,10 @@
 use super::{BuiltFlow, launch};
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Fault;
-use crate::constant::{Constant, Overrides};
+use crate::constant::{Constant, Overrides, TILE_SIZES};
 use crate::front::Front;
 use crate::graph::TaskGraph;
-use crate::syntax::{Marker, is_library_use, runtime};
+use crate::syntax::{Marker, is_library_use, open_constants, runtime};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemMod};
@@ -67,6 +67,15 @@ pub(super) fn with_launch(
     module.into_token_stream()
 }
 
+/// What tile sizes that are left open stand for in a module that no build has chosen them for.
+const STAND_IN: usize = 16;
+
+/// Values for the tile sizes that a module leaves open, to look for its other faults before it is built.
+pub(super) fn open_sizes(module: &ItemMod) -> Overrides {
+    let open = open_constants(module).into_iter().filter(|name| TILE_SIZES.contains(&name.as_str()));
+    open.map(|name| (name, Constant::Size(STAND_IN))).collect()
+}
+
 /// A fault at the task that it belongs to, or at the taskflow.
 fn at_its_task(graph: &TaskGraph, fault: &Fault) -> TokenStream {
     let mut tasks = graph.tasks.iter().map(|(_, task)| task);
@@ -112,6 +121,12 @@ pub(super) fn stand_in(module: &ItemMod, faulty: &[&str]) -> ItemMod {
             // An `async` function must name lifetimes that others leave out, and would say so.
             function.sig.asyncness = None;
             *function.block = syn::parse_quote!({ ::core::unreachable!() });
+        } else if let Item::Const(constant) = item
+            && matches!(*constant.expr, syn::Expr::Infer(_))
+        {
+            let number = matches!(&*constant.ty, syn::Type::Path(path) if path.path.is_ident("f32"));
+            let value = if number { Constant::Number(1.0) } else { Constant::Size(STAND_IN) };
+            *constant.expr = expression(value);
         }
     }
     items.extend(marked.into_iter().map(Item::Verbatim));

@@ -4,12 +4,12 @@ mod ast;
 mod constants;
 mod parse;
 
-pub use crate::constant::{Constant, Overrides};
+pub use crate::constant::{Constant, Overrides, TILE_SIZES};
 pub use ast::Kernel;
 pub(crate) use ast::{
     Accessor, Argument, BodyExpr, BodyStmt, Flow, HelperCall, HelperFn, HelperType, Let, MadeRoute, Over, Rank, Stmt,
     TaskFn, TensorKind, TileParam, visit,
 };
 pub(crate) use constants::arithmetic;
-pub use constants::{Constants, declared_constants, refuse_unknown_overrides};
+pub use constants::{Constants, declared_constants, open_constants, refuse_unknown_overrides};
 pub(crate) use parse::{Marker, is_library_use, parse, refuse_arguments, runtime, with_tasks};

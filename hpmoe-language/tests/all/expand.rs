@@ -48,6 +48,27 @@ fn a_built_kernel_gets_its_launch_and_its_assertions() {
 }
 
 #[test]
+fn sizes_that_are_left_open_are_those_that_the_build_has_chosen() {
+    let source =
+        EXAMPLE.replace("TILE_N: usize = 16;", "TILE_N: usize = _;").replace("PUT: usize = 8;", "PUT: usize = _;");
+    assert_eq!(source.matches("usize = _;").count(), 2);
+    let chosen = Overrides::from_iter([("TILE_N".to_owned(), 32.into()), ("PUT".to_owned(), 4.into())]);
+    let text = expand(&source, Some("out"), &built(&source, &chosen));
+    assert!(!text.contains("compile_error"), "{text}");
+    assert!(text.contains("pub const TILE_N : usize = 32 ;") && text.contains("pub const PUT : usize = 4 ;"), "{text}");
+    // The same numbers in the source make the same kernel but for its fingerprint.
+    let written =
+        EXAMPLE.replace("TILE_N: usize = 16;", "TILE_N: usize = 32;").replace("PUT: usize = 8;", "PUT: usize = 4;");
+    let written = expand(&written, Some("out"), &built(&written, &Overrides::new()));
+    let launch = |text: &str| text[text.find("pub mod forward").unwrap()..].matches("Argument :: read").count();
+    assert_eq!(launch(&text), launch(&written));
+    // Nothing has chosen what was not built, which is the only fault.
+    let missing = expand(&source, Some("out"), &HashMap::new());
+    assert_eq!(missing.matches("compile_error").count(), 1, "{missing}");
+    assert!(missing.contains("was not built") && missing.contains("pub const TILE_N : usize = 16 ;"), "{missing}");
+}
+
+#[test]
 fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
     let mut files = built(EXAMPLE, &Overrides::new());
     let plain = expand(EXAMPLE, Some("out"), &files);

@@ -1,6 +1,7 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
 use super::{Sentence, grouped};
+use crate::constant::TILE_SIZES;
 use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
 
 impl ConstantFault {
@@ -9,12 +10,25 @@ impl ConstantFault {
             "constants are computed from literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module";
         match self {
             Self::OfType { name, .. } => (self.problem(), format!("declare it as `const {name}: usize`")),
+            Self::Open { name } => {
+                let help = "build it by `hpmoe_build::kernels(..)`, which chooses open tile sizes, or set it";
+                (self.problem(), format!("{help}: `const {name}: usize = 128;`"))
+            }
+            Self::OpenButNoTileSize { name } => {
+                let names = TILE_SIZES.join("`, `");
+                (
+                    self.problem(),
+                    format!("write the value of `{name}`; `_` is for constants of type usize called `{names}`"),
+                )
+            }
             _ => (self.problem(), help.into()),
         }
     }
 
     fn problem(&self) -> String {
         match self {
+            Self::Open { name } => format!("`{name}` is left open, and no build has chosen a value"),
+            Self::OpenButNoTileSize { name } => format!("`{name}` is left open, but is not a tile size"),
             Self::Circular { name } => format!("`{name}` depends on itself"),
             Self::SetToNumber { name, value } => format!("`{name}` is a usize, but this build sets it to {value:?}"),
             Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),

@@ -1,11 +1,12 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::table::{Constants, Fault, is_computed, is_f32};
-use crate::constant::{Constant, Overrides};
+use crate::constant::{Constant, Overrides, TILE_SIZES};
 use crate::finding::{ConstantFault, Errors, Finding};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
-use syn::{Item, ItemMod, Type};
+use syn::spanned::Spanned as _;
+use syn::{Expr, Item, ItemMod, Type};
 
 impl Constants {
     /// Computes the sizes and numbers among the constants of a module, whatever their order.
@@ -45,9 +46,20 @@ impl Constants {
         constants
     }
 
-    /// The value of a constant: as the build sets it, else as it is written.
+    /// The value of a constant: as the build sets or chooses it, else as it is written.
     fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, Fault> {
         let number = is_f32(&item.ty);
+        if is_open(item) {
+            let name = item.ident.to_string();
+            let fault = match (number || !TILE_SIZES.contains(&name.as_str()), overrides.contains(&name)) {
+                (true, _) => Some(ConstantFault::OpenButNoTileSize { name }),
+                (false, false) => Some(ConstantFault::Open { name }),
+                (false, true) => None,
+            };
+            if let Some(fault) = fault {
+                return Err(Box::new((item.expr.span(), Finding::Constant(fault))));
+            }
+        }
         match overrides.get(&item.ident.to_string()) {
             Some(Constant::Size(size)) if number => Ok(Constant::Number(*size as f32)),
             Some(Constant::Number(set)) if !number => {
@@ -59,6 +71,23 @@ impl Constants {
             None => self.value(&item.expr, &ByName::new()).map(Constant::Size),
         }
     }
+}
+
+/// Whether a constant is left open: `pub const TILE_N: usize = _;`.
+fn is_open(item: &syn::ItemConst) -> bool {
+    matches!(*item.expr, Expr::Infer(_))
+}
+
+/// The names of the constants that a module leaves open, in order of declaration.
+#[must_use]
+pub fn open_constants(module: &ItemMod) -> Vec<String> {
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    items
+        .filter_map(|item| match item {
+            Item::Const(constant) if is_open(constant) => Some(constant.ident.to_string()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A type as text without the spaces between its tokens.
@@ -156,6 +185,29 @@ mod tests {
             faults,
             ["`1` is a whole number, but numbers of a task are f32: write `1.0`", "`C` is an f32, but this is a usize"]
         );
+    }
+
+    #[test]
+    fn only_tile_sizes_are_left_open_and_a_build_chooses_them() {
+        let (_, faults) = declared("const TILE_N: usize = _; const WIDE: usize = 2 * TILE_N;");
+        assert_eq!(faults, ["`TILE_N` is left open, and no build has chosen a value"]);
+        let (_, faults) = declared("const INTER: usize = _; const PUT: f32 = _; const BLOCK: usize = 2 * _;");
+        assert_eq!(
+            faults,
+            [
+                "`INTER` is left open, but is not a tile size",
+                "`PUT` is left open, but is not a tile size",
+                "the compiler can't compute this as a constant"
+            ]
+        );
+        let module =
+            syn::parse_str("mod m { const TILE_M: usize = 8; const TILE_N: usize = _; const PUT: usize = _; }");
+        assert_eq!(open_constants(&module.unwrap()), ["TILE_N", "PUT"]);
+        let item = syn::parse_str("const TILE_N: usize = _;").unwrap();
+        let chosen = Overrides::from_iter([("TILE_N".to_owned(), 256.into())]);
+        let mut errors = Errors::default();
+        assert_eq!(Constants::compute(&[&item], &chosen, &mut errors).get("TILE_N"), Some(256));
+        assert!(errors.is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod numbers;
 mod sizes;
 mod table;
 
-pub use declared::{declared_constants, refuse_unknown_overrides};
+pub use declared::{declared_constants, open_constants, refuse_unknown_overrides};
 pub(crate) use numbers::arithmetic;
 pub use table::Constants;
 pub(crate) use table::is_computed;

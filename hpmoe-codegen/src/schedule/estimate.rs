@@ -1,0 +1,197 @@
+//! The latency of a schedule, roughly: what open tile sizes are chosen by.
+
+mod extents;
+
+use super::groups::Groups;
+use super::precedence::Precedence;
+use super::schedule::schedule_on;
+use super::timeline::QueueReplay;
+use super::{CoreKind, Deal, Entry, Order, Schedule, Swizzle};
+use crate::cost::{Cost, CostModel, EntryTile, Time, Work, Works};
+use crate::target::Target;
+use extents::Extents;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::TaskGraph;
+use hpmoe_language::ids::{Arena, PartId, PhaseId};
+use hpmoe_language::units::Nanos;
+
+/// Estimates the latency of a taskflow's default schedule on a number of ranks, with evenly spread tokens: its queues are replayed on
+/// one rank, which stands for all, tile by tile and core by core. `None` if that number does not share the experts.
+///
+/// It takes milliseconds where a simulation takes seconds. Entries wait for whole entries here, and memories and links are shared
+/// less exactly, so that it tells tile sizes apart and says little about the latency itself.
+#[must_use]
+pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Time> {
+    if ranks == 0 || !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
+        return None;
+    }
+    let schedule = schedule_on(checked, target, ranks);
+    let order = schedule.order(ranks)?;
+    let groups = Groups::new(checked.graph(), ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, None);
+    let mut run = Run::new(checked.graph(), &schedule, order, target);
+    let mut replay = QueueReplay::new(&precedence);
+    let walks: Arena<PartId, Vec<&[Entry]>> =
+        order.queues.iter().map(|(_, queue)| schedule.walks(queue).collect()).collect();
+    let mut places: Arena<PartId, usize> = order.queues.iter().map(|_| 0).collect();
+    loop {
+        let mut moved = false;
+        for (part, walks) in walks.iter() {
+            while let Some(&walk) = walks.get(places[part]) {
+                let numbers = || walk.iter().map(|&entry| groups.number(entry));
+                if numbers().any(|number| replay.incoming[number] > 0) {
+                    break;
+                }
+                let ready = numbers().map(|number| replay.ready[number]).max().unwrap_or_default();
+                let ends = run.walk(part, walk, Time(ready.0 * 1_000));
+                for (number, end) in numbers().zip(ends) {
+                    replay.release(number, Nanos((end + run.visible).0 / 1_000));
+                }
+                places[part] += 1;
+                moved = true;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    Some(Time::from_us(target.launch.kernel_us) + run.end())
+}
+
+/// The time of a tile's work, and its bytes through HBM.
+type TileWork = (Time, f64);
+
+/// The clocks of one rank.
+struct Run<'a> {
+    graph: &'a TaskGraph,
+    schedule: &'a Schedule,
+    order: &'a Order,
+    target: &'a Target,
+    costs: CostModel,
+    works: Arena<PhaseId, Works>,
+    extents: Extents,
+    /// Tiles that count before each phase's own, when cores are assigned.
+    starts: Arena<PhaseId, u64>,
+    /// By phase, of a full tile and of an item's last one, in each column.
+    tiles: Arena<PhaseId, [Vec<Option<TileWork>>; 2]>,
+    /// What a tile of each phase costs in addition to its work.
+    fixed: Arena<PhaseId, Time>,
+    clocks: Arena<PartId, Vec<Time>>,
+    /// When the links to other packages are free.
+    link: Time,
+    hbm: f64,
+    visible: Time,
+}
+
+impl<'a> Run<'a> {
+    fn new(graph: &'a TaskGraph, schedule: &'a Schedule, order: &'a Order, target: &'a Target) -> Self {
+        let extents = Extents::new(graph, order.ranks);
+        let sync = &target.sync;
+        let start = |phase: PhaseId| {
+            let before = schedule.phases[phase].preceding.iter();
+            before.map(|&(space, columns)| extents.all_items(space) * u64::from(columns)).sum()
+        };
+        let fixed = |phase: PhaseId| {
+            let further = |count: usize| count.saturating_sub(1) as f64;
+            let (waits, signals) = (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
+            let of_task = sync.task_pickup_ns + sync.tile_overhead_ns;
+            Time::from_ns(of_task + further(waits) * sync.wait_ns + further(signals) * sync.signal_ns)
+        };
+        let columns = |phase: PhaseId| vec![None; graph.phases[phase].columns() as usize];
+        Self {
+            starts: graph.phases.ids().map(start).collect(),
+            tiles: graph.phases.ids().map(|phase| [columns(phase), columns(phase)]).collect(),
+            fixed: graph.phases.ids().map(fixed).collect(),
+            clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
+            costs: CostModel::new(target),
+            works: Works::of_phases(graph),
+            link: Time::ZERO,
+            hbm: 0.0,
+            visible: Time::from_ns(sync.counter_visible_ns),
+            graph,
+            schedule,
+            order,
+            target,
+            extents,
+        }
+    }
+
+    /// Runs entries that are walked together, which begin at `ready` at the earliest, and returns the end of each.
+    fn walk(&mut self, part: PartId, walk: &[Entry], ready: Time) -> Vec<Time> {
+        let head = walk[0];
+        let phase = &self.graph.phases[head.phase];
+        let (items, columns) = (self.extents.items(head, phase.space), u64::from(phase.columns()));
+        let outer = u64::from(self.graph.column_rows(head.phase));
+        let (wide, band) = (columns / outer, self.schedule.phases[head.phase].band);
+        let swizzle = Swizzle { items: u64::from(items) * outer, columns: wide, band: band.into() };
+        let cores = u64::from(self.order.parts[part].count);
+        let deal = Deal { cores, rotation: self.schedule.phases[head.phase].rotation.into() };
+        let base = self.starts[head.phase] + self.extents.before(head, phase.space) * columns;
+        let entry = Time::from_ns(self.target.sync.entry_ns);
+        self.clocks[part].iter_mut().for_each(|clock| *clock += entry);
+        let mut ends = vec![ready; walk.len()];
+        for number in 0..swizzle.tiles() {
+            let core = deal.core(base + number) as usize;
+            let (place, column) = swizzle.place(number);
+            let (item, column) = ((place / outer) as u32, (place % outer * wide + column) as u32);
+            for (end, &entry) in ends.iter_mut().zip(walk) {
+                let begun = self.clocks[part][core].max(ready) + self.fixed[entry.phase];
+                let tile = EntryTile {
+                    peer: entry.peer_offset,
+                    rows: self.extents.rows(entry, phase.space, item),
+                    column,
+                    items,
+                    band,
+                    joined: walk.len() as u32,
+                };
+                let done = self.tile(part, entry.phase, tile, (item + 1 == items, begun));
+                self.clocks[part][core] = done;
+                *end = done.max(*end);
+            }
+        }
+        ends
+    }
+
+    /// The end of a tile that begins at a time.
+    fn tile(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, (last, begun): (bool, Time)) -> Time {
+        let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
+        if !puts {
+            let (time, hbm) = self.work(part, phase, tile, last);
+            self.hbm += hbm;
+            return begun + time;
+        }
+        let sync = &self.target.sync;
+        let begun = begun + Time::from_ns(sync.put_start_ns);
+        let work = self.works[phase].work(self.target, tile);
+        let alone = self.costs.alone(0, &work);
+        let Work::Put { to, bytes } = work else { return begun + alone };
+        if to == 0 {
+            return begun + alone;
+        }
+        let bytes_per_ps = self.target.link.other_package_gb_per_s / 1e3;
+        self.link = self.link.max(begun) + Time((bytes as f64 / bytes_per_ps) as u64);
+        (begun + alone).max(self.link) + Time::from_ns(sync.fence_remote_ns)
+    }
+
+    /// A tile's work; matrix cores have equal shares of HBM.
+    fn work(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, last: bool) -> TileWork {
+        let known = &mut self.tiles[phase][usize::from(last)][tile.column as usize];
+        *known.get_or_insert_with(|| {
+            let work = self.works[phase].work(self.target, tile);
+            let Cost::Shared(shared) = self.costs.cost(0, &work) else { return (self.costs.alone(0, &work), 0.0) };
+            let share = match self.order.parts[part].kind {
+                CoreKind::Aic => shared.hbm * f64::from(self.target.cores.aic) / self.target.memory.hbm_gb_per_s * 1e3,
+                CoreKind::Aiv => 0.0,
+            };
+            (shared.time.max(Time(share as u64)), shared.hbm)
+        })
+    }
+
+    /// When the last core is done; not before all bytes have passed through HBM.
+    fn end(&self) -> Time {
+        let clocks = self.clocks.iter().flat_map(|(_, clocks)| clocks);
+        let hbm = Time((self.hbm / self.target.memory.hbm_gb_per_s * 1e3) as u64);
+        clocks.copied().max().unwrap_or_default().max(hbm)
+    }
+}

@@ -1,0 +1,254 @@
+//! Tile sizes that a kernel leaves open: those with the least estimated latency.
+
+use crate::schedule::{MAX_RANKS, estimate};
+use crate::target::Target;
+use crate::tuned::{NamedSizes, overrides};
+use hpmoe_language::front::{Front, front};
+use hpmoe_language::syntax::{Overrides, open_constants};
+use std::collections::BTreeMap;
+use std::fmt;
+use syn::ItemMod;
+
+/// The launches that open tile sizes are chosen for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Expected {
+    /// Ranks of the group. `None`: eight, or as many below that as share the experts.
+    pub ranks: Option<u32>,
+    /// Tokens of a rank. `None`: the kernel's `TOKENS`.
+    pub tokens: Option<usize>,
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ranks {
+            Some(ranks) => write!(f, "{ranks} ranks")?,
+            None => write!(f, "at most {RANKS} ranks")?,
+        }
+        match self.tokens {
+            Some(tokens) => write!(f, " and {tokens} tokens of each"),
+            None => f.write_str(" and `TOKENS` of each"),
+        }
+    }
+}
+
+/// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
+const RANKS: u32 = 8;
+
+/// A tile size: the values that it may get, ascending, the place of the one that the search begins with, and the place of the least one
+/// that it tries. Values below are for kernels whose memories hold no larger tiles.
+///
+/// With fewer than 128 rows or columns a matrix core reads operands for longer than it multiplies. Even routings hide that, since HBM is
+/// slower still; an expert that many more tokens choose would take half as long again.
+struct Ladder {
+    name: &'static str,
+    values: &'static [usize],
+    first: usize,
+    least: usize,
+}
+
+impl Ladder {
+    /// The places to try from a place: its neighbours, or all of them for the columns of products, where a narrow last tile or cores
+    /// without one make good and bad sizes take turns.
+    fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
+        let far = if self.name == "TILE_N" { self.values.len() } else { 1 };
+        (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
+    }
+}
+
+/// The tile sizes in the order in which they are chosen: those of products decide most.
+const LADDERS: [Ladder; 7] = [
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2 },
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2 },
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2 },
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2 },
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2 },
+    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3 },
+];
+
+/// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made for
+/// more rows than expected.
+const GAIN: f64 = 0.005;
+
+/// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. Where the kernel has faults whatever its
+/// sizes, it is up to the front end to say so.
+///
+/// The same kernel gets the same sizes. They are found one after the other, from those that suit large tiles on.
+///
+/// # Errors
+///
+/// A sentence, if the expected number of ranks doesn't share the experts.
+pub fn open_sizes(
+    module: &ItemMod,
+    set: &Overrides,
+    target: &Target,
+    expected: Expected,
+) -> Result<NamedSizes, String> {
+    let open: Vec<String> = open_constants(module).into_iter().filter(|name| !set.contains(name)).collect();
+    let ladders: Vec<&Ladder> = LADDERS.iter().filter(|ladder| open.iter().any(|name| name == ladder.name)).collect();
+    if ladders.is_empty() {
+        return Ok(NamedSizes::new());
+    }
+    let first: Vec<usize> = ladders.iter().map(|ladder| ladder.first).collect();
+    let mut search = Search { module, set, target, expected, ladders, known: BTreeMap::new() };
+    let best = match search.lowered(first.clone())? {
+        Some((places, time)) => search.descend(places, time)?,
+        None => first,
+    };
+    Ok(search.sizes(&best))
+}
+
+struct Search<'a> {
+    module: &'a ItemMod,
+    set: &'a Overrides,
+    target: &'a Target,
+    expected: Expected,
+    ladders: Vec<&'static Ladder>,
+    /// The times of all places tried.
+    known: BTreeMap<Vec<usize>, Option<f64>>,
+}
+
+impl Search<'_> {
+    /// The first sizes that the kernel can have, and their time: all are made smaller until its memories hold the tiles.
+    fn lowered(&mut self, mut places: Vec<usize>) -> Result<Option<(Vec<usize>, f64)>, String> {
+        loop {
+            if let Some(time) = self.time(&places)? {
+                return Ok(Some((places, time)));
+            }
+            if places.iter().all(|&place| place == 0) {
+                return Ok(None);
+            }
+            places.iter_mut().for_each(|place| *place = place.saturating_sub(1));
+        }
+    }
+
+    /// Gives one size after the other the value that saves most time, until none saves any.
+    fn descend(&mut self, mut places: Vec<usize>, mut time: f64) -> Result<Vec<usize>, String> {
+        loop {
+            let before = places.clone();
+            for ladder in 0..places.len() {
+                let own = places[ladder];
+                for place in self.ladders[ladder].tried(own) {
+                    let mut next = places.clone();
+                    next[ladder] = place;
+                    if let Some(less) = self.time(&next)?.filter(|&less| less < time * (1.0 - GAIN)) {
+                        (places, time) = (next, less);
+                    }
+                }
+            }
+            if places == before {
+                return Ok(places);
+            }
+        }
+    }
+
+    fn sizes(&self, places: &[usize]) -> NamedSizes {
+        let sizes = self.ladders.iter().zip(places);
+        sizes.map(|(ladder, &place)| (ladder.name.to_owned(), ladder.values[place])).collect()
+    }
+
+    /// The estimated microseconds of all taskflows of the kernel together; `None` if it can't have these sizes.
+    fn time(&mut self, places: &[usize]) -> Result<Option<f64>, String> {
+        if let Some(&known) = self.known.get(places) {
+            return Ok(known);
+        }
+        let time = self.estimate(places)?;
+        self.known.insert(places.to_vec(), time);
+        Ok(time)
+    }
+
+    fn estimate(&self, places: &[usize]) -> Result<Option<f64>, String> {
+        let mut all = overrides(self.set, &self.sizes(places));
+        if let Some(tokens) = self.expected.tokens {
+            all.insert("TOKENS".to_owned(), tokens.into());
+        }
+        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
+        let mut sum = 0.0;
+        for flow in &flows {
+            let ranks = self.ranks(flow.graph().sizes.experts)?;
+            let Some(time) = estimate(flow, self.target, ranks) else { return Ok(None) };
+            sum += time.us();
+        }
+        Ok(Some(sum))
+    }
+
+    /// The ranks that are expected, which share the experts.
+    fn ranks(&self, experts: usize) -> Result<u32, String> {
+        let shared = |ranks: &u32| *ranks > 0 && experts.is_multiple_of(*ranks as usize);
+        match self.expected.ranks {
+            None => Ok((1..=RANKS).rev().find(shared).unwrap_or(1)),
+            Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),
+            Some(ranks) => Err(format!(
+                "kernel `{}` has {experts} experts, which {ranks} ranks don't share: name the ranks that its tile sizes are to be \
+                 chosen for, at most {MAX_RANKS}",
+                self.module.ident
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::artifacts::parse_settings;
+    use hpmoe_language::front::modules;
+    use proptest::prelude::*;
+
+    const FORWARD: &str = include_str!("../../examples/moe_ffn.rs");
+
+    /// The layer with all tile sizes left open but those that are set.
+    fn module() -> ItemMod {
+        let source = FORWARD.lines().map(|line| {
+            let size = LADDERS.iter().any(|ladder| line.contains(&format!("pub const {}: usize", ladder.name)));
+            if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
+        });
+        modules(&source.collect::<String>()).unwrap().remove(0)
+    }
+
+    fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
+        open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
+    }
+
+    const LARGE: &str = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
+
+    #[test]
+    fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
+        let many = chosen(LARGE, Expected::default()).unwrap();
+        assert_eq!(many.len(), 5);
+        let few = chosen(LARGE, Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+        assert!(few["TILE_N"] < many["TILE_N"], "{few:?} and {many:?}");
+        let set = chosen(&format!("{LARGE},TILE_N=256,PUT=3"), Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+        assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
+    }
+
+    #[test]
+    fn a_kernel_without_open_sizes_gets_none() {
+        let module = modules(FORWARD).unwrap().remove(0);
+        let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());
+        assert_eq!(sizes, Ok(NamedSizes::new()));
+    }
+
+    #[test]
+    fn ranks_that_do_not_share_the_experts_are_refused() {
+        let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
+        assert!(said.contains("has 256 experts, which 3 ranks don't share"), "{said}");
+        assert!(
+            chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256")
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(6))]
+        #[test]
+        fn any_layer_gets_sizes_that_it_can_have(
+            hidden in 1usize..600, inter in 1usize..300, share in 1usize..5, ranks in 1u32..5, top_k in 1usize..5, tokens in 1usize..300
+        ) {
+            let experts = share * ranks as usize * 4;
+            let text = format!("HIDDEN={},INTER={},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}", 16 * hidden, 16 * inter);
+            let sizes = chosen(&text, Expected { ranks: Some(ranks), tokens: None }).unwrap();
+            prop_assert_eq!(sizes.len(), 5);
+            let set = parse_settings(&text).unwrap();
+            prop_assert!(front(&module(), &overrides(&set, &sizes)).is_ok(), "{:?} with {}", sizes, text);
+        }
+    }
+}
