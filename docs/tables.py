@@ -23,6 +23,7 @@ HPMOE = TARGET / "release" / "hpmoe"
 
 FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
+INT8 = "examples/moe_w8a8.rs"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
 # Tiles of the backward pass are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"
@@ -42,8 +43,8 @@ ORIGINAL = {"on": "polls", "off": "does not poll", "free": "does not poll, its e
             "bf16": "does not poll; gradients of both others in bf16"}
 
 
-def arguments(sizes, ranks, direction="forward", routing="balanced"):
-    file, tiles = (FORWARD, TILES) if direction == "forward" else (BACKWARD, BACKWARD_TILES)
+def arguments(sizes, ranks, direction="forward", routing="balanced", file=FORWARD):
+    file, tiles = (file, TILES) if direction == "forward" else (BACKWARD, BACKWARD_TILES)
     line = ["simulate", file, "--set", f"{sizes},{tiles}", "--ranks", str(ranks)]
     if direction != "forward":
         line += ["--direction", direction]
@@ -191,6 +192,24 @@ def skewed(direction):
             + command(arguments(sizes, 8, direction, "zipf:1.2:SEED")) + "\n\n" + table(header, rows) + "\n")
 
 
+def int8():
+    """The layer in int8 next to the one in bf16, whole latencies."""
+    rows = []
+    for tokens in (4096, 512, 64):
+        sizes = f"{DEEPSEEK},EXPERTS=64,TOKENS={tokens}"
+        for overhead in (200, 900):
+            wide = run(tuple(arguments(sizes, 8)), "ours", overhead, "on")
+            narrow = run(tuple(arguments(sizes, 8, file=INT8)), "ours", overhead, "on")
+            times = [one["simulated_us"] for one in (wide, narrow)]
+            rows.append([
+                f"{tokens:,}", f"{overhead} ns", f"{times[0]:,.1f} µs", f"{times[1]:,.1f}", f"{times[0] / times[1]:.3f}",
+                f"{narrow['bound_us']:,.1f} µs", f"{times[1] / narrow['bound_us']:.3f}",
+            ])
+    header = ["tokens", "tile overhead", "bf16, simulated", "int8", "bf16/int8", "bound of int8", "int8/bound"]
+    line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=4096", 8, file=INT8)
+    return f"{command(line)}\n\n{table(header, rows)}\n"
+
+
 def calibration():
     found = json.loads(subprocess.check_output([HPMOE, "calibrate", "--json"], cwd=ROOT))
     rows = [[
@@ -236,7 +255,7 @@ def tables():
         cases = CASES if tokens > 512 else FEW_TOKENS
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(),
+    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": int8(),
             "scheduling": scheduling()}
 
 

@@ -59,6 +59,17 @@ impl Failure {
         Self { seen: seen.into(), then: Then::Gone }
     }
 
+    /// What all of several ranks have seen, or nothing if none failed: a rank that only stopped because another one did doesn't know why.
+    /// After any failure, as little goes on as after the worst of them.
+    pub(crate) fn joined(all: Vec<Self>) -> Result<(), Self> {
+        let Some(first) = all.first() else { return Ok(()) };
+        let nothing = all.iter().any(|failure| failure.then == Then::Nothing);
+        let then = if nothing { Then::Nothing } else { first.then };
+        let mut seen: Vec<&str> = all.iter().map(|failure| &*failure.seen).collect();
+        seen.dedup();
+        Err(Self { seen: seen.join("; "), then })
+    }
+
     /// The same, of one rank of several.
     pub(crate) fn of_rank(self, rank: usize, ranks: usize) -> Self {
         if ranks == 1 { self } else { Self { seen: format!("rank {rank}: {}", self.seen), ..self } }

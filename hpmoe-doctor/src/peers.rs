@@ -62,8 +62,7 @@ impl Examination {
         let launches = numbers.clone().count() as u32;
         let started = self.start_with_peers(heaps, request, numbers, &mut running);
         // Whatever happened, no kernel runs any more when the others learn of it.
-        let waited: Vec<_> = self.dies.iter().map(|die| die.wait(launches)).collect();
-        let waited: Result<(), Failure> = waited.into_iter().collect();
+        let waited = Failure::joined(self.dies.iter().filter_map(|die| die.wait(launches).err()).collect());
         let seen = waited.and(started).and_then(|()| {
             let of_rank = |launches: &Vec<Running>| launches.iter().map(Running::seen).collect();
             running.iter().map(of_rank).collect::<Result<Vec<Vec<Seen>>, Failure>>()

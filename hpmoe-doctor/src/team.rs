@@ -62,12 +62,8 @@ impl Team {
             None => Err(Failure::gone("another process sent nothing: start all of them from one build")),
         };
         let all: Vec<_> = all.into_iter().map(read).collect();
-        // After any failure, as little goes on as after the worst of them.
-        let nothing = all.iter().any(|part| part.as_ref().is_err_and(|failure| failure.then == Then::Nothing));
-        all.into_iter().collect::<Result<_, _>>().map_err(|failure| match nothing {
-            true => Failure { then: Then::Nothing, ..failure },
-            false => failure,
-        })
+        Failure::joined(all.iter().filter_map(|part| part.clone().err()).collect())?;
+        all.into_iter().collect()
     }
 
     /// Returns once all ranks have come here, or with the failure of one of them.

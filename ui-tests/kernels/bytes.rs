@@ -1,8 +1,8 @@
-//! Tokens of i8, widened where they are computed with.
+//! Tokens of i8, widened where they are computed with, and multiplied as they are.
 
 use hpmoe_runtime::prelude::*;
 
-/// Bytes sent to their experts' ranks, scaled there, and summed.
+/// Bytes sent to their experts' ranks, scaled there, summed, and multiplied.
 #[megakernel]
 pub mod bytes {
     use hpmoe_runtime::prelude::*;
@@ -17,6 +17,9 @@ pub mod bytes {
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
     pub const WIDE: usize = 40;
+    /// Columns of a product: a tile and a half.
+    pub const OUT: usize = 24;
+    pub const TILE: usize = 16;
     /// Of the largest i8.
     pub const UNIT: f32 = 1.0 / 128.0;
 
@@ -48,6 +51,18 @@ pub mod bytes {
         z.store(&x * 0.25 + offset.load() - y.load() * x);
     }
 
+    /// A contraction that ends inside of what a fractal holds.
+    #[aic_task]
+    pub fn multiply(x: &Tile<i8, TALL, HIDDEN>, w: &Tile<i8, TILE, HIDDEN>, y: &mut Tile<i32, TALL, TILE>) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// To bytes again; sums that are too large become the largest.
+    #[aiv_task]
+    pub fn narrow(sums: &Tile<i32, TALL, OUT>, y: &mut Tile<i8, TALL, OUT>) {
+        y.store(sums.load() * 0.0015);
+    }
+
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, HIDDEN>,
@@ -69,9 +84,12 @@ pub mod bytes {
         x: &PerRank<Tensor<i8, HIDDEN>>,
         scale: &PerRank<Tensor<f32, 1>>,
         offset: &PerRank<Experts<i8, 1, HIDDEN>>,
+        w: &PerRank<Experts<i8, OUT, HIDDEN>>,
         weights: &PerRank<Tensor<f32, TOP_K>>,
         y: &mut PerRank<Tensor<f32, HIDDEN>>,
         same: &mut PerRank<Tensor<f32, HIDDEN>>,
+        sums: &mut PerRank<Received<i32, OUT>>,
+        rounded: &mut PerRank<Received<i8, OUT>>,
     ) {
         let recv = PerRank::symmetric::<i8, HIDDEN>(ep, route);
         let wide = PerRank::ragged::<bf16, HIDDEN>(ep, route);
@@ -96,6 +114,10 @@ pub mod bytes {
                         &wide[r].group(e, m),
                         &mut z[r].group(e, m),
                     );
+                    for n in 0..OUT.div_ceil(TILE) {
+                        multiply(&recv[r].group(e, m), &w[r].expert(e).tile(n), &mut sums[r].group(e, m).cols(n));
+                    }
+                    narrow(&sums[r].group(e, m), &mut rounded[r].group(e, m));
                 }
                 for src in ep {
                     for s in route.sends::<PUT>(src, e) {

@@ -5,9 +5,10 @@ use crate::pattern::difference;
 use std::process::Command;
 
 /// The programs, as cargo has built them for these tests.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("first", env!("CARGO_BIN_EXE_first")),
     ("layer", env!("CARGO_BIN_EXE_layer")),
+    ("open", env!("CARGO_BIN_EXE_open")),
     ("ported", env!("CARGO_BIN_EXE_ported")),
     ("router", env!("CARGO_BIN_EXE_router")),
     ("wrong", env!("CARGO_BIN_EXE_wrong")),

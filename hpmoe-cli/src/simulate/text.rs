@@ -62,7 +62,13 @@ fn ratios(runs: &[PolicyRun]) -> String {
     let others = runs.iter().filter(|run| run.policy != Policy::Ours);
     let ratio = |run: &PolicyRun| format!("{}/ours {:.3}", run.policy.name(), run.time.seconds() / ours.time.seconds());
     let ratios: Vec<String> = others.map(ratio).collect();
-    if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n", ratios.join(", ")) }
+    let note = if int8(runs) { "the others have no products of int8, and are simulated in bf16\n" } else { "" };
+    if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n{note}", ratios.join(", ")) }
+}
+
+/// Whether our schedule has products of int8.
+fn int8(runs: &[PolicyRun]) -> bool {
+    runs.iter().any(|run| run.simulated.int8_flops > 0.0)
 }
 
 /// The name of a part of the cores' time, and the part.
@@ -136,7 +142,8 @@ fn constants(scenario: &Scenario, runs: &[PolicyRun]) -> String {
         let _ = writeln!(text, "  {line}");
     }
     let given = scenario.target.constants().iter().filter(|constant| {
-        constant.provenance == Provenance::Given && policies.iter().any(|&policy| depends_on(policy, constant))
+        let of_a_policy = policies.iter().any(|&policy| depends_on(policy, constant));
+        constant.provenance == Provenance::Given && (of_a_policy || int8(runs) && constant.key.starts_with("int8"))
     });
     let given: Vec<String> = given.map(|constant| scenario.target.words(constant)).collect();
     if !given.is_empty() {

@@ -77,6 +77,23 @@ fn extras_are_counted_on_request() {
 }
 
 #[test]
+fn a_layer_in_int8_is_compared_with_others_in_bf16_and_says_so() {
+    let kernel = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/moe_w8a8.rs");
+    let sizes = "HIDDEN=2048,INTER=1024,TILE_M=128,TILE_N=256,COLUMNS=1024";
+    let of = |file: &str, more: &[&str]| {
+        prints(
+            &[&["simulate", file, "--set", sizes, "--ranks", "4", "--constant", "cube.int8_efficiency=0.8"], more]
+                .concat(),
+        )
+    };
+    let note = "the others have no products of int8, and are simulated in bf16";
+    let (narrow, wide) = (of(kernel, &[]), of(LAYER, &[]));
+    assert!(narrow.contains(note) && !wide.contains(note), "{narrow}");
+    // Nothing but the products of one layer depends on the constant.
+    assert!(narrow.contains("cube.int8_efficiency = 0.8"), "{narrow}");
+}
+
+#[test]
 fn routings_come_from_names_and_files() {
     let skewed = json(&with(&["--routing", "zipf:1.2:3", "--policy", "ours", "--json"]));
     let even = json(&with(&["--policy", "ours", "--json", "--traffic"]));

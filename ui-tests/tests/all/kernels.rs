@@ -200,20 +200,24 @@ proptest! {
     }
 
     #[test]
-    fn bytes_are_widened(case in cases(small_kernels::bytes::EXPERTS, small_kernels::bytes::TOKENS)) {
-        use small_kernels::bytes::{EXPERTS, TOP_K, forward};
+    fn bytes_are_widened_and_multiplied(case in cases(small_kernels::bytes::EXPERTS, small_kernels::bytes::TOKENS)) {
+        use small_kernels::bytes::{EXPERTS, HIDDEN, OUT, TOP_K, forward};
         let ep = case.ep();
         let route = Route::new(ep, EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
         let (x, scale, w) = (bytes(&case), weights(&case), weights(&case));
-        let offset = PerRank::from_fn(ep, |rank| {
-            let count = EXPERTS / ep.count() * small_kernels::bytes::HIDDEN;
-            Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect())
-        });
-        let (mut expected, mut same) = (case.zeros(), case.zeros());
-        forward(ep, &route, &x, &scale, &offset, &w, &mut expected, &mut same);
-        let (mut found, mut same2) = (case.zeros(), case.zeros());
-        let report = forward::launch(&case.group(), &route, &x, &scale, &offset, &w, &mut found, &mut same2);
-        check(&case, report, expected.iter().eq(found.iter()) && same.iter().eq(same2.iter()))?;
+        let whole = |columns: usize| (0..EXPERTS / ep.count() * columns).map(|i| (37 * i + i / 7) as i8).collect();
+        let offset = PerRank::from_fn(ep, |_| Experts::from_vec(whole(HIDDEN)));
+        let factors = PerRank::from_fn(ep, |_| Experts::from_vec(whole(OUT * HIDDEN)));
+        let room = || (PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
+        let (mut expected, mut same, (mut sums, mut rounded)) = (case.zeros(), case.zeros(), room());
+        forward(ep, &route, &x, &scale, &offset, &factors, &w, &mut expected, &mut same, &mut sums, &mut rounded);
+        let (mut found, mut same2, (mut sums2, mut rounded2)) = (case.zeros(), case.zeros(), room());
+        let report = forward::launch(
+            &case.group(), &route, &x, &scale, &offset, &factors, &w, &mut found, &mut same2, &mut sums2, &mut rounded2,
+        );
+        let widened = expected.iter().eq(found.iter()) && same.iter().eq(same2.iter());
+        let multiplied = sums.iter().eq(sums2.iter()) && rounded.iter().eq(rounded2.iter());
+        check(&case, report, widened && multiplied)?;
     }
 
     #[test]

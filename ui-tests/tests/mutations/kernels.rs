@@ -273,9 +273,12 @@ pub static ALL: [Kernel; 14] = [
         x = |case, _| bytes(case),
         scale = |case, _| weights(case),
         offset = whole_numbers,
-        w = |case, _| weights(case);
+        w = whole_numbers,
+        weights = |case, _| weights(case);
         y = |case: &Case, _| case.zeros(),
-        same = |case: &Case, _| case.zeros()
+        same = |case: &Case, _| case.zeros(),
+        sums = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        rounded = |case: &Case, route| PerRank::ragged(case.ep(), route)
     ),
     kernel!(
         chunks,

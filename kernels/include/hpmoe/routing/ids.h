@@ -98,8 +98,6 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
             good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
         }
         if (!good) {
-            SetFlag<HardEvent::MTE2_S>(0);
-            WaitFlag<HardEvent::MTE2_S>(0);
             const uint32_t fault = FirstFault(at, lists.count, top_k, route.experts, least);
             if (fault != NO_FAULT) {
                 return fault;

@@ -24,9 +24,7 @@ HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLis
                              uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Shifted(lists[SCRATCH], lists[FIRST], static_cast<int32_t>(sent));
-    SetFlag<HardEvent::V_MTE3>(2);
-    WaitFlag<HardEvent::V_MTE3>(2);
-    AfterVector();
+    AfterVector(); // which has also made what is stored
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {

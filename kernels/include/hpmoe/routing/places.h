@@ -123,8 +123,7 @@ HPMOE_INLINE void LeastFirst(const RouteLists &lists, uint32_t number, uint32_t 
     lists.Picked(b, a, lists[SEGMENT], (experts - 1) * 4);
     lists.Minus(last, b, last);
     lists.Shifted(last, last, -1);
-    Maxs(Ints(last), Ints(last), 0, lists.All());
-    PipeBarrier<PIPE_V>();
+    Maxs(Ints(last), Ints(last), 0, lists.All()); // done before the next call is
     // Whether it has fewer rows than the first.
     lists.Scaled(a, lists[ORDER], 4);
     lists.Plus(a, a, lists[SEGMENT]);
