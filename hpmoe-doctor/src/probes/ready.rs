@@ -31,13 +31,14 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(format!("{launches} launches on each of {} ranks, one of which was late now and then", examination.team.ranks))
 }
 
-/// All launches of a row ended well on the ranks here.
+/// All launches of a row ended well on the ranks here; else the first that did not, of each rank.
 fn expect_done(examination: &Examination, all: &[Vec<Seen>], first: i32) -> Result<(), Failure> {
-    for (rank, of_rank) in examination.team.own().zip(all) {
-        for (number, seen) in (first..).zip(of_rank) {
-            let named = |failure: Failure| Failure { seen: format!("launch {number}: {}", failure.seen), ..failure };
-            seen.expect_done().map_err(|failure| named(failure).of_rank(rank, examination.team.ranks))?;
-        }
-    }
-    Ok(())
+    let failure = |(rank, of_rank): (usize, &Vec<Seen>)| {
+        let mut failures =
+            (first..).zip(of_rank).filter_map(|(number, seen)| Some((number, seen.expect_done().err()?)));
+        let (number, failure) = failures.next()?;
+        let seen = format!("launch {number}: {}", failure.seen);
+        Some(Failure { seen, ..failure }.of_rank(rank, examination.team.ranks))
+    };
+    Failure::joined(examination.team.own().zip(all).filter_map(failure).collect())
 }
