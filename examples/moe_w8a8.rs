@@ -5,10 +5,8 @@ mod support;
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
-use support::example::{self, Example, Kernel, kernel};
-use support::int8::Int8;
-use support::layer::Layer;
-use support::tensors::{Tensors, numbers};
+use support::example;
+use support::int8::quantised;
 
 /// The layer: tokens rounded to i8, dispatch with their scales, gate and up projections to i32, SwiGLU of what they stand for, rounded
 /// to i8 again, down projection to i32, scaled, return, top-k sum.
@@ -203,64 +201,7 @@ pub mod moe_w8a8 {
     }
 }
 
-/// The layer, cut for the ranks, with weights of i8.
-pub struct Quantised {
-    routed: Tensors<{ moe_w8a8::HIDDEN }, { moe_w8a8::INTER }, { moe_w8a8::TOP_K }>,
-    gate: Int8<{ moe_w8a8::INTER }, { moe_w8a8::HIDDEN }>,
-    up: Int8<{ moe_w8a8::INTER }, { moe_w8a8::HIDDEN }>,
-    down: Int8<{ moe_w8a8::HIDDEN }, { moe_w8a8::INTER }>,
-}
-
-impl Example for Quantised {
-    const KERNEL: Kernel = kernel!(moe_w8a8);
-    const VARIANT: Option<&'static str> = Some("w8a8");
-
-    fn of(layer: &Layer, group: &Group) -> Result<Self, String> {
-        let routed = Tensors::of(layer, group, &Self::KERNEL.sizes)?;
-        let (gate, up, down) = (Int8::of(&routed.gate), Int8::of(&routed.up), Int8::of(&routed.down));
-        Ok(Self { routed, gate, up, down })
-    }
-
-    fn reference(&self) -> Vec<f32> {
-        let (routed, mut y) = (&self.routed, self.routed.output());
-        let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
-        let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
-        moe_w8a8::forward(
-            routed.ep,
-            &routed.route,
-            &routed.x,
-            &routed.weights,
-            gate,
-            up,
-            down,
-            gates,
-            ups,
-            downs,
-            &mut y,
-        );
-        numbers(&y)
-    }
-
-    fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-        let (routed, mut y) = (&self.routed, self.routed.output());
-        let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
-        let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
-        let report = moe_w8a8::forward::launch(
-            group,
-            &routed.route,
-            &routed.x,
-            &routed.weights,
-            gate,
-            up,
-            down,
-            gates,
-            ups,
-            downs,
-            &mut y,
-        )?;
-        Ok((numbers(&y), report))
-    }
-}
+quantised!(moe_w8a8, "w8a8");
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

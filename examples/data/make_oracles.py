@@ -108,30 +108,26 @@ def biased(layer):
     return routed(layer, expert)
 
 
-def rounded(w):
-    """Weights as i8 times a scale for each row, as float32 arithmetic finds both."""
-    w = w.astype(np.float32)
-    scales = np.abs(w).max(axis=1, keepdims=True) / np.float32(127)
-    scales = np.where(scales > 0, scales, np.float32(1))
-    return np.rint(w / scales).astype(np.float64) * scales
-
-
-def int8(layer):
-    """Weights of i8."""
-
-    def expert(e, x):
-        gate, up = (rounded(w) for w in halves(layer, e))
-        return rounded(layer["down_proj"][e]) @ (silu(gate @ x) * (up @ x))
-
-    return routed(layer, expert)
-
-
 def quantised(w):
     """Rows as whole numbers and a scale for each, as float32 arithmetic finds both."""
     w = w.astype(np.float32)
     scales = np.abs(w).max(axis=-1, keepdims=True) / np.float32(127)
     scales = np.where(scales > 0, scales, np.float32(1))
     return np.rint(w / scales).clip(-127, 127).astype(np.int64), scales[..., 0].astype(np.float64)
+
+
+def int8(layer):
+    """Weights of i8."""
+
+    def rounded(w):
+        numbers, scales = quantised(w)
+        return numbers * scales[:, np.newaxis]
+
+    def expert(e, x):
+        gate, up = (rounded(w) for w in halves(layer, e))
+        return rounded(layer["down_proj"][e]) @ (silu(gate @ x) * (up @ x))
+
+    return routed(layer, expert)
 
 
 def w8a8(layer):

@@ -27,3 +27,73 @@ impl<const N: usize, const K: usize> Int8<N, K> {
         }
     }
 }
+
+/// The layer of a kernel module that takes weights of i8, for an example that has `mod support`: how it is cut, and the two ways to
+/// run it.
+macro_rules! quantised {
+    ($kernel:ident, $variant:literal) => {
+        /// The layer, cut for the ranks, with weights of i8.
+        pub struct Quantised {
+            routed: support::tensors::Tensors<{ $kernel::HIDDEN }, { $kernel::INTER }, { $kernel::TOP_K }>,
+            gate: support::int8::Int8<{ $kernel::INTER }, { $kernel::HIDDEN }>,
+            up: support::int8::Int8<{ $kernel::INTER }, { $kernel::HIDDEN }>,
+            down: support::int8::Int8<{ $kernel::HIDDEN }, { $kernel::INTER }>,
+        }
+
+        impl support::example::Example for Quantised {
+            const KERNEL: support::example::Kernel = support::example::kernel!($kernel);
+            const VARIANT: Option<&'static str> = Some($variant);
+
+            fn of(layer: &support::layer::Layer, group: &Group) -> Result<Self, String> {
+                let routed = support::tensors::Tensors::of(layer, group, &Self::KERNEL.sizes)?;
+                let (gate, up, down) = (
+                    support::int8::Int8::of(&routed.gate),
+                    support::int8::Int8::of(&routed.up),
+                    support::int8::Int8::of(&routed.down),
+                );
+                Ok(Self { routed, gate, up, down })
+            }
+
+            fn reference(&self) -> Vec<f32> {
+                let (routed, mut y) = (&self.routed, self.routed.output());
+                let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
+                let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
+                $kernel::forward(
+                    routed.ep,
+                    &routed.route,
+                    &routed.x,
+                    &routed.weights,
+                    gate,
+                    up,
+                    down,
+                    gates,
+                    ups,
+                    downs,
+                    &mut y,
+                );
+                support::tensors::numbers(&y)
+            }
+
+            fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
+                let (routed, mut y) = (&self.routed, self.routed.output());
+                let (gate, up, down) = (&self.gate.weights, &self.up.weights, &self.down.weights);
+                let (gates, ups, downs) = (&self.gate.scales, &self.up.scales, &self.down.scales);
+                let report = $kernel::forward::launch(
+                    group,
+                    &routed.route,
+                    &routed.x,
+                    &routed.weights,
+                    gate,
+                    up,
+                    down,
+                    gates,
+                    ups,
+                    downs,
+                    &mut y,
+                )?;
+                Ok((support::tensors::numbers(&y), report))
+            }
+        }
+    };
+}
+pub(crate) use quantised;

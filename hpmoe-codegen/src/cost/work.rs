@@ -2,11 +2,10 @@
 
 use super::Time;
 use hpmoe_kernels::op::ElementType;
-use hpmoe_language::plan::panel_rows;
+use hpmoe_language::plan::{FRACTAL_DEPTH, panel_rows};
 
 /// Rows and columns are padded to the cube's fractals, and the contraction to the bytes that one holds.
 const FRACTAL: u32 = 16;
-const FRACTAL_DEPTH: u32 = 32;
 
 /// The share of the cube's peak that a product reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -138,7 +137,7 @@ impl Work {
                 let area = |a: u32, b: u32| f64::from(a) * f64::from(b);
                 let (left, right) = (area(m, k) * bytes as f64 * count, area(n, k) * bytes as f64 * count);
                 let [mp, np] = [m, n].map(|size| size.next_multiple_of(FRACTAL));
-                let kp = k.next_multiple_of(FRACTAL_DEPTH / bytes as u32);
+                let kp = k.next_multiple_of(FRACTAL_DEPTH as u32 / bytes as u32);
                 // Each panel of a tile that L0C can't hold reads the right operand again.
                 let panel = panel_rows(u64::from(mp.max(FRACTAL)), u64::from(np.max(FRACTAL)));
                 let added = if out.adds { area(m, n) * f64::from(out.element) } else { 0.0 };

@@ -46,8 +46,8 @@ pub struct Product {
 
 /// Bytes of a sum, in f32 or i32.
 const SUM: u64 = ElementType::f32.bytes() as u64;
-/// Bytes of a contraction that a fractal holds.
-const FRACTAL_DEPTH: u64 = 32;
+/// Bytes of a contraction that a fractal of the cube holds.
+pub const FRACTAL_DEPTH: u64 = 32;
 /// Bytes: a shorter row of a block wastes bandwidth.
 const GOOD_BLOCK: u64 = 512;
 

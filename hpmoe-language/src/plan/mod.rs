@@ -11,8 +11,8 @@ mod put;
 mod single;
 mod vector;
 
-pub use cube::panel_rows;
 pub use cube::{CubePlan, Product, Term};
+pub use cube::{FRACTAL_DEPTH, panel_rows};
 pub use external::{ExternalPlan, memory_of_operators};
 pub use program::{Buffer, BufferId, Call, Holds, Instruction, Program, Width};
 pub use put::PutPlan;

@@ -58,11 +58,10 @@ pub(super) fn fits_any(
             "widen the weights to bf16 in a vector task, or round both to i8",
         ));
     }
-    let product = sizes(name, (x, x_way), (w, w_way))?;
-    let whole = x.element == ElementType::i8;
-    Ok(Shape { element: if whole { ElementType::i32 } else { product.element }, ..product })
+    sizes(name, (x, x_way), (w, w_way))
 }
 
+/// The same, of two tiles of one of these types.
 fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Contracted)) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (split(x, x_way), split(w, w_way));
     if k != other {
@@ -85,7 +84,8 @@ fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Cont
             "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
         ));
     }
-    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows: m, cols: n })
+    let element = if x.element == ElementType::i8 { ElementType::i32 } else { ElementType::f32 };
+    Ok(Shape { kind: OperandKind::Value, element, rows: m, cols: n })
 }
 
 /// The sum of a value and a product.

@@ -84,6 +84,17 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
     PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
 }
 
+/// Launches with these arguments, in a row.
+fn launch_all<'a>(
+    compiled: &CompiledKernel,
+    group: &Group,
+    of_launch: impl Iterator<Item = Vec<Argument<'a>>>,
+) -> Result<(), LaunchError> {
+    let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
+    let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
+    group.launch_routed_row(compiled, &launches).map(drop)
+}
+
 /// Launches in a row of the kernel that makes its route.
 fn launch_routed(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
     use routed::{EXPERTS, HIDDEN, TOP_K, chunked};
@@ -120,10 +131,7 @@ fn launch_routed(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
             Argument::write("y", y),
         ]
     });
-    let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
-    let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
-    group.launch_routed_row(compiled, &launches)?;
-    drop(arguments);
+    launch_all(compiled, group, of_launch)?;
     Ok(found == expected)
 }
 
@@ -170,10 +178,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
             Argument::write("y", y),
         ]
     });
-    let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
-    let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
-    group.launch_routed_row(compiled, &launches)?;
-    drop(arguments);
+    launch_all(compiled, group, of_launch)?;
     Ok(found == expected)
 }
 

@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
             let (name, expected, given) = (helper.name.clone(), helper.generics.len(), call.sizes.len());
             return self.refuse_call(call.span, HelperFault::Sizes { name, expected, given });
         }
-        for (name, size) in helper.generics.iter().zip(&call.sizes).filter(|(_, size)| !is_inferred(size)) {
+        for (name, size) in helper.generics.iter().zip(&call.sizes) {
             sizes.insert(name.clone(), self.kernel.constants.evaluate(size, &self.locals, self.errors)?);
         }
         for (param, argument) in helper.params.iter().zip(arguments) {
@@ -99,10 +99,6 @@ impl<'a> Builder<'a> {
         self.errors.push(at, Finding::Helper(fault));
         None
     }
-}
-
-fn is_inferred(size: &Expr) -> bool {
-    matches!(size, Expr::Infer(_)) || generic(size).is_some_and(|name| name == "_")
 }
 
 /// The const parameter that a size is, if it is a name alone.

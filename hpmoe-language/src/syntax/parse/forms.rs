@@ -5,7 +5,7 @@ use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Expr, GenericArgument, PathArguments, ReturnType, Safety, Signature, Type};
+use syn::{Expr, GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Signature, Type};
 
 /// A fault and its place.
 pub(super) type Fault = Box<(Span, Finding)>;
@@ -22,6 +22,18 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
         Expr::Group(group) => ident(&group.expr),
         _ => None,
     }
+}
+
+/// The names of a function's const parameters; others are this fault.
+pub(super) fn const_parameters(signature: &Signature, other: &SyntaxFault, errors: &mut Errors) -> Vec<String> {
+    let mut names = Vec::new();
+    for parameter in &signature.generics.params {
+        match parameter {
+            GenericParam::Const(constant) => names.push(constant.ident.to_string()),
+            parameter => errors.push(parameter.span(), Finding::Syntax(other.clone())),
+        }
+    }
+    names
 }
 
 /// Refuses functions whose call does more than run the body, and those with a result.

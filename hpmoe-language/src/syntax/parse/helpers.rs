@@ -1,12 +1,12 @@
 //! Reads helper functions: those without a marker that task bodies call.
 
 use super::body;
-use super::forms::{constant_argument, fault, plain};
+use super::forms::{const_parameters, constant_argument, fault, plain};
 use crate::finding::{Errors, Finding, HelperFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{BodyExpr, HelperCall, HelperFn, HelperParam, HelperType, TaskFn, visit};
 use syn::spanned::Spanned as _;
-use syn::{Expr, FnArg, GenericParam, ItemFn, Pat, PathArguments, ReturnType, Type};
+use syn::{Expr, FnArg, ItemFn, Pat, PathArguments, ReturnType, Type};
 
 /// Reads the functions that tasks call, and those that these call. Other functions of the module may be any Rust.
 pub(super) fn helpers(unmarked: &[&ItemFn], tasks: &[TaskFn], errors: &mut Errors) -> Vec<HelperFn> {
@@ -54,13 +54,7 @@ fn unknown(name: String, unmarked: &[&ItemFn], tasks: &[TaskFn]) -> Finding {
 fn helper(function: &ItemFn, errors: &mut Errors) -> Option<HelperFn> {
     let before = errors.len();
     plain(&function.sig, errors);
-    let mut generics = Vec::new();
-    for parameter in &function.sig.generics.params {
-        match parameter {
-            GenericParam::Const(constant) => generics.push(constant.ident.to_string()),
-            other => errors.push(other.span(), Finding::Syntax(SyntaxFault::HelperGeneric)),
-        }
-    }
+    let generics = const_parameters(&function.sig, &SyntaxFault::HelperGeneric, errors);
     let mut params = Vec::new();
     for input in &function.sig.inputs {
         match parameter(input) {

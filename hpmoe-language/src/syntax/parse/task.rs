@@ -1,24 +1,18 @@
 //! Reads task functions.
 
-use super::forms::{Fault, element_fault, plain_function, tensor_type};
+use super::forms::{Fault, const_parameters, element_fault, plain_function, tensor_type};
 use super::{body, external, library};
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
 use syn::spanned::Spanned as _;
-use syn::{Expr, FnArg, GenericParam, ItemFn, Pat, Type};
+use syn::{Expr, FnArg, ItemFn, Pat, Type};
 
 /// Reads a function; `None` when its signature can't be understood.
 pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Option<TaskFn> {
     let before = errors.len();
     plain_function(&function.sig, errors);
-    let mut generics = Vec::new();
-    for parameter in &function.sig.generics.params {
-        match parameter {
-            GenericParam::Const(constant) => generics.push(constant.ident.to_string()),
-            other => errors.push(other.span(), Finding::Syntax(SyntaxFault::TaskGeneric)),
-        }
-    }
+    let generics = const_parameters(&function.sig, &SyntaxFault::TaskGeneric, errors);
     let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
     let external = external::external(&function.attrs, kind, errors);
     let body = body::statements(&function.block, errors);
