@@ -1,20 +1,28 @@
-//! Schedules and compiles the stock layers, with the constants of `HPMOE_SET`.
+//! Schedules and compiles the stock layers of one kind of expert, with the constants of `HPMOE_SET`.
+
+use hpmoe_build::Kernels;
 
 /// Most rows of a tile of the gate and up matrices, if there is a choice, and if there is none.
 const MOST_ROWS: [usize; 2] = [256, 1024];
+
+/// Most columns of a tile of gpt-oss's unit, for layers with as many columns between the projections.
+const MOST_COLUMNS: [(usize, usize); 2] = [(512, 128), (0, 16)];
 
 /// `INTER` in the source.
 const INTER: usize = 32;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(joined)");
+    println!("cargo::rustc-check-cfg=cfg(gpt_oss, joined, swiglu)");
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_CORES");
-    let layers = match part(inter().unwrap_or(INTER)) {
-        Some(part) => {
-            println!("cargo::rustc-cfg=joined");
-            hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"]).set("PART", part)
+    println!("cargo::rerun-if-env-changed=HPMOE_STOCK_GATE");
+    let inter = inter().unwrap_or(INTER);
+    let layers = match std::env::var("HPMOE_STOCK_GATE").as_deref().unwrap_or("swiglu") {
+        "swiglu" => swiglu(inter),
+        "gpt_oss" => gpt_oss(inter),
+        other => {
+            println!("cargo::error=HPMOE_STOCK_GATE is `{other}`: there are `swiglu` and `gpt_oss`");
+            return;
         }
-        None => hpmoe_build::kernels(["src/separate.rs"]),
     };
     // For the model of the device on a CPU: fewer cores than a die has make small layers fast.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {
@@ -22,6 +30,26 @@ fn main() {
         Ok(Err(_)) => println!("cargo::error=HPMOE_STOCK_CORES is not a number: set it to that of matrix cores"),
         Err(_) => layers.build(),
     }
+}
+
+/// The layers with SwiGLU experts: with gate and up matrices apart, and in one tensor if its tiles can be cut.
+fn swiglu(inter: usize) -> Kernels {
+    println!("cargo::rustc-cfg=swiglu");
+    match part(inter) {
+        Some(part) => {
+            println!("cargo::rustc-cfg=joined");
+            hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"]).set("PART", part)
+        }
+        None => hpmoe_build::kernels(["src/separate.rs"]),
+    }
+}
+
+/// The layer with the experts of gpt-oss. Column tiles of its unit are all alike, because the unit's gradient interleaves columns.
+fn gpt_oss(inter: usize) -> Kernels {
+    println!("cargo::rustc-cfg=gpt_oss");
+    let most = MOST_COLUMNS.iter().find(|(columns, _)| inter >= *columns).map_or(16, |(_, most)| *most);
+    let columns = fractals(inter, most).or_else(|| (1..=most).rev().find(|columns| inter.is_multiple_of(*columns)));
+    hpmoe_build::kernels(["src/gpt_oss.rs"]).set("TILE_N", columns.unwrap_or(1))
 }
 
 /// The constant `INTER`, if `HPMOE_SET` sets it.
@@ -36,6 +64,10 @@ fn inter() -> Option<usize> {
 /// too many.
 fn part(inter: usize) -> Option<usize> {
     let [most, most_at_once] = MOST_ROWS;
-    let mut whole = (1..=most.min(inter) / 16).rev().map(|fractals| fractals * 16);
-    whole.find(|rows| inter.is_multiple_of(*rows)).or((inter <= most_at_once).then_some(inter))
+    fractals(inter, most).or((inter <= most_at_once).then_some(inter))
+}
+
+/// The largest multiple of 16 that divides `size` and is not above `most`.
+fn fractals(size: usize, most: usize) -> Option<usize> {
+    (1..=most.min(size) / 16).rev().map(|fractals| fractals * 16).find(|whole| size.is_multiple_of(*whole))
 }

@@ -119,7 +119,7 @@ def test_sizes_of_layers() -> None:
     for change, said in [
         ({"top_k": 9}, "top_k is 9, but there are 8 experts"),
         ({"hidden": 0}, "hidden is 0, but has to be a whole number of at least 1"),
-        ({"gate": "relu"}, "there is no gate 'relu': use one of 'swiglu'"),
+        ({"gate": "relu"}, "there is no gate 'relu': use one of 'swiglu', 'gpt_oss'"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=said):
             hpmoe.moe(**{**sizes, **change})

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(gpt_oss)]
+pub mod gpt_oss;
 #[cfg(joined)]
 pub mod joined;
+#[cfg(swiglu)]
 pub mod separate;
 
 hpmoe_c::export!();

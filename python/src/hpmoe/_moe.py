@@ -14,10 +14,11 @@ from ._group import Group
 from ._library import Library, load
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
-#: The kernel of each kind of expert.
-GATES = {"swiglu": "swiglu"}
+#: The kernels of each kind of expert; they differ in how matrices are laid out.
+GATES = {"swiglu": ["swiglu", "swiglu_joined"], "gpt_oss": ["gpt_oss"]}
 
 
 def moe(
@@ -29,7 +30,7 @@ def moe(
     max_tokens: int = 64,
     gate: str = "swiglu",
     progress: bool | None = None,
-    **constants: int,
+    **constants: int | float,
 ) -> "MoE":
     """A Mixture-of-Experts layer without its router, for PyTorch, with gradients.
 
@@ -41,9 +42,11 @@ def moe(
         experts: Experts of the whole group.
         top_k: Experts of each token.
         max_tokens: Most tokens of one rank.
-        gate: ``"swiglu"``: an expert is ``down(silu(gate x) * up x)``.
+        gate: ``"swiglu"``: an expert is ``down(silu(gate x) * up x)``. ``"gpt_oss"``: matrices are transposed, both projections have
+            biases, and the unit between them is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, where gate is at most ``LIMIT`` and up between
+            ``-LIMIT`` and ``LIMIT``.
         progress: Whether to show the progress of a build.
-        **constants: Other constants of the kernel, such as ``TILE_M``.
+        **constants: Other constants of the kernel, such as ``TILE_M``, or ``LIMIT=7.0`` and ``SLOPE=1.702`` of gpt-oss.
 
     Raises:
         BuildError: If the kernels have to be built and can't be.
@@ -59,33 +62,39 @@ def moe(
     made = json.dumps([gate, sizes, constants, os.environ.get("HPMOE_SET"), os.environ.get("HPMOE_DEVICE")], sort_keys=True)
     if made not in _made:
         _made[made] = _library(gate, sizes, constants, progress)
-    return MoE(_made[made], GATES[gate])
+    return MoE(_made[made], gate)
 
 
 #: The libraries that this process has asked for: a model has many layers of the same sizes.
 _made: dict[str, Library] = {}
 
 
-def _library(gate: str, sizes: dict[str, int], constants: dict[str, int], progress: bool | None) -> Library:
+def _library(gate: str, sizes: dict[str, int], constants: dict[str, int | float], progress: bool | None) -> Library:
     """The library of a layer: one of this package, or one that is built."""
     hidden, inter, experts, top_k, max_tokens = sizes.values()
     wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
     bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
     if not constants and bundled.exists():
         return load(bundled)
-    cores = {} if os.environ.get("HPMOE_DEVICE") == "cann" else {"HPMOE_STOCK_CORES": "4"}
-    return load(built(crate(), {**_tiles(hidden, inter), **wanted}, cores, progress))
+    more = {"HPMOE_STOCK_GATE": gate}
+    if os.environ.get("HPMOE_DEVICE") != "cann":
+        more["HPMOE_STOCK_CORES"] = "4"
+    return load(built(crate(), {**_tiles(gate, hidden, inter), **wanted}, more, progress))
 
 
 def _file(gate: str, sizes: dict[str, int]) -> str:
     return "-".join([gate, *map(str, sizes.values())]) + ".so"
 
 
-def _tiles(hidden: int, inter: int) -> dict[str, int]:
+def _tiles(gate: str, hidden: int, inter: int) -> dict[str, int]:
     """Sizes of tiles: those of the source for small layers, those of real ones for others."""
     if min(hidden, inter) < 512:
         return {}
-    return {"TILE_M": 128, "TILE_N": 256, "GRAD_M": 128, "GRAD_N": 256, "PUT": 32, "COLUMNS": 256}
+    tiles = {"TILE_M": 128, "TILE_N": 256, "GRAD_M": 128, "GRAD_N": 256, "PUT": 32, "COLUMNS": 256}
+    if gate == "gpt_oss":
+        # The build chooses it, because it has to divide the columns of the unit.
+        del tiles["TILE_N"]
+    return tiles
 
 
 def crate() -> Path:
@@ -96,8 +105,8 @@ def crate() -> Path:
     raise HpmoeError("this package was installed without the sources of its layers: install the wheel, or from a checkout")
 
 
-def _reopened(path: str, kernel: str) -> "MoE":
-    return MoE(load(path), kernel)
+def _reopened(path: str, gate: str) -> "MoE":
+    return MoE(load(path), gate)
 
 
 @functools.cache
@@ -114,18 +123,23 @@ class MoE:
         group: The group that it runs on where none is passed: one rank, with memory that all layers share.
     """
 
-    def __init__(self, library: Library, kernel: str) -> None:
-        """The layer of a library with a kernel, and ``kernel_joined`` for gate and up matrices in one tensor."""
+    def __init__(self, library: Library, gate: str) -> None:
+        """The layer of a library that has been built for this kind of expert."""
         from . import _torch
 
         self.library = library
-        self.taskflow = library[f"{kernel}::forward"]
+        self.taskflow = library[f"{gate}::forward"]
         self.group = default_group()
-        self._kernel = kernel
-        # By the number of matrices.
-        self._keys = {3: _torch.key(self.taskflow)}
-        if f"{kernel}_joined::forward" in {flow.name for flow in library}:
-            self._keys[2] = _torch.key(library[f"{kernel}_joined::forward"])
+        self._gate = gate
+        # By the number of matrices and biases.
+        self._keys: dict[int, str] = {}
+        self._kinds: dict[int, list[tuple[torch.dtype, bool]]] = {}
+        for flow in library:
+            kernel, _, name = flow.name.partition("::")
+            if name == "forward" and kernel in GATES[gate]:
+                matrices = [argument for argument in flow.arguments if argument.rows == "expert"]
+                self._keys[len(matrices)] = _torch.key(flow)
+                self._kinds[len(matrices)] = [(_torch.dtype(one.element), one.height == 1) for one in matrices]
         self._top_k = self.taskflow.top_k
 
     def __deepcopy__(self, memo: object) -> "MoE":
@@ -134,7 +148,7 @@ class MoE:
 
     def __reduce__(self) -> tuple[object, ...]:
         """The file of its library; its group is not pickled."""
-        return _reopened, (self.library.path, self._kernel)
+        return _reopened, (self.library.path, self._gate)
 
     def __repr__(self) -> str:
         """The sizes."""
@@ -150,7 +164,7 @@ class MoE:
         """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all but `ids`.
 
         The kernel multiplies bf16 and sums in f32. Other types of `x` and of the matrices are converted, and the result has that of
-        `x`; the router's weights are used as f32. Tensors of these types without gaps are used where they lie.
+        `x`; the router's weights and biases are used as f32. Tensors of these types without gaps are used where they lie.
 
         Args:
             group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order. If ranks are processes, the
@@ -160,20 +174,31 @@ class MoE:
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
                 in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (If `inter` is above 1024 and not a
-                multiple of 16, the halves of such a tensor are copied.)
+                multiple of 16, the halves of such a tensor are copied.) Of gpt-oss: gate_up [experts, hidden, 2 * inter], whose columns
+                are gate and up in turn, its biases [experts, 2 * inter], down [experts, inter, hidden], and its biases [experts, hidden].
 
         Returns:
             The sums, [.., hidden].
         """
         import torch
 
-        if len(matrices) == 2 and 2 not in self._keys:
+        if len(matrices) == 2 and 2 not in self._keys and 3 in self._keys:
             matrices = (*matrices[0].chunk(2, dim=1), matrices[1])
         if len(matrices) not in self._keys:
-            raise HpmoeError(f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down")
+            raise HpmoeError(self._other_matrices(len(matrices)))
         tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
         routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
-        of_bf16 = [matrix.to(torch.bfloat16).contiguous() for matrix in matrices]
+        converted = []
+        for matrix, (dtype, is_bias) in zip(matrices, self._kinds[len(matrices)]):
+            matrix = matrix.to(dtype).contiguous()
+            # A bias is a matrix with one row.
+            converted.append(matrix.unsqueeze(1) if is_bias and matrix.dim() == 2 else matrix)
         of_ids = ids.reshape(-1, self._top_k).contiguous()
-        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *of_bf16], self._keys[len(matrices)], group.name)
+        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *converted], self._keys[len(matrices)], group.name)
         return y.to(x.dtype).reshape(x.shape)
+
+    def _other_matrices(self, count: int) -> str:
+        """What is wrong with that many matrices."""
+        if self._gate == "gpt_oss":
+            return f"a layer of gpt-oss has 4 tensors, but got {count}: pass gate_up, its biases, down and its biases"
+        return f"a layer has 2 or 3 matrices, but got {count}: pass gate_up and down, or gate, up and down"

@@ -18,6 +18,11 @@ def key(flow: Taskflow) -> str:
     return f"{flow.library.path}#{flow.name}"
 
 
+def dtype(element: str) -> torch.dtype:
+    """The type of torch for an element type."""
+    return {name: kind for kind, name in torch_elements().items()}[element]
+
+
 def _flow(key: str) -> Taskflow:
     path, _, name = key.rpartition("#")
     return load(path)[name]
@@ -52,7 +57,6 @@ def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]
 @run.register_fake
 def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
     flow, of_name = _flow(key), Group._of_name(group)
-    kinds = {name: kind for kind, name in torch_elements().items()}
     read = _read(flow)
     torch._check(len(inputs) == len(read), lambda: f"{flow.name} reads {len(read)} tensors, but got {len(inputs)}")
     torch._check(
@@ -63,7 +67,7 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
     for argument, tensor in zip(read, inputs):
         shape = shapes[argument.name]
         torch._check(
-            tensor.dtype == kinds[argument.element],
+            tensor.dtype == dtype(argument.element),
             lambda a=argument, t=tensor: f"`{a.name}` has elements of {t.dtype}, but {flow.name} takes {a.element}",
         )
         if argument.rows not in ("token", "slot", "rank"):
@@ -71,7 +75,7 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
                 tensor.dim() == len(shape) and all(have == want for have, want in zip(tensor.shape, shape)),
                 lambda a=argument, t=tensor, s=shape: f"`{a.name}` has the shape {list(t.shape)}, but {flow.name} takes {list(s)}",
             )
-    return [ids.new_empty(shapes[argument.name], dtype=kinds[argument.element]) for argument in _written(flow)]
+    return [ids.new_empty(shapes[argument.name], dtype=dtype(argument.element)) for argument in _written(flow)]
 
 
 def backward_of(flow: Taskflow) -> Taskflow:
@@ -113,15 +117,14 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
     for argument, gradient in zip(_written(flow), gradients):
         known[f"d{argument.name}"] = gradient
     shapes = flow.shapes(Group._of_name(ctx.group), ids.shape[0])
-    kinds = {name: kind for kind, name in torch_elements().items()}
     inputs = []
     for argument in _read(backward):
         if argument.name not in known:
             raise HpmoeError(f"{backward.name} reads `{argument.name}`, which {flow.name} neither reads nor writes")
         value = known[argument.name]
         if value is None:
-            value = torch.zeros(shapes[argument.name[1:]], dtype=kinds[argument.element])
-        inputs.append(value.to(kinds[argument.element]).contiguous())
+            value = torch.zeros(shapes[argument.name[1:]], dtype=dtype(argument.element))
+        inputs.append(value.to(dtype(argument.element)).contiguous())
     outputs = torch.ops.hpmoe.run(ids, inputs, key(backward), ctx.group)
     found = {argument.name: output for argument, output in zip(_written(backward), outputs)}
     return None, [_gradient(found, f"d{argument.name}", known[argument.name]) for argument in _read(flow)], None, None

@@ -1,0 +1,351 @@
+//! The layer with the experts of gpt-oss: matrices transposed, gate and up column by column, biases, and a clamped unit.
+
+use hpmoe_runtime::prelude::*;
+
+/// Both passes. Nothing is kept between them, as in the layers with SwiGLU experts.
+#[megakernel]
+pub mod gpt_oss {
+    use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{
+        combine, dispatch, give_back, give_back_parts, project, project_back, router_grad, send_weights, shift,
+        sum_over_k, weight_grad,
+    };
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 64;
+    /// Columns between the projections.
+    pub const INTER: usize = 32;
+    /// Columns of gate and up, which take turns.
+    pub const GATE_UP: usize = 2 * INTER;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 8;
+    /// Experts of a token.
+    pub const TOP_K: usize = 2;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 64;
+
+    /// The limit on gate, from above, and on up, from both sides.
+    pub const LIMIT: f32 = 7.0;
+    /// The slope of the sigmoid.
+    pub const SLOPE: f32 = 1.702;
+
+    /// Rows of a tile of a projection.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// As many columns of gate and up.
+    pub const PAIRS: usize = 2 * TILE_N;
+    /// Rows of a tile of a weight gradient.
+    pub const GRAD_M: usize = 32;
+    /// Columns of a tile of a weight gradient.
+    pub const GRAD_N: usize = 32;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Most rows of one put of single numbers.
+    pub const PUT_NUMBERS: usize = TILE_M;
+    /// Tokens of a tile of a sum over k.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of a sum over k.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of a sum over k.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    /// Column tiles of the unit, each with a part of the gradient of the router's weights.
+    pub const UNIT_PARTS: usize = INTER.div_ceil(TILE_N);
+    /// All parts of that gradient: the bias of the down projection has some, too.
+    pub const PARTS: usize = UNIT_PARTS + HIDDEN.div_ceil(COLUMNS);
+
+    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)` of clamped gate and up, where even columns are gates and odd ones up.
+    #[aiv_task]
+    pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
+        let pairs = pairs.load() + bias.load();
+        let gate = pairs.even_columns::<TILE_N>().at_most(LIMIT);
+        let up = pairs.odd_columns::<TILE_N>().clamp(-LIMIT, LIMIT);
+        h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
+    }
+
+    /// The backward pass of `unit` times the router's weight of each row. From `dh`, the gradient before that weight, it makes the
+    /// gradient of the pairs, the unit's result times the weight, and this tile's part of the gradient of the weight.
+    #[aiv_task]
+    pub fn unit_grad(
+        dh: &Tile<bf16, TILE_M, TILE_N>,
+        pairs: &Tile<bf16, TILE_M, PAIRS>,
+        bias: &Tile<f32, 1, PAIRS>,
+        weights: &Tile<f32, TILE_M, 1>,
+        dpairs: &mut Tile<bf16, TILE_M, PAIRS>,
+        weighted: &mut Tile<bf16, TILE_M, TILE_N>,
+        part: &mut Tile<f32, TILE_M, 1>,
+    ) {
+        let pairs = pairs.load() + bias.load();
+        let dh = dh.load();
+        let weight = weights.load();
+        let gate = pairs.even_columns::<TILE_N>();
+        let up = pairs.odd_columns::<TILE_N>();
+        let gate_passes = gate.less_equal(LIMIT);
+        let up_passes = up.abs().less_equal(LIMIT);
+        let gate = gate.at_most(LIMIT);
+        let up = up.clamp(-LIMIT, LIMIT) + 1.0;
+        let sigmoid = (&gate * SLOPE).sigmoid();
+        let swish = &gate * &sigmoid;
+        let h = &up * &swish;
+        part.store((&dh * &h).row_sum());
+        weighted.store(h * &weight);
+        let dh = dh * &weight;
+        let dgate = &dh * &up * (&sigmoid + (&swish * SLOPE) * (1.0 - &sigmoid));
+        let dup = dh * &swish;
+        dpairs.store(gate_passes.select(dgate, 0.0).interleave(&up_passes.select(dup, 0.0)));
+    }
+
+    /// The part of the gradient of the router's weight that comes from these columns of the bias of the down projection.
+    #[aiv_task]
+    pub fn bias_part(
+        dout: &Tile<bf16, TILE_M, COLUMNS>,
+        bias: &Tile<f32, 1, COLUMNS>,
+        part: &mut Tile<f32, TILE_M, 1>,
+    ) {
+        part.store((dout.load() * bias.load()).row_sum());
+    }
+
+    /// What a row counts for in the gradients of the biases, which are products with these columns: 1 in that of gate and up,
+    /// and the router's weight in that of the down projection.
+    #[aiv_task]
+    pub fn counts(
+        weights: &Tile<f32, TILE_M, 1>,
+        once: &mut Tile<bf16, TILE_M, 1>,
+        weighted: &mut Tile<bf16, TILE_M, 1>,
+    ) {
+        let weights = weights.load();
+        once.store(weights.select(1.0, 1.0));
+        weighted.store(weights);
+    }
+
+    /// Sends tokens to their experts, and multiplies them by the matrices of gate and up.
+    #[taskflow]
+    fn projection(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        gate_up: &PerRank<Experts<bf16, HIDDEN, GATE_UP>>,
+        recv: &mut PerRank<Received<bf16, HIDDEN>>,
+        pairs: &mut PerRank<Received<bf16, GATE_UP>>,
+    ) {
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project_back::<PAIRS, _, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).cols(n),
+                            &mut pairs[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The layer: `y = Σ_k weights[k] · (unit(x · gate_up + gate_up_bias) · down + down_bias)`.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate_up: &PerRank<Experts<bf16, HIDDEN, GATE_UP>>,
+        gate_up_bias: &PerRank<Experts<f32, 1, GATE_UP>>,
+        down: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down_bias: &PerRank<Experts<f32, 1, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut pairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
+        let h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let shifted = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        projection(ep, route, x, gate_up, &mut recv, &mut pairs);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        unit(
+                            &pairs[r].group(e, m).cols(n),
+                            &gate_up_bias[r].expert(e).cols(n),
+                            &mut h[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project_back::<TILE_N, _, _>(
+                            &h[r].group(e, m),
+                            &down[r].expert(e).cols(n),
+                            &mut out[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        shift::<COLUMNS, _>(
+                            &out[r].group(e, m).cols(n),
+                            &down_bias[r].expert(e).cols(n),
+                            &mut shifted[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&shifted[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The gradients of all that `forward` reads, from that of `y`.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate_up: &PerRank<Experts<bf16, HIDDEN, GATE_UP>>,
+        gate_up_bias: &PerRank<Experts<f32, 1, GATE_UP>>,
+        down: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down_bias: &PerRank<Experts<f32, 1, HIDDEN>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate_up: &mut PerRank<Experts<f32, HIDDEN, GATE_UP>>,
+        dgate_up_bias: &mut PerRank<Experts<f32, 1, GATE_UP>>,
+        ddown: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown_bias: &mut PerRank<Experts<f32, 1, HIDDEN>>,
+    ) {
+        let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let mut pairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
+        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
+        let dpairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
+        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
+        let once = PerRank::ragged::<bf16, 1>(ep, route);
+        let factor = PerRank::ragged::<bf16, 1>(ep, route);
+        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
+        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
+        projection(ep, route, x, gate_up, &mut recv, &mut pairs);
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
+                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    counts(&weight[r].group(e, m), &mut once[r].group(e, m), &mut factor[r].group(e, m));
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        bias_part(
+                            &dout[r].group(e, m).cols(n),
+                            &down_bias[r].expert(e).cols(n),
+                            &mut parts[r].group(e, m).cols(n + UNIT_PARTS),
+                        );
+                    }
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project::<TILE_N, _, _>(
+                            &dout[r].group(e, m),
+                            &down[r].expert(e).tile(n),
+                            &mut dh[r].group(e, m).cols(n),
+                        );
+                        unit_grad(
+                            &dh[r].group(e, m).cols(n),
+                            &pairs[r].group(e, m).cols(n),
+                            &gate_up_bias[r].expert(e).cols(n),
+                            &weight[r].group(e, m),
+                            &mut dpairs[r].group(e, m).cols(n),
+                            &mut weighted[r].group(e, m).cols(n),
+                            &mut parts[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project::<TILE_N, _, _>(
+                            &dpairs[r].group(e, m),
+                            &gate_up[r].expert(e).tile(n),
+                            &mut drows[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+                for m in 0..INTER.div_ceil(GRAD_M) {
+                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                        weight_grad::<GRAD_M, GRAD_N>(
+                            &weighted[r].expert(e).cols(m),
+                            &dout[r].expert(e).cols(n),
+                            &mut ddown[r].expert(e).tile(m).cols(n),
+                        );
+                    }
+                }
+                for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                    weight_grad::<1, GRAD_N>(
+                        &factor[r].expert(e),
+                        &dout[r].expert(e).cols(n),
+                        &mut ddown_bias[r].expert(e).cols(n),
+                    );
+                }
+                for m in 0..HIDDEN.div_ceil(GRAD_M) {
+                    for n in 0..GATE_UP.div_ceil(GRAD_N) {
+                        weight_grad::<GRAD_M, GRAD_N>(
+                            &recv[r].expert(e).cols(m),
+                            &dpairs[r].expert(e).cols(n),
+                            &mut dgate_up[r].expert(e).tile(m).cols(n),
+                        );
+                    }
+                }
+                for n in 0..GATE_UP.div_ceil(GRAD_N) {
+                    weight_grad::<1, GRAD_N>(
+                        &once[r].expert(e),
+                        &dpairs[r].expert(e).cols(n),
+                        &mut dgate_up_bias[r].expert(e).cols(n),
+                    );
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+                for s in route.sends::<PUT_NUMBERS>(src, e) {
+                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
+                }
+            }
+        }
+    }
+}
