@@ -50,6 +50,7 @@ MODELS = {
         "head_dim": 16,
     },
     "MiniMaxM2": {"num_local_experts": 8, "intermediate_size": 32, "head_dim": 16},
+    "GptOss": {"num_local_experts": 8, "intermediate_size": 32, "head_dim": 16},
 }
 
 
@@ -92,7 +93,7 @@ def test_a_model_is_as_near_as_bf16_allows(name: str, library: hpmoe.Library) ->
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             its_logits, its_routes, its_gradients = step(kernel, words)
-        assert hpmoe.last_report()["kernel"] == "swiglu_joined::backward"
+        assert hpmoe.last_report()["kernel"] == ("gpt_oss::backward" if name == "GptOss" else "swiglu_joined::backward")
         assert hpmoe.last_report()["copied"] == []
         if all(torch.equal(a, b) for a, b in zip(routes, its_routes)):
             break
@@ -119,14 +120,30 @@ def test_a_compiled_model(library: hpmoe.Library) -> None:
 
 
 def test_experts_without_a_kernel_are_said() -> None:
-    torch.manual_seed(0)
-    config = transformers.GptOssConfig(**{**COMMON, "num_local_experts": 8, "intermediate_size": 32, "head_dim": 16})
-    model = transformers.GptOssForCausalLM._from_config(config, dtype=torch.bfloat16).eval()
+    model = model_of("GptOss", 0)
     model.set_experts_implementation("eager")
     words = torch.randint(1, 96, (1, 8))
     want = model(input_ids=words).logits
+    for experts in experts_of(model):
+        # A gate that differs from that of gpt-oss.
+        kind = type("OtherExperts", (type(experts),), {"_apply_gate": lambda self, pairs: type(self).__base__._apply_gate(self, pairs)})
+        experts.__class__ = kind
     model.set_experts_implementation("hpmoe")
-    with pytest.warns(UserWarning, match=r"hpmoe has no kernel for GptOssExperts \(they have biases\): transformers"):
+    with pytest.warns(UserWarning, match=r"hpmoe has no kernel for OtherExperts \(they have biases\): transformers"):
         assert torch.equal(model(input_ids=words).logits, want)
     with pytest.raises(hpmoe.HpmoeError, match="no kernel for the experts of this model: they have biases"):
         hpmoe.hf.prepare(model)
+
+
+def test_the_limits_of_gpt_oss_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hpmoe.hf import _experts
+
+    asked = []
+    monkeypatch.setattr(_experts, "moe", lambda **sizes: asked.append(sizes))
+    model = model_of("GptOss", 0)
+    for limit, slope in [(7.0, 1.702), (5.0, 1.5)]:
+        for experts in experts_of(model):
+            experts.limit, experts.alpha = limit, slope
+        hpmoe.hf.prepare(model)
+    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 64, "gate": "gpt_oss"}
+    assert asked == [sizes, sizes, *[{**sizes, "LIMIT": 5.0, "SLOPE": 1.5}] * 2]

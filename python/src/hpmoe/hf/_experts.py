@@ -1,0 +1,172 @@
+"""The modules of transformers that hold experts, and their layers."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers.integrations import moe as experts_of_transformers
+
+from .._errors import HpmoeError
+from .._group import Group
+from .._moe import MoE, moe
+
+
+class Kind(NamedTuple):
+    """A kind of experts that there are kernels for: the gate of :func:`hpmoe.moe`, and the names of the tensors that it takes."""
+
+    gate: str
+    names: tuple[str, ...]
+
+
+SWIGLU = Kind("swiglu", ("gate_up_proj", "down_proj"))
+GPT_OSS = Kind("gpt_oss", ("gate_up_proj", "gate_up_proj_bias", "down_proj", "down_proj_bias"))
+
+
+def kind_of(experts: nn.Module) -> Kind | str:
+    """The kind of these experts, or why there is no kernel for them."""
+    gpt_oss = sys.modules.get("transformers.models.gpt_oss.modeling_gpt_oss")
+    gate = getattr(type(experts), "_apply_gate", None)
+    if gpt_oss is not None and isinstance(experts, gpt_oss.GptOssExperts) and gate is gpt_oss.GptOssExperts._apply_gate:
+        return GPT_OSS
+    if not getattr(experts, "has_gate", True):
+        return "they have no gate"
+    if getattr(experts, "has_bias", False):
+        return "they have biases"
+    if getattr(experts, "is_transposed", False) or not getattr(experts, "is_concatenated", True):
+        return "their matrices are transposed or interleaved"
+    if getattr(experts, "has_post_expert_norm", False):
+        return "their results are normalised"
+    if gate not in (None, experts_of_transformers._default_apply_gate):
+        return f"{type(experts).__name__} has a gate of its own"
+    activation = getattr(experts, "act_fn", None)
+    if activation is not nn.functional.silu and type(activation).__name__ not in ("SiLU", "SiLUActivation"):
+        return f"their activation is {type(activation).__name__}, and not SiLU"
+    if not isinstance(getattr(experts, "gate_up_proj", None), Tensor) or not isinstance(experts.down_proj, Tensor):
+        return "their matrices are no tensors gate_up_proj and down_proj"
+    return SWIGLU
+
+
+def why_not(experts: nn.Module) -> str | None:
+    """Why hpmoe has no kernel for these experts; None if it has one."""
+    kind = kind_of(experts)
+    if isinstance(kind, str):
+        return kind
+    if getattr(experts, "_is_expert_parallel", False) and not hasattr(experts, "_hpmoe_parallel"):
+        # The router's sentinels for experts of other processes are no experts here.
+        return 'each process has the matrices of its own experts alone: choose DistributedConfig(ep_implementation="hpmoe")'
+    return None
+
+
+def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None, group: Group | None = None) -> int:
+    """Builds the kernels that a model needs, before its first step and before ``torch.compile``.
+
+    With expert parallelism, all processes of a group call it with the same `max_tokens`.
+
+    Args:
+        model: A model, or a part of one.
+        max_tokens: Most tokens of one rank in a step (batch size times length).
+        top_k: Experts of each token; by default what the model's configuration says.
+        group: The ranks; by default one, or with expert parallelism the processes that share the experts.
+
+    Returns:
+        How many of the model's experts run on hpmoe.
+
+    Raises:
+        HpmoeError: If the model has no experts that hpmoe has a kernel for.
+    """
+    count, reasons = 0, set()
+    for module in model.modules():
+        if not (hasattr(module, "down_proj") and hasattr(module, "num_experts") and hasattr(module, "config")):
+            continue
+        reason = why_not(module)
+        if reason is not None:
+            reasons.add(reason)
+            continue
+        parallel = getattr(module, "_hpmoe_parallel", None)
+        chosen = parallel.group if group is None and parallel is not None else group
+        if parallel is not None and chosen is not None:
+            parallel.group = chosen
+        module._hpmoe = layer_of(module, top_k or _top_k(module.config), max_tokens, chosen)
+        count += 1
+    if not count:
+        why = "; ".join(sorted(reasons)) or "it has none that transformers calls by experts_implementation"
+        raise HpmoeError(f"hpmoe has no kernel for the experts of this model: {why}")
+    return count
+
+
+def _top_k(config: Any) -> int:
+    for name in ("num_experts_per_tok", "top_k", "moe_topk", "num_experts_per_token"):
+        if isinstance(getattr(config, name, None), int):
+            return getattr(config, name)
+    raise HpmoeError("the model's configuration does not say how many experts a token has: pass top_k")
+
+
+def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | None) -> MoE:
+    """The layer for these experts."""
+    kind = kind_of(experts)
+    assert isinstance(kind, Kind), kind
+    # Of a process, or of all of them.
+    parallel = getattr(experts, "_hpmoe_parallel", None)
+    count = experts.num_experts if parallel is None else parallel.experts
+    _, rows, columns = experts.down_proj.shape
+    sizes = {"hidden": rows, "inter": columns}
+    constants = {}
+    if kind is GPT_OSS:
+        sizes = {"hidden": columns, "inter": rows}
+        chosen = {"LIMIT": float(experts.limit), "SLOPE": float(experts.alpha)}
+        constants = {name: value for name, value in chosen.items() if value != {"LIMIT": 7.0, "SLOPE": 1.702}[name]}
+    layer = moe(**sizes, experts=count, top_k=top_k, max_tokens=max_tokens, gate=kind.gate, **constants)
+    if group is not None:
+        layer.group = group
+    return layer
+
+
+def matrices_of(experts: nn.Module) -> list[Tensor]:
+    """The matrices and biases, in the order of the kernel."""
+    kind = kind_of(experts)
+    assert isinstance(kind, Kind), kind
+    return [getattr(experts, name) for name in kind.names]
+
+
+_warned: set[tuple[type, str]] = set()
+
+
+def experts_forward(self: nn.Module, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+    """The sum of a token's experts with the router's weights, as transformers asks for it."""
+    layer = getattr(self, "_hpmoe", None)
+    if layer is None or (not torch.compiler.is_compiling() and not _fits(layer, hidden_states, top_k_index)):
+        reason = why_not(self)
+        if reason is not None:
+            if (type(self), reason) not in _warned:
+                _warned.add((type(self), reason))
+                warnings.warn(f"hpmoe has no kernel for {type(self).__name__} ({reason}): transformers computes them", stacklevel=2)
+            return type(self).forward.__wrapped__(self, hidden_states, top_k_index, top_k_weights)
+        refuse_while_compiling()
+        group = None if layer is None else layer.group
+        ranks = 1 if group is None else group.ranks
+        layer = layer_of(self, top_k_index.shape[1], room(-(-hidden_states.shape[0] // ranks)), group)
+        self._hpmoe = layer
+    return layer(hidden_states, top_k_index, top_k_weights, *matrices_of(self))
+
+
+def refuse_while_compiling() -> None:
+    """Says that a kernel that is missing can't be built now, if a model is being compiled."""
+    if torch.compiler.is_compiling():
+        raise HpmoeError("kernels can't be built while a model is compiled: call hpmoe.hf.prepare(model, max_tokens=..) before")
+
+
+def _fits(layer: MoE, hidden_states: Tensor, top_k_index: Tensor) -> bool:
+    flow = layer.taskflow
+    return hidden_states.shape[0] <= flow.tokens * layer.group.ranks and top_k_index.shape[1] == flow.top_k
+
+
+def room(tokens: int) -> int:
+    """Tokens of a rank to build for: a power of two, so that few sizes are built."""
+    return max(64, 1 << (tokens - 1).bit_length())
+
+
+experts_of_transformers.ExpertsInterface.register("hpmoe", experts_forward)
