@@ -8,6 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", minversion="5")
 
+from torch import nn  # noqa: E402
+
 import hpmoe  # noqa: E402
 import hpmoe.hf  # noqa: E402
 
@@ -59,6 +61,11 @@ def model_of(name: str, seed: int):
     torch.manual_seed(seed)
     config = getattr(transformers, f"{name}Config")(**{**COMMON, **MODELS[name]})
     model = getattr(transformers, f"{name}ForCausalLM")._from_config(config, dtype=torch.bfloat16)
+    if name == "GptOss":
+        # They begin at zero, which hides biases.
+        for experts in experts_of(model):
+            for bias in (experts.gate_up_proj_bias, experts.down_proj_bias):
+                nn.init.normal_(bias, std=0.1)
     return model.eval()
 
 

@@ -1,9 +1,5 @@
 """Ranks as the processes of torch.distributed: forward and backward pass next to those of one process."""
 
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +8,13 @@ torch = pytest.importorskip("torch")
 
 import hpmoe  # noqa: E402
 from hpmoe._moe import MoE  # noqa: E402
+from ranks import run_ranks  # noqa: E402
 
 TOKENS = [7, 0, 9, 4]
 
 #: One rank of four: a step, then a group whose ranks don't agree, then a rank that does not go on.
 RANK = """
-import sys, time
-sys.path.insert(0, {tests!r})
+import time
 import torch, torch.distributed as distributed
 import hpmoe
 from hpmoe._moe import MoE
@@ -59,25 +55,13 @@ def step(layer: MoE, ids, tensors, group) -> list:
 def test_four_processes_have_the_bits_of_one(library: hpmoe.Library, tmp_path: Path) -> None:
     from test_torch import inputs
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    script = RANK.format(tests=str(Path(__file__).parent), library=library.path, folder=str(tmp_path))
-    common = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
-    common.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="4")
-    start = lambda rank: subprocess.Popen(  # noqa: E731
-        [sys.executable, "-c", script], env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    ranks = [start(rank) for rank in range(4)]
-    said = [process.communicate(timeout=300) for process in ranks]
-    assert [process.returncode for process in ranks] == [0] * 4, said
-
+    said = run_ranks(RANK.format(library=library.path, folder=str(tmp_path)))
     ids, tensors = inputs(sum(TOKENS))
     whole = step(MoE(library, "swiglu"), ids, tensors, hpmoe.Group())
     parts = [torch.load(tmp_path / f"{rank}.pt") for rank in range(4)]
     for number, want in enumerate(whole):
         assert torch.equal(torch.cat([part[number] for part in parts]), want), number
-    for rank, (out, _) in enumerate(said):
+    for rank, out in enumerate(said):
         assert "the ranks disagree about capacity (rows): " in out, (rank, out)
         lines = out.splitlines()
         assert "`gate` has the shape [1, 32, 64]" in lines[-1] and (rank == 1 or "rank 1 could not go on" in lines[-1]), (rank, out)

@@ -195,7 +195,9 @@ class MoE:
             converted.append(matrix.unsqueeze(1) if is_bias and matrix.dim() == 2 else matrix)
         of_ids = ids.reshape(-1, self._top_k).contiguous()
         (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *converted], self._keys[len(matrices)], group.name)
-        return y.to(x.dtype).reshape(x.shape)
+        y = y.to(x.dtype)
+        # A view of the same shape would hide from FSDP what is changed in place.
+        return y if x.dim() == 2 else y.reshape(x.shape)
 
     def _other_matrices(self, count: int) -> str:
         """What is wrong with that many matrices."""
