@@ -49,7 +49,7 @@ fn gpt_oss(inter: usize) -> Kernels {
     println!("cargo::rustc-cfg=gpt_oss");
     let most = MOST_COLUMNS.iter().find(|(columns, _)| inter >= *columns).map_or(16, |(_, most)| *most);
     let columns = fractals(inter, most).or_else(|| (1..=most).rev().find(|columns| inter.is_multiple_of(*columns)));
-    hpmoe_build::kernels(["src/gpt_oss.rs"]).set("TILE_N", columns.unwrap_or(1))
+    hpmoe_build::kernels(["src/biased.rs"]).set("TILE_N", columns.unwrap_or(1))
 }
 
 /// The constant `INTER`, if `HPMOE_SET` sets it.

@@ -1,4 +1,4 @@
-"""The library that the tests launch: the stock layer, built as users build it."""
+"""The libraries that the tests launch: the stock layers, built as users build them."""
 
 import os
 from pathlib import Path
@@ -16,14 +16,23 @@ import hpmoe  # noqa: E402
 SIZES = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}
 
 
+def of_gate(gate: str) -> hpmoe.Library:
+    """The kernels of the stock layer of these sizes for a kind of expert."""
+    from hpmoe._moe import _library
+
+    return _library(gate, {**SIZES, "max_tokens": 64}, {}, None)
+
+
 @pytest.fixture(scope="session")
 def library() -> hpmoe.Library:
-    """The kernels of the stock layer of these sizes."""
-    from hpmoe._build import built
-    from hpmoe._moe import crate
+    """The kernels with SwiGLU experts."""
+    return of_gate("swiglu")
 
-    constants = {"HIDDEN": 64, "INTER": 32, "EXPERTS": 8, "TOP_K": 2, "TOKENS": 64}
-    return hpmoe.load(built(crate(), constants, {"HPMOE_STOCK_CORES": "4"}, None))
+
+@pytest.fixture(scope="session")
+def biased() -> hpmoe.Library:
+    """The kernels with the experts of gpt-oss."""
+    return of_gate("gpt_oss")
 
 
 @pytest.fixture

@@ -5,15 +5,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import hpmoe  # noqa: E402
+from hpmoe._moe import MoE  # noqa: E402
 
 H, I, E, K = 64, 32, 8, 2
 LIMIT, SLOPE = 7.0, 1.702
 
 
 @pytest.fixture(scope="module")
-def layer() -> hpmoe.MoE:
+def layer(biased: hpmoe.Library) -> MoE:
     """The stock layer of gpt-oss."""
-    return hpmoe.moe(hidden=H, inter=I, experts=E, top_k=K, max_tokens=64, gate="gpt_oss")
+    return MoE(biased, "gpt_oss")
 
 
 def inputs(tokens: int = 24, seed: int = 0, experts: int = E, scale: float = 0.5) -> tuple:
@@ -38,7 +39,7 @@ def reference(ids, x, weights, gate_up, gate_up_bias, down, down_bias):
     return y
 
 
-def call(layer: hpmoe.MoE, ids, tensors, **options):
+def call(layer: MoE, ids, tensors, **options):
     """The layer, of ids and the list of the other tensors."""
     return layer(tensors[0], ids, *tensors[1:], **options)
 
@@ -49,7 +50,7 @@ def leaves(tensors) -> list:
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.5])
-def test_gradients_are_those_of_the_layer(layer: hpmoe.MoE, scale: float) -> None:
+def test_gradients_are_those_of_the_layer(layer: MoE, scale: float) -> None:
     ids, tensors = inputs(experts=6, scale=scale)
     mine, wide = leaves(tensors), leaves([tensor.double() for tensor in tensors])
     y, want = call(layer, ids, mine), reference(ids, *wide)
@@ -68,7 +69,7 @@ def test_gradients_are_those_of_the_layer(layer: hpmoe.MoE, scale: float) -> Non
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_any_number_of_ranks_has_the_same_bits(layer: hpmoe.MoE, ranks: int) -> None:
+def test_any_number_of_ranks_has_the_same_bits(layer: MoE, ranks: int) -> None:
     ids, tensors = inputs(23)
     results = []
     for group in (hpmoe.Group(), hpmoe.Group(ranks=ranks, seed=5)):
@@ -79,7 +80,7 @@ def test_any_number_of_ranks_has_the_same_bits(layer: hpmoe.MoE, ranks: int) -> 
     assert all(torch.equal(a, b) for a, b in zip(*results))
 
 
-def test_the_operator_is_sound_and_the_matrices_are_not_copied(layer: hpmoe.MoE) -> None:
+def test_the_operator_is_sound_and_the_matrices_are_not_copied(layer: MoE) -> None:
     ids, tensors = inputs()
     rows = [*tensors[:3], tensors[3].float().unsqueeze(1), tensors[4], tensors[5].float().unsqueeze(1)]
     torch.library.opcheck(torch.ops.hpmoe.run.default, (ids, leaves(rows), layer._keys[4], layer.group.name))
@@ -87,7 +88,7 @@ def test_the_operator_is_sound_and_the_matrices_are_not_copied(layer: hpmoe.MoE)
     assert hpmoe.last_report()["copied"] == []
 
 
-def test_other_matrices_are_refused(layer: hpmoe.MoE) -> None:
+def test_other_matrices_are_refused(layer: MoE) -> None:
     ids, tensors = inputs()
     with pytest.raises(hpmoe.HpmoeError, match="a layer of gpt-oss has 4 tensors, but got 2: pass gate_up, its biases, down"):
         call(layer, ids, tensors[:4])

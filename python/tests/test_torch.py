@@ -1,8 +1,12 @@
 """The operators of PyTorch."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -230,17 +234,65 @@ def test_gate_and_up_in_one_tensor(layer: MoE, ranks: int) -> None:
     )
 
 
+#: In a process of its own, whose memory nothing else has used: what a layer of 122 MiB of matrices adds to the most that was resident.
+MEMORY = """
+import gc, resource
+import torch
+import hpmoe
+from hpmoe._moe import MoE
+layer = MoE(hpmoe.load({library!r}), "swiglu")
+random = torch.Generator().manual_seed(0)
+normal = lambda *shape: (0.1 * torch.randn(*shape, generator=random, dtype=torch.bfloat16))
+matrices = [[normal(640, 1040, 32), normal(640, 1040, 32), normal(640, 32, 1040)]]
+matrices.append([torch.cat(matrices[0][:2], 1), matrices[0][2]])
+x, ids = normal(5, 32), torch.tensor([[0], [639], [1], [0], [77]])
+size = sum(tensor.nbytes for tensor in matrices[0])
+peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+# What the process needs once, whatever the sizes are, counts for nothing.
+for _ in range(3):
+    layer(x.clone().requires_grad_(), ids, torch.ones(5, 1), *matrices[0])
+gc.collect()
+for tensors in matrices:
+    [tensor.requires_grad_() for tensor in tensors]
+    before = peak()
+    y = layer(x, ids, torch.ones(5, 1), *tensors)
+    assert y.requires_grad and hpmoe.last_report()["copied"] == [], hpmoe.last_report()["copied"]
+    print(size, peak() - before)
+before = peak()
+copied = [tensor.clone() for tensor in matrices[0]]
+print(size, peak() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def large() -> MoE:
+    """A layer with many matrices, whose rows are more than a tile may have."""
+    return hpmoe.moe(hidden=32, inter=1040, experts=640, top_k=1, max_tokens=8)
+
+
 @pytest.mark.slow
-def test_layers_with_large_matrices() -> None:
-    layer = hpmoe.moe(hidden=32, inter=1040, experts=2, top_k=1, max_tokens=8)
-    assert hpmoe.moe(hidden=32, inter=1040, experts=2, top_k=1, max_tokens=8).library is layer.library
+def test_memory_does_not_grow_by_the_matrices(large: MoE) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
+    script = MEMORY.format(library=large.library.path)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    numbers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    (size, apart), (_, joined), (_, copies) = numbers
+    assert size > 100 * 2**20 and max(apart, joined) < size / 20, numbers
+    # What a copy would have been.
+    assert copies > size / 2, numbers
+
+
+@pytest.mark.slow
+def test_layers_with_large_matrices(large: MoE) -> None:
+    assert hpmoe.moe(hidden=32, inter=1040, experts=640, top_k=1, max_tokens=8).library is large.library
     random = torch.Generator().manual_seed(0)
     normal = lambda *shape: (0.1 * torch.randn(*shape, generator=random)).bfloat16()  # noqa: E731
-    x, gate, up, down = normal(5, 32), normal(2, 1040, 32), normal(2, 1040, 32), normal(2, 32, 1040)
-    ids, weights = torch.tensor([[0], [1], [1], [0], [1]]), torch.ones(5, 1)
-    y = layer(x, ids, weights, gate, up, down)
-    wide = [tensor.double() for tensor in (x, gate, up, down)]
-    h = [torch.einsum("th,tih->ti", wide[0], matrices[ids[:, 0]]) for matrices in wide[1:3]]
-    want = torch.einsum("ti,thi->th", torch.nn.functional.silu(h[0]) * h[1], wide[3][ids[:, 0]])
+    x, gate, up, down = normal(5, 32), normal(640, 1040, 32), normal(640, 1040, 32), normal(640, 32, 1040)
+    ids, weights = torch.tensor([[0], [1], [639], [0], [1]]), torch.ones(5, 1)
+    y = large(x, ids, weights, gate, up, down)
+    wide = [x.double(), *(tensor[ids[:, 0]].double() for tensor in (gate, up, down))]
+    h = [torch.einsum("th,tih->ti", wide[0], matrices) for matrices in wide[1:3]]
+    want = torch.einsum("ti,thi->th", torch.nn.functional.silu(h[0]) * h[1], wide[3])
     assert (y.double() - want).abs().max() < 0.01 * want.abs().max()
-    assert torch.equal(layer(x, ids, weights, torch.cat([gate, up], 1), down), y)
+    assert torch.equal(large(x, ids, weights, torch.cat([gate, up], 1), down), y)

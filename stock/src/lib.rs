@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 #[cfg(gpt_oss)]
-pub mod gpt_oss;
+pub mod biased;
 #[cfg(joined)]
 pub mod joined;
 #[cfg(swiglu)]

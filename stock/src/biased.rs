@@ -92,7 +92,7 @@ pub mod gpt_oss {
         let dh = dh * &weight;
         let dgate = &dh * &up * (&sigmoid + (&swish * SLOPE) * (1.0 - &sigmoid));
         let dup = dh * &swish;
-        dpairs.store(gate_passes.select(dgate, 0.0).interleave(&up_passes.select(dup, 0.0)));
+        dpairs.store(gate_passes.select(dgate, 0.0).interleave(up_passes.select(dup, 0.0)));
     }
 
     /// The part of the gradient of the router's weight that comes from these columns of the bias of the down projection.
