@@ -1,0 +1,122 @@
+"""The routed experts of TorchTitan on hpmoe kernels.
+
+In a configuration, or by ``--override.imports``:
+
+>>> OverrideConfig(imports=[("hpmoe.torchtitan.routed_experts", {"max_tokens": 4096})])
+
+Their gate, up and down matrices are tensors of their own, which the kernel uses where they lie. With expert parallelism, each process of the
+mesh ``ep`` is a rank of the kernel, which takes the place of TorchTitan's token dispatcher.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from torchtitan.config import derive, override
+from torchtitan.models.common.moe import GroupedExperts, RoutedExperts
+from torchtitan.models.common.token_dispatcher import LocalTokenDispatcher
+
+from ._errors import HpmoeError
+from ._group import Group
+from ._moe import MoE, moe
+
+__all__ = ["HpmoeRoutedExperts", "routed_experts"]
+
+
+@override(target=RoutedExperts.Config, description="Routed experts on hpmoe kernels")
+def routed_experts(
+    config: RoutedExperts.Config, *, max_tokens: int, ranks: int = 1, capacity_rows: int | None = None
+) -> RoutedExperts.Config:
+    """Replaces routed experts by those of hpmoe, and leaves those that it has no kernel for, with a warning.
+
+    Args:
+        config: What is replaced.
+        max_tokens: Most tokens of one rank in a step.
+        ranks: Ranks as threads of this process, without expert parallelism.
+        capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
+    """
+    if type(config.inner_experts) is not GroupedExperts.Config:
+        name = type(config.inner_experts).__qualname__
+        warnings.warn(f"hpmoe has no kernel for {name}: torchtitan computes these experts", stacklevel=2)
+        return config
+    return derive(config, HpmoeRoutedExperts.Config, max_tokens=max_tokens, ranks=ranks, capacity_rows=capacity_rows)
+
+
+class HpmoeRoutedExperts(RoutedExperts):
+    """Experts with the parameters of TorchTitan's, so that checkpoints, initialisation and sharding stay what they are."""
+
+    @dataclass(kw_only=True, slots=True)
+    class Config(RoutedExperts.Config):
+        """Settings in addition to TorchTitan's; see :func:`routed_experts`."""
+
+        max_tokens: int
+        ranks: int = 1
+        capacity_rows: int | None = None
+
+    def __init__(self, config: Config) -> None:
+        """The parameters; the kernels are built when the parallelism is known."""
+        self._settings = (config.max_tokens, config.ranks, config.capacity_rows)
+        # The kernel dispatches tokens; a dispatcher of expert parallelism would reserve memory for them.
+        sizes = config.token_dispatcher
+        local = LocalTokenDispatcher.Config(num_experts=sizes.num_experts, top_k=sizes.top_k)
+        super().__init__(replace(config, token_dispatcher=local))
+        self._layer: MoE | None = None
+
+    # The names of its parameters, which sharding refers to, differ between versions of TorchTitan.
+    @functools.wraps(RoutedExperts.forward)
+    def forward(self, x: Tensor, scores: Tensor, ids: Tensor, _counts: Tensor, /) -> Tensor:
+        """The sum of the experts of each token with the router's scores."""
+        layer = self._layer
+        if layer is None:
+            if torch.compiler.is_compiling():
+                raise HpmoeError("kernels can't be built while a model is compiled: call parallelize of the model before")
+            layer = self._prepare(None)
+        return layer(x, ids, scores, *self._matrices())
+
+    def parallelize(self, parallel_dims: Any) -> None:
+        """Shards the parameters, and builds the kernels for the parts of this process."""
+        super().parallelize(parallel_dims)
+        self._prepare(parallel_dims.get_optional_mesh("ep"))
+
+    def _prepare(self, mesh: Any) -> MoE:
+        """Builds the layer; the processes of the mesh are its ranks."""
+        max_tokens, ranks, capacity_rows = self._settings
+        if mesh is None:
+            group = _group(ranks, capacity_rows)
+        else:
+            group = _group_of(mesh, capacity_rows)
+        experts, inter, hidden = self._matrices()[0].shape
+        count = experts if mesh is None else experts * mesh.size()
+        self._layer = moe(hidden=hidden, inter=inter, experts=count, top_k=self.token_dispatcher.top_k, max_tokens=max_tokens)
+        self._layer.group = group
+        return self._layer
+
+    def _matrices(self) -> list[Tensor]:
+        """The gate, up and down matrices of this process."""
+        experts = self.inner_experts
+        matrices = (experts.w1_EFD, experts.w3_EFD, experts.w2_EDF)
+        return [matrix.to_local() if isinstance(matrix, DTensor) else matrix for matrix in matrices]
+
+
+@functools.cache
+def _group(ranks: int, capacity_rows: int | None) -> Group:
+    """Ranks as threads, with memory that all layers share."""
+    return Group(ranks, capacity_rows=capacity_rows)
+
+
+_groups: dict[tuple[str, int | None], Group] = {}
+
+
+def _group_of(mesh: Any, capacity_rows: int | None) -> Group:
+    """The ranks that are the processes of a mesh, with memory that all layers share."""
+    process_group = mesh.get_group()
+    key = (process_group.group_name, capacity_rows)
+    if key not in _groups:
+        _groups[key] = Group(process_group=process_group, capacity_rows=capacity_rows)
+    return _groups[key]
