@@ -1,6 +1,7 @@
 """Crates are built once for each set of sources and constants."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import numpy
 import pytest
 
 import hpmoe
-from hpmoe import _build
+from hpmoe import _build, _moe
 from hpmoe.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +108,16 @@ def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(hpmoe.BuildError, match="there is no program cargo: kernels are built with Rust"):
         hpmoe.build(crate, HIDDEN=64)
+    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 65}
+    with pytest.raises(hpmoe.BuildError, match=r"no program cargo: .* compiler\. This package brings no layer along"):
+        _moe._library("swiglu", sizes, {}, None)
+    monkeypatch.setattr(_moe, "__file__", str(tmp_path / "_moe.py"))
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "swiglu-64-32-8-2-64.so").touch()
+    monkeypatch.setattr(_moe, "crate", lambda: crate)
+    says = "hpmoe.moe(gate='swiglu', hidden=64, inter=32, experts=8, top_k=2, max_tokens=64)"
+    with pytest.raises(hpmoe.BuildError, match=re.escape(f"along need neither: {says}")):
+        _moe._library("swiglu", sizes, {}, None)
 
 
 def test_constants_of_the_call_win() -> None:

@@ -40,6 +40,10 @@ try:
     step(layer, ids[own], tensors if rank != 1 else [*tensors[:2], tensors[2][:1], *tensors[3:]], group)
 except (hpmoe.HpmoeError, RuntimeError) as error:
     print(error, flush=True)
+try:
+    step(layer, ids[own] if rank != 3 else ids[own][:, :1], tensors, group)
+except hpmoe.HpmoeError as error:
+    print(error, flush=True)
 distributed.barrier()
 """
 
@@ -64,4 +68,6 @@ def test_four_processes_have_the_bits_of_one(library: hpmoe.Library, tmp_path: P
     for rank, out in enumerate(said):
         assert "the ranks disagree about capacity (rows): " in out, (rank, out)
         lines = out.splitlines()
-        assert "`gate` has the shape [1, 32, 64]" in lines[-1] and (rank == 1 or "rank 1 could not go on" in lines[-1]), (rank, out)
+        assert "`gate` has the shape [1, 32, 64]" in lines[-2] and (rank == 1 or "rank 1 could not go on" in lines[-2]), (rank, out)
+        assert "ids has the shape [4, 1], but a token of this layer has 2 experts" in lines[-1], (rank, out)
+        assert rank == 3 or "rank 3 could not go on" in lines[-1], (rank, out)

@@ -176,6 +176,28 @@ def test_shapes_around_the_layer(layer: MoE) -> None:
         layer(x, ids, weights, gate)
 
 
+@pytest.mark.parametrize(
+    ("number", "change", "said"),
+    [
+        (0, lambda x: x.float().numpy(), "x is a ndarray: pass a tensor of PyTorch"),
+        (0, lambda x: x.long(), "x has elements of torch.int64: pass a floating-point type"),
+        (1, lambda ids: ids.short(), "ids has elements of torch.int16: pass int32 or int64"),
+        (1, lambda ids: ids[:, :1], r"ids has the shape \[24, 1\], but a token of this layer has 2 experts: pass \[.., 2\]"),
+        (1, lambda ids: ids[:5], r"ids has the shape \[5, 2\], and x \[24, 64\]: pass a row of both for each token"),
+        (2, lambda weights: weights[:5], r"weights has the shape \[5, 2\], and x \[24, 64\]"),
+        (5, lambda down: None, "a matrix is a NoneType: pass a tensor of PyTorch"),
+    ],
+)
+def test_what_a_layer_is_called_with(layer: MoE, number: int, change, said: str) -> None:
+    ids, tensors = inputs()
+    arguments = [tensors[0], ids, *tensors[1:]]
+    arguments[number] = change(arguments[number])
+    with pytest.raises(hpmoe.HpmoeError, match=said):
+        layer(*arguments)
+    with pytest.raises(hpmoe.HpmoeError, match=r"the group is a int: pass group=hpmoe.Group\(..\)"):
+        layer(*arguments, group=2)
+
+
 def test_errors_reach_the_caller(layer: MoE) -> None:
     ids, tensors = inputs(65)
     with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
@@ -236,7 +258,7 @@ def test_gate_and_up_in_one_tensor(layer: MoE, ranks: int) -> None:
 
 #: In a process of its own, whose memory nothing else has used: what a layer of 122 MiB of matrices adds to the most that was resident.
 MEMORY = """
-import gc, resource
+import gc, re
 import torch
 import hpmoe
 from hpmoe._moe import MoE
@@ -247,7 +269,8 @@ matrices = [[normal(640, 1040, 32), normal(640, 1040, 32), normal(640, 32, 1040)
 matrices.append([torch.cat(matrices[0][:2], 1), matrices[0][2]])
 x, ids = normal(5, 32), torch.tensor([[0], [639], [1], [0], [77]])
 size = sum(tensor.nbytes for tensor in matrices[0])
-peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+# Not that of getrusage, which begins with that of the parent.
+peak = lambda: 1024 * int(re.search("VmHWM:\\s*([0-9]+) kB", open("/proc/self/status").read())[1])
 # What the process needs once, whatever the sizes are, counts for nothing.
 for _ in range(3):
     layer(x.clone().requires_grad_(), ids, torch.ones(5, 1), *matrices[0])

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable
 
-from ._errors import BuildError, HpmoeError
+from ._errors import BuildError, HpmoeError, MissingToolError
 from ._library import Library, load
 
 
@@ -89,7 +89,7 @@ def _run(command: list[str], environment: dict[str, str], **options: Any) -> sub
     try:
         return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, **options)
     except FileNotFoundError as error:
-        raise BuildError(
+        raise MissingToolError(
             f"there is no program {command[0]}: kernels are built with Rust 1.95 or later (https://rustup.rs) and a C++ compiler"
         ) from error
 

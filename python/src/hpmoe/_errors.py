@@ -11,3 +11,7 @@ class LaunchError(HpmoeError):
 
 class BuildError(HpmoeError):
     """A crate of kernels could not be built."""
+
+
+class MissingToolError(BuildError):
+    """There is no cargo to build with."""

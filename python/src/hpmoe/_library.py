@@ -203,7 +203,7 @@ class Taskflow:
         self, group: Group, ids: Any, tensors: dict[str, Any]
     ) -> tuple[dict[str, Any], list[_c.Tensor], list[_c.Tensor]]:
         """All tensors by name, and the parts of the ids and of the tensors."""
-        of_ids = view(ids, "ids")
+        of_ids = view(ids, "ids", "int32 or int64")
         if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
             raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")
         if of_ids.element not in ("i32", "i64"):

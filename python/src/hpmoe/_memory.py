@@ -33,10 +33,10 @@ def torch_elements() -> dict[Any, str]:
     return {torch.bfloat16: "bf16", torch.float32: "f32", torch.int32: "i32", torch.int8: "i8", torch.int64: "i64"}
 
 
-def view(value: Any, name: str) -> View:
-    """Looks at a tensor of torch, an array of numpy, or anything with a buffer."""
+def view(value: Any, name: str, kinds: str = "bfloat16, float32, int32 or int8") -> View:
+    """Looks at a tensor of torch, an array of numpy, or anything with a buffer; `kinds` are the types of torch that make sense here."""
     if hasattr(value, "data_ptr"):
-        return _of_torch(value, name)
+        return _of_torch(value, name, kinds)
     interface = getattr(value, "__array_interface__", None)
     if interface is not None:
         return _of_numpy(interface, value, name)
@@ -59,10 +59,10 @@ def view(value: Any, name: str) -> View:
     return View(address, buffer.shape, element, True)
 
 
-def _of_torch(value: Any, name: str) -> View:
+def _of_torch(value: Any, name: str, kinds: str) -> View:
     element = torch_elements().get(value.dtype)
     if element is None:
-        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass bfloat16, float32, int32 or int8")
+        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass {kinds}")
     if value.device.type != "cpu":
         raise HpmoeError(f"`{name}` is on {value.device}: kernels run on the CPU here, so move it there with .cpu()")
     if not value.is_contiguous():

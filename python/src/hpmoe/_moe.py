@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._build import built
-from ._errors import HpmoeError
+from ._errors import HpmoeError, MissingToolError
 from ._group import Group
 from ._library import Library, load
 
@@ -55,7 +55,7 @@ def moe(
         raise HpmoeError(f"there is no gate {gate!r}: use one of {', '.join(map(repr, GATES))}")
     sizes = {"hidden": hidden, "inter": inter, "experts": experts, "top_k": top_k, "max_tokens": max_tokens}
     for name, value in sizes.items():
-        if not isinstance(value, int) or value < 1:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
     if top_k > experts:
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
@@ -79,7 +79,22 @@ def _library(gate: str, sizes: dict[str, int], constants: dict[str, int | float]
     more = {"HPMOE_STOCK_GATE": gate}
     if os.environ.get("HPMOE_DEVICE") != "cann":
         more["HPMOE_STOCK_CORES"] = "4"
-    return load(built(crate(), {**_tiles(gate, hidden, inter), **wanted}, more, progress))
+    try:
+        return load(built(crate(), {**_tiles(gate, hidden, inter), **wanted}, more, progress))
+    except MissingToolError as error:
+        raise MissingToolError(f"{error}. {_without_rust(bundled.parent)}") from error
+
+
+def _without_rust(folder: Path) -> str:
+    """The layers that need no build."""
+    names = ["gate", "hidden", "inter", "experts", "top_k", "max_tokens"]
+    layers = []
+    for file in sorted(folder.glob("*.so")):
+        gate, *sizes = file.stem.split("-")
+        layers.append(", ".join(f"{name}={value}" for name, value in zip(names, [repr(gate), *sizes])))
+    if not layers:
+        return "This package brings no layer along that needs no build: a wheel does"
+    return "Layers that this package brings along need neither: " + "; ".join(f"hpmoe.moe({layer})" for layer in layers)
 
 
 def _file(gate: str, sizes: dict[str, int]) -> str:
@@ -154,7 +169,7 @@ class MoE:
         """The sizes."""
         constants = self.taskflow.constants
         sizes = ", ".join(f"{name.lower()}={constants[name]}" for name in ["HIDDEN", "INTER", "EXPERTS", "TOP_K"])
-        return f"MoE({sizes})"
+        return f"MoE({sizes}, max_tokens={self.taskflow.tokens}, gate={self._gate!r})"
 
     def __call__(self, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor", group: Group | None = None) -> "Tensor":
         """As :meth:`forward`, on the layer's own group."""
@@ -182,10 +197,13 @@ class MoE:
         """
         import torch
 
-        if len(matrices) == 2 and 2 not in self._keys and 3 in self._keys:
+        if not isinstance(group, Group):
+            raise HpmoeError(f"the group is a {type(group).__name__}: pass group=hpmoe.Group(..)")
+        wrong = self._fault(x, ids, weights, matrices)
+        if wrong is not None:
+            self._refuse(group, wrong)
+        if len(matrices) == 2 and 2 not in self._keys:
             matrices = (*matrices[0].chunk(2, dim=1), matrices[1])
-        if len(matrices) not in self._keys:
-            raise HpmoeError(self._other_matrices(len(matrices)))
         tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
         routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
         converted = []
@@ -199,8 +217,32 @@ class MoE:
         # A view of the same shape would hide from FSDP what is changed in place.
         return y if x.dim() == 2 else y.reshape(x.shape)
 
-    def _other_matrices(self, count: int) -> str:
-        """What is wrong with that many matrices."""
-        if self._gate == "gpt_oss":
-            return f"a layer of gpt-oss has 4 tensors, but got {count}: pass gate_up, its biases, down and its biases"
-        return f"a layer has 2 or 3 matrices, but got {count}: pass gate_up and down, or gate, up and down"
+    def _fault(self, x: object, ids: object, weights: object, matrices: tuple[object, ...]) -> str | None:
+        """What is wrong with the arguments, as far as they are not looked at by the launch."""
+        import torch
+
+        if len(matrices) not in self._keys and not (len(matrices) == 2 and 3 in self._keys):
+            if self._gate == "gpt_oss":
+                return f"a layer of gpt-oss has 4 tensors, but got {len(matrices)}: pass gate_up, its biases, down and its biases"
+            return f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down"
+        for name, value in [("x", x), ("ids", ids), ("weights", weights), *(("a matrix", matrix) for matrix in matrices)]:
+            if not isinstance(value, torch.Tensor):
+                return f"{name} is a {type(value).__name__}: pass a tensor of PyTorch"
+            if name == "ids":
+                if value.dtype not in (torch.int32, torch.int64):
+                    return f"ids has elements of {value.dtype}: pass int32 or int64"
+            elif not value.dtype.is_floating_point:
+                return f"{name} has elements of {value.dtype}: pass a floating-point type"
+        assert isinstance(x, torch.Tensor) and isinstance(ids, torch.Tensor) and isinstance(weights, torch.Tensor)
+        for name, value in [("ids", ids), ("weights", weights)]:
+            if value.dim() == 0 or value.shape[-1] != self._top_k:
+                return f"{name} has the shape {list(value.shape)}, but a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"
+            if value.numel() * x.shape[-1] != x.numel() * self._top_k:
+                return f"{name} has the shape {list(value.shape)}, and x {list(x.shape)}: pass a row of both for each token"
+        return None
+
+    def _refuse(self, group: Group, message: str) -> None:
+        """Raises an error; processes that are about to launch with this one raise it, too."""
+        if group.rank is not None:
+            self.library._interface.refuse(group._handle(self.library), message)
+        raise HpmoeError(message)
