@@ -9,7 +9,8 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
 
 # Packages for those who work on this one.
 unpublished=(--exclude hpmoe-book --exclude hpmoe-examples --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-npu-tests \
-    --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-c-tests --exclude hpmoe-stock)
+    --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-c-tests --exclude hpmoe-stock \
+    --exclude hpmoe-programs)
 
 have() { command -v "$1" >/dev/null 2>&1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }

@@ -1,6 +1,7 @@
 //! A user's build script.
 
 mod layers;
+mod programs;
 
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
@@ -25,7 +26,7 @@ fn main() {
         "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
-    hpmoe_build::kernels(few).matrix_cores(3).build();
+    hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.
     hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
     hpmoe_build::kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();

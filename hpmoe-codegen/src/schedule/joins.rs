@@ -2,12 +2,13 @@
 
 use super::tiling::same_tiles;
 use super::{Entry, Order, PhaseSchedule};
-use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::analyze::{CheckedGraph, Whose};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, and it needs
-/// nothing that the other doesn't need: so it does not depend on the other. Its entries move next to those of the previous phase.
+/// nothing that the other doesn't need, neither data nor memory: so it does not depend on the other. Its entries move next to those of
+/// the previous phase.
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
 /// of them alone: rows from other ranks have twice the time to arrive.
@@ -17,7 +18,8 @@ pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSch
         let apart = checked.graph().route.as_ref().is_some_and(|route| route.follows(first) != route.follows(second));
         phases[second].joins_previous = !apart
             && same_tiles(checked.graph(), phases, [first, second])
-            && needs(checked, second).is_subset(&needs(checked, first));
+            && needs(checked, second).is_subset(&needs(checked, first))
+            && waits_for_memory(checked, second).is_none_or(|whose| waits_for_memory(checked, first) == Some(whose));
     }
     for order in orders {
         order.queues = order.queues.iter().map(|(_, queue)| together(queue, phases)).collect();
@@ -49,6 +51,11 @@ fn together(queue: &[Entry], phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<Entr
 /// The phases that make what a phase reads.
 fn needs(checked: &CheckedGraph, phase: PhaseId) -> BTreeSet<PhaseId> {
     checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before).collect()
+}
+
+/// On which rank a phase waits for the memory of an earlier chunk, if it does.
+fn waits_for_memory(checked: &CheckedGraph, phase: PhaseId) -> Option<Whose> {
+    checked.reuse().and_then(|reuse| reuse.waits[phase])
 }
 
 #[cfg(test)]

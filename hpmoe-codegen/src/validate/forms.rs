@@ -89,7 +89,7 @@ fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), inde
             space.kind == SpaceKind::Blocks && Height::Rows(height).holds(space.height)
         }
         (Grid::Blocks { .. }, Index::PieceBlocks) => matches!(space.kind, SpaceKind::Sends | SpaceKind::Arrivals),
-        (Grid::Rank, Index::Rank) => !once && space.kind != SpaceKind::SendsOnce,
+        (Grid::Rank, Index::Rank) => !once,
         _ => false,
     }
 }
@@ -237,7 +237,7 @@ mod tests {
             (sends_once, blocks_of(4), false, Index::PieceBlocks, false),
             (tiles, Grid::Rank, false, Index::Rank, true),
             (tiles, Grid::Rank, true, Index::Rank, false),
-            (sends_once, Grid::Rank, false, Index::Rank, false),
+            (sends_once, Grid::Rank, false, Index::Rank, true),
         ] {
             assert_eq!(fits(phase, grid, once, index), wanted, "phase {phase:?} {grid:?} once: {once} {index:?}");
         }

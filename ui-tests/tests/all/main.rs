@@ -13,6 +13,7 @@ mod kernels;
 mod launches;
 mod layers;
 mod oracles;
+mod programs;
 #[path = "../random/mod.rs"]
 mod random;
 mod routed;

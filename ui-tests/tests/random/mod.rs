@@ -147,6 +147,14 @@ pub fn weights<const K: usize>(case: &Case) -> PerRank<Tensor<f32, K>> {
     })
 }
 
+/// Numbers for the tokens of each rank.
+pub fn tokens<T: Float, const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<T, C>> {
+    let mut numbers = Numbers(case.seed ^ (which << 16) ^ 5);
+    PerRank::from_fn(case.ep(), |rank| {
+        Tensor::from_vec((0..case.tokens[rank.id()] * C).map(|_| T::from_f32(numbers.unit())).collect())
+    })
+}
+
 /// Numbers for the slots of each rank.
 pub fn slots<T: Float, const C: usize>(case: &Case, route: &Route) -> PerRank<Slots<T, C>> {
     let mut slots = PerRank::slots(case.ep(), route);

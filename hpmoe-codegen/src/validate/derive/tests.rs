@@ -1,7 +1,7 @@
 //! Whatever is taken from a graph is missed, or something else stands for it.
 
 use super::*;
-use crate::random::Random;
+
 use crate::schedule::{Cores, Schedule, schedule};
 use crate::validate::execute::runs;
 use crate::validate::kernels::kernels;
@@ -342,7 +342,7 @@ fn random_programs_run_without_what_is_implied() {
     let cores = Cores { aic: 3, aiv: 5 };
     let (mut missed, mut without) = (0, 0);
     for seed in 0..20 {
-        let checked = program(&mut Random(seed));
+        let checked = program(seed);
         let runs_right = |checked: &CheckedGraph, schedule: Schedule| {
             let accepted = validate(checked, schedule).map_err(|found| texts(checked, &found));
             accepted.map(|valid| assert_eq!(runs(checked, valid.schedule(), seed..seed + 3), Ok(()), "program {seed}"))

@@ -1,0 +1,147 @@
+//! Bodies of vector tasks: values from tiles, operations on them, and one value that depends on all.
+
+use crate::{once_in, one_of};
+use fastrand::Rng;
+
+/// How large a value is, next to a tile of R rows and C columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Size {
+    /// R×C.
+    Full,
+    /// R×1.
+    Column,
+    /// 1×C.
+    Row,
+}
+
+/// Statements, and what is to be stored.
+pub(crate) struct Body {
+    pub(crate) text: String,
+    /// An expression of a value.
+    pub(crate) result: String,
+    /// Columns of the result.
+    pub(crate) columns: usize,
+}
+
+/// Operations on a value of their size, at numbers of any size.
+const UNARY: [&str; 19] = [
+    "-&v",
+    "v.abs()",
+    "v.relu()",
+    "v.floor()",
+    "v.round()",
+    "v.square()",
+    "v.sigmoid()",
+    "v.silu()",
+    "v.tanh()",
+    "v.gelu()",
+    "v.gelu_tanh()",
+    "v.softplus()",
+    "v.log_sigmoid()",
+    "v.clamp(-4.0, 4.0).exp()",
+    "(v.abs() + 0.25).ln()",
+    "v.abs().sqrt()",
+    "(v.square() + 0.5).rsqrt()",
+    "v.cast::<bf16>()",
+    "bend(&v, 0.75)",
+];
+/// The same of whole rows.
+const ROWS: [&str; 3] = ["v.softmax()", "v.rms_norm(1e-5)", "v.column_ids() * &v"];
+/// Operations on whole rows that give one number each.
+const REDUCED: [&str; 5] = ["v.row_sum()", "v.row_mean()", "v.row_max()", "v.row_min()", "v.arg_max()"];
+const BINARY: [&str; 7] =
+    ["&v + w", "&v - w", "&v * w", "v.max(w)", "v.min(w)", "v.greater(w)", "&v / (w.abs() + 0.5)"];
+const NUMBERS: [&str; 6] = ["&v + 0.5", "&v * 1.25", "2.0 - &v", "&v / 3.0", "v.at_least(-0.5)", "v.less(0.125)"];
+
+/// A body that begins with `loaded` values; with `whole` rows, of `columns` columns, it can use operations on rows.
+pub(crate) fn body(rng: &mut Rng, loaded: &[(String, Size)], columns: usize, whole: bool) -> Body {
+    let mut text = String::new();
+    let mut values: Vec<(String, Size, bool)> = Vec::new();
+    for (loaded, size) in loaded {
+        let value = format!("v{}", values.len());
+        text += &format!("        let {value} = {loaded};\n");
+        values.push((value, *size, false));
+    }
+    let mut last = 0;
+    for _ in 0..1 + rng.usize(..5) {
+        let (operation, size, used) = operation(rng, &values, whole);
+        used.iter().for_each(|&used| values[used].2 = true);
+        let value = format!("v{}", values.len());
+        text += &format!("        let {value} = {operation};\n");
+        if size == Size::Full {
+            last = values.len();
+        }
+        values.push((value, size, false));
+    }
+    let mut result = values[last].0.clone();
+    for (number, (value, _, used)) in values.iter().enumerate() {
+        if number != last && !used {
+            text += &format!("        let s{number} = &{result} + &{value};\n");
+            result = format!("s{number}");
+        }
+    }
+    let columns = if whole && once_in(rng, 4) { other_columns(rng, &mut result, columns) } else { columns };
+    Body { text, result, columns }
+}
+
+/// An operation on some of the values, its size, and the numbers of those values.
+fn operation(rng: &mut Rng, values: &[(String, Size, bool)], whole: bool) -> (String, Size, Vec<usize>) {
+    let full: Vec<usize> = (0..values.len()).filter(|&at| values[at].1 == Size::Full).collect();
+    let at = one_of(rng, &full);
+    let value = &values[at].0;
+    let on_value = |operation: &str| operation.replace("&v", &format!("&{value}")).replace("v.", &format!("{value}."));
+    match rng.usize(..if whole { 12 } else { 8 }) {
+        0..3 => (on_value(one_of(rng, &UNARY)), Size::Full, vec![at]),
+        3..5 => {
+            let other = rng.usize(..values.len());
+            let with = format!("&{}", values[other].0);
+            let operation = on_value(one_of(rng, &BINARY));
+            let operation = operation.replace("w.abs()", &format!("{}.abs()", values[other].0));
+            (
+                operation.replace("(w)", &format!("({with})")).replace(" w", &format!(" {with}")),
+                Size::Full,
+                vec![at, other],
+            )
+        }
+        5 => (on_value(one_of(rng, &NUMBERS)), Size::Full, vec![at]),
+        6 => {
+            let [mask, other] = [0, 1].map(|_| rng.usize(..full.len()));
+            let (mask, other) = (full[mask], full[other]);
+            let text = format!("{}.greater(0.0).select(&{value}, &{})", values[mask].0, values[other].0);
+            (text, Size::Full, vec![at, mask, other])
+        }
+        7 => {
+            let other = rng.usize(..values.len());
+            let text = format!("{value}.less_equal(&{}).select(0.5, &{value})", values[other].0);
+            (text, Size::Full, vec![at, other])
+        }
+        8..10 => (on_value(one_of(rng, &REDUCED)), Size::Column, vec![at]),
+        _ => (on_value(one_of(rng, &ROWS)), Size::Full, vec![at]),
+    }
+}
+
+/// Makes a result of other columns; returns their number.
+fn other_columns(rng: &mut Rng, result: &mut String, columns: usize) -> usize {
+    let whole = result.clone();
+    match rng.usize(..4) {
+        0 if columns.is_multiple_of(2) => {
+            *result = format!("{whole}.even_columns::<{}>()", columns / 2);
+            columns / 2
+        }
+        1 => {
+            let kept = 1 + rng.usize(..columns);
+            *result = format!("{whole}.columns::<{kept}>({})", rng.usize(..=columns - kept));
+            kept
+        }
+        2 if columns <= 48 => {
+            *result = format!("{whole}.concat::<{}>({whole}.relu())", 2 * columns);
+            2 * columns
+        }
+        3 => {
+            let kept = 1 + rng.usize(..columns.min(4));
+            *result = format!("{whole}.pick({whole}.top_k::<{kept}>())");
+            kept
+        }
+        _ => columns,
+    }
+}

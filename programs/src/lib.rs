@@ -1,0 +1,62 @@
+//! Random kernels: taskflows of any shape with task bodies of any operations, as the text of a Rust module, and the text of a test
+//! that launches one and compares the bits.
+//!
+//! A program is made from its seed alone. Each is right by construction: [`Program::faulty`] makes one that probably is not.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | `tensor` | tensors with their rows, element types and columns |
+//! | `body` | the bodies of vector tasks |
+//! | `nest` | loops around calls |
+//! | `layer` | the tasks and calls of one program, stage by stage |
+//! | `module` | the text of the module, and of its test |
+//! | `fault` | changes of a program's text |
+
+mod body;
+mod fault;
+mod layer;
+mod module;
+mod nest;
+mod tensor;
+
+use fastrand::Rng;
+
+/// A random kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// The name of its module.
+    pub name: String,
+    /// The module, with its attribute: a Rust source file.
+    pub source: String,
+    /// A function `check(case)` that runs the taskflow as Rust and as a kernel, and compares all outputs. It takes what
+    /// the tests of kernels share; see `ui-tests/tests/all/programs.rs`.
+    pub check: String,
+}
+
+impl Program {
+    /// The program of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let layer = layer::Layer::new(&mut rng);
+        let name = format!("program_{seed}");
+        Self { source: module::source(&layer, &name), check: module::check(&layer, &name), name }
+    }
+
+    /// The program with one change to its text: a line left out, written twice or put elsewhere, another size, tensor, loop or
+    /// accessor.
+    #[must_use]
+    pub fn faulty(&self, seed: u64) -> String {
+        fault::changed(&self.source, &mut Rng::with_seed(seed))
+    }
+}
+
+/// One of some items.
+fn one_of<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
+    items[rng.usize(..items.len())]
+}
+
+/// Whether something happens that happens once in so many times.
+fn once_in(rng: &mut Rng, times: usize) -> bool {
+    rng.usize(..times) == 0
+}

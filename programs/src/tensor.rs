@@ -1,0 +1,112 @@
+//! Tensors of a program.
+
+use crate::once_in;
+use fastrand::Rng;
+
+/// What the rows of a tensor stand for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rows {
+    /// One for each token of the rank.
+    Tokens,
+    /// One for each (token, k) of the rank.
+    Slots,
+    /// One for each (token, k) that the rank receives.
+    Received,
+    /// One for each token that the rank receives.
+    Once,
+}
+
+/// Where a tensor comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// A parameter that is read.
+    Given,
+    /// A tensor that the taskflow makes; peers write it or not.
+    Made { by_peers: bool },
+    /// A parameter that is written; peers write it or not.
+    Returned { by_peers: bool },
+}
+
+/// The element type of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Element {
+    Bf16,
+    F32,
+}
+
+impl Element {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+        }
+    }
+
+    pub(crate) fn any(rng: &mut Rng) -> Self {
+        if once_in(rng, 3) { Self::F32 } else { Self::Bf16 }
+    }
+}
+
+/// A tensor with one row for each of what `rows` says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tensor {
+    pub(crate) name: String,
+    pub(crate) rows: Rows,
+    pub(crate) element: Element,
+    pub(crate) columns: usize,
+    pub(crate) origin: Origin,
+    /// Whether some call reads it.
+    pub(crate) read: bool,
+}
+
+impl Tensor {
+    /// The type of a parameter.
+    pub(crate) fn parameter(&self) -> String {
+        let kind = match self.rows {
+            Rows::Tokens => "Tensor",
+            Rows::Slots => "Slots",
+            Rows::Received => "Received",
+            Rows::Once => "Once",
+        };
+        format!("PerRank<{kind}<{}, {}>>", self.element.name(), self.columns)
+    }
+
+    /// The call that makes it; `what` stands for the route, or for a tensor of tokens.
+    pub(crate) fn constructor(&self, by_peers: bool, what: &str) -> String {
+        let constructor = match (self.rows, by_peers) {
+            (Rows::Tokens, _) => "tokens",
+            (Rows::Slots, _) => "slots",
+            (Rows::Received, true) => "symmetric",
+            (Rows::Received, false) => "ragged",
+            (Rows::Once, _) => "once",
+        };
+        format!("PerRank::{constructor}::<{}, {}>(ep, {what})", self.element.name(), self.columns)
+    }
+}
+
+/// Matrices of experts, or of a rank, that some task takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Weights {
+    pub(crate) name: String,
+    pub(crate) element: Element,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) kind: WeightsKind,
+}
+
+/// Whose they are, and whether they are an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WeightsKind {
+    Experts,
+    Matrix,
+    /// Gradients, which the kernel writes or adds to.
+    Gradient,
+}
+
+impl Weights {
+    /// The type of the parameter.
+    pub(crate) fn parameter(&self) -> String {
+        let kind = if self.kind == WeightsKind::Matrix { "Matrix" } else { "Experts" };
+        format!("PerRank<{kind}<{}, {}, {}>>", self.element.name(), self.rows, self.columns)
+    }
+}

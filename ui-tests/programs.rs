@@ -1,0 +1,35 @@
+//! Part of the build script: random programs, which a test runs. `HPMOE_PROGRAMS` says how many, `HPMOE_PROGRAMS_FROM` the first.
+
+use hpmoe_programs::Program;
+use std::path::PathBuf;
+
+/// Programs that are built unless the environment says how many.
+const USUAL: u64 = 3;
+
+/// Writes the modules, one file each, and a file with the tests of all; names the modules' files.
+pub fn write() -> Vec<PathBuf> {
+    let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let (mut files, mut tests) = (Vec::new(), String::new());
+    let from = setting("HPMOE_PROGRAMS_FROM", 0);
+    for seed in from..from + setting("HPMOE_PROGRAMS", USUAL) {
+        let Program { name, source, check } = Program::new(seed);
+        let path = out_dir.join(format!("{name}.rs"));
+        std::fs::write(&path, source).expect("OUT_DIR can be written");
+        tests += &format!("include!(concat!(env!(\"OUT_DIR\"), \"/{name}.rs\"));\n{check}");
+        tests += &format!(
+            "proptest! {{\n    #![proptest_config(config(6))]\n\n    #[test]\n    \
+             fn {name}_is_its_reference(case in check_{name}::cases()) {{\n        check_{name}::check(&case)?;\n    }}\n}}\n"
+        );
+        files.push(path);
+    }
+    std::fs::write(out_dir.join("programs.rs"), tests).expect("OUT_DIR can be written");
+    files
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    println!("cargo::rerun-if-env-changed={name}");
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not `{text}`")),
+        Err(_) => usual,
+    }
+}
