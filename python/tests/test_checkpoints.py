@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 
 import hpmoe  # noqa: E402
-from hpmoe.checkpoints import load_experts  # noqa: E402
+from hpmoe.checkpoints import load_experts, load_gpt_oss_experts  # noqa: E402
 
 H, I, E = 64, 32, 8
 PREFIX = "model.layers.3.mlp.experts"
@@ -116,6 +116,36 @@ def test_mxfp4(tmp_path) -> None:
     assert all(map(torch.equal, of_ranks(tmp_path), wants))
     gate_up, down = load_experts(tmp_path, PREFIX, interleaved=True)
     assert torch.equal(gate_up[:, :I], wants[0][:, ::2]) and torch.equal(gate_up[:, I:], wants[0][:, 1::2])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_gpt_oss_with_biases(tmp_path, packed: bool) -> None:
+    transformers = pytest.importorskip("transformers.integrations.mxfp4")
+    random = torch.Generator().manual_seed(3)
+    tensors, wants = {}, []
+    for name, rows, columns in [("gate_up_proj", 2 * I, H), ("down_proj", H, I)]:
+        if packed:
+            blocks = torch.randint(0, 256, (E, rows, columns // 32, 16), generator=random, dtype=torch.uint8)
+            scales = torch.randint(100, 140, (E, rows, columns // 32), generator=random, dtype=torch.uint8)
+            tensors |= {f"{name}_blocks": blocks, f"{name}_scales": scales}
+            wants.append(transformers.convert_moe_packed_tensors(blocks, scales))
+        else:
+            tensors[name] = torch.randn(E, columns, rows, generator=random).bfloat16()
+            wants.append(tensors[name])
+        tensors[f"{name}_bias"] = torch.randn(E, rows, generator=random).bfloat16()
+        wants.append(tensors[f"{name}_bias"])
+    write(tmp_path, tensors, files=2)
+    parts = [load_gpt_oss_experts(tmp_path, PREFIX, rank=rank, ranks=4) for rank in range(4)]
+    assert all(tensor.is_contiguous() and len(tensor) == E // 4 for part in parts for tensor in part)
+    assert all(torch.equal(torch.cat(part), want) for part, want in zip(zip(*parts), wants))
+    with pytest.raises(hpmoe.HpmoeError, match="there is no rank 4 of 4: number them from 0 to 3"):
+        load_gpt_oss_experts(tmp_path, PREFIX, rank=4, ranks=4)
+    del tensors["down_proj_bias"]
+    other = tmp_path / "without"
+    other.mkdir()
+    write(other, tensors)
+    with pytest.raises(hpmoe.HpmoeError, match="no tensor .*.down_proj_bias: experts of gpt-oss have biases"):
+        load_gpt_oss_experts(other, PREFIX)
 
 
 def test_what_can_not_be_read(tmp_path) -> None:

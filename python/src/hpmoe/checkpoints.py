@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ._errors import HpmoeError
 
-__all__ = ["load_experts"]
+__all__ = ["load_experts", "load_gpt_oss_experts"]
 
 #: The names of gate, up and down matrices of an expert.
 SEPARATE = [("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")]
@@ -71,6 +71,41 @@ def load_experts(
     if interleaved:
         gate_up = torch.cat([gate_up[:, ::2], gate_up[:, 1::2]], dim=1)
     return gate_up.contiguous(), down.contiguous()
+
+
+def load_gpt_oss_experts(
+    checkpoint: str | os.PathLike[str], prefix: str, *, rank: int = 0, ranks: int = 1
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Reads the experts of gpt-oss of one layer that belong to one rank, as ``hpmoe.moe(gate="gpt_oss")`` and transformers have them.
+
+    Args:
+        checkpoint: As for :func:`load_experts`.
+        prefix: What the names of the experts' tensors begin with.
+        rank: The rank whose experts are read.
+        ranks: How many ranks share the experts; each has equally many, in order.
+
+    Returns:
+        ``gate_up`` [experts of the rank, hidden, 2 * inter], whose columns are gate and up in turn, its biases [experts, 2 * inter], ``down``
+        [experts of the rank, inter, hidden], and its biases [experts, hidden], in bf16.
+
+    Raises:
+        HpmoeError: If there are no such tensors, or the ranks can't share the experts equally.
+    """
+    if not 0 <= rank < ranks:
+        raise HpmoeError(f"there is no rank {rank} of {ranks}: number them from 0 to {ranks - 1}")
+    found = []
+    with ExitStack() as stack:
+        files = _Files(Path(checkpoint), prefix, stack)
+        for name in ("gate_up_proj", "down_proj"):
+            bias = f"{name}_bias"
+            if bias not in files.names:
+                raise HpmoeError(f"the checkpoint has no tensor {files.prefix}.{bias}: experts of gpt-oss have biases")
+            own = _own(files.rows(bias), rank, ranks)
+            packed = f"{name}_blocks" in files.names
+            matrices = _mxfp4(files, name, own).transpose(1, 2) if packed else _bf16(files.part(name, own))
+            found += [matrices.contiguous(), _bf16(files.part(bias, own))]
+    gate_up, gate_up_bias, down, down_bias = found
+    return gate_up, gate_up_bias, down, down_bias
 
 
 class _Files:
