@@ -167,3 +167,21 @@ def test_what_can_not_be_read(tmp_path) -> None:
     write(tmp_path, {"0.gate_proj.weight": gate_up[0], "2.gate_proj.weight": gate_up[1]})
     with pytest.raises(hpmoe.HpmoeError, match=r"has the experts \[0, 2\]: they have to be numbered from 0 on, without gaps"):
         load_experts(tmp_path, PREFIX)
+
+
+@pytest.mark.parametrize("name", ["Qwen3Moe", "Mixtral", "DeepseekV3", "Glm4Moe", "MiniMaxM2", "GptOss"])
+def test_a_checkpoint_of_transformers_is_read_as_it_reads_it(tmp_path, name: str) -> None:
+    transformers = pytest.importorskip("transformers", minversion="5")
+    from test_hf import experts_of, model_of
+
+    model_of(name, 0).save_pretrained(tmp_path, max_shard_size="60KB")
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    names = json.loads((tmp_path / "model.safetensors.index.json").read_text())["weight_map"]
+    prefix = next(name for name in names if name.startswith("model.layers.1.") and ".experts." in name).partition(".experts.")[0]
+    read = load_gpt_oss_experts if name == "GptOss" else load_experts
+    parts = [read(tmp_path, f"{prefix}.experts", rank=rank, ranks=4) for rank in range(4)]
+    experts = experts_of(model)[1]
+    want = [experts.gate_up_proj, experts.down_proj]
+    if name == "GptOss":
+        want = [experts.gate_up_proj, experts.gate_up_proj_bias, experts.down_proj, experts.down_proj_bias]
+    assert all(torch.equal(torch.cat(part), tensor) for part, tensor in zip(zip(*parts), want, strict=True))
