@@ -16,7 +16,7 @@ def inputs(library: hpmoe.Library, kernel: str, seed: int = 3) -> tuple[numpy.nd
     """Ids, and what the forward pass reads."""
     random = numpy.random.default_rng(seed)
     ids = numpy.array([random.permutation(HIT)[:K] for _ in range(T)])
-    scales = {"x": 1.0, "gate": 0.2, "up": 0.2, "down": 0.1, "gate_up": 0.2, "gate_up_bias": 1.0, "down_bias": 1.0}
+    scales = {"x": 1.0, "gate": 0.2, "up": 0.2, "down": 0.1, "gate_up": 0.2, "gate_up_bias": 4.0, "down_bias": 1.0}
     tensors = {"weights": random.random((T, K)).astype(numpy.float32)}
     flow = library[f"{kernel}::forward"]
     shapes = flow.shapes(hpmoe.Group(), T)
