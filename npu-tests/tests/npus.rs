@@ -446,6 +446,9 @@ fn launches_on_npus_give_the_bits_of_the_reference() {
     assert_eq!(calls("kernel "), 6 * 7);
     // Each launch but the first on an NPU waits for the one before it.
     assert_eq!((calls("aclrtRecordEvent "), calls("aclrtStreamWaitEvent ")), (6 * 7, 6 * 7 - 4));
+    // A group loads a kernel once on each NPU, and its second row of launches uses the memory of the first: heap and workspace, tables of
+    // three launches, and tensors.
+    assert_eq!((calls("aclrtBinaryLoadFromData "), calls("aclrtMalloc ")), (7, 7 * 6));
     // What was taken is given back, and nothing failed.
     for (taken, given) in [
         ("aclrtMalloc ", "aclrtFree "),

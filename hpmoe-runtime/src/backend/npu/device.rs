@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::NpuError;
 use super::acl::{ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl, Handle};
 use super::chain::Chain;
+use super::kept::Kept;
 
 /// Chips of the architecture that kernels are generated for, by how their names begin.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
@@ -18,6 +19,7 @@ pub struct Npu {
     pub(super) stream: Handle,
     /// The order of launches on it.
     pub(super) chain: Arc<Chain>,
+    pub(super) kept: Kept,
 }
 
 /// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
@@ -79,7 +81,7 @@ impl Npu {
     fn new(acl: &'static Acl, device: i32) -> Result<Self, NpuError> {
         let _here = OnDevice::new(acl, device)?;
         let chain = Chain::of(acl, device)?;
-        Ok(Self { acl, device, stream: acl.create_stream()?, chain })
+        Ok(Self { acl, device, stream: acl.create_stream()?, chain, kept: Kept::default() })
     }
 
     /// Sets it as this thread's device, until the result is dropped.

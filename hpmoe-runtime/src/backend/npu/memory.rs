@@ -125,6 +125,12 @@ impl DeviceMemory {
         Ok(())
     }
 
+    /// How many bytes it has.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Its address as kernels use it.
     #[must_use]
     pub const fn address(&self) -> u64 {

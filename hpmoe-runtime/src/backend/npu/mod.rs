@@ -6,11 +6,13 @@ mod acl;
 mod chain;
 mod device;
 mod error;
+mod kept;
 mod memory;
 mod program;
 
 pub(crate) use chain::take_turn;
 pub use device::{Npu, open, open_one};
 pub use error::NpuError;
+pub(crate) use kept::LentMemory;
 pub use memory::DeviceMemory;
 pub use program::{Program, Start};

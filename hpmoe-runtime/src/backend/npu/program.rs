@@ -3,7 +3,6 @@
 
 use super::acl::{Acl, Handle};
 use super::{Npu, NpuError};
-use crate::CompiledKernel;
 
 /// What the library calls a kernel with both kinds of core.
 const BOTH_KINDS: i64 = 3;
@@ -27,13 +26,6 @@ pub struct Start<'a> {
 }
 
 impl Program {
-    /// Loads a kernel and checks that the library takes it for what it is.
-    pub(crate) fn load(npu: &Npu, kernel: &CompiledKernel) -> Result<Self, NpuError> {
-        let name = kernel.tables().name;
-        let code = kernel.device().ok_or(NpuError::NotBuilt { kernel: name })?;
-        Self::of_object(npu, name, code.object(), code.symbol())
-    }
-
     /// Loads the kernel `symbol` of an object, which messages call `name`.
     ///
     /// # Errors

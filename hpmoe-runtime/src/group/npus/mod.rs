@@ -16,7 +16,7 @@ use super::launch::{LaunchShared, LaunchStep};
 use super::member::Member;
 use super::outcome::{memory, report};
 use super::session::Session;
-use crate::backend::npu::{Npu, NpuError, Program, take_turn};
+use crate::backend::npu::{Npu, NpuError, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::{MemoryUse, StuckReport};
 use crate::tables::{ScheduleTable, Storage};
@@ -60,7 +60,7 @@ pub(super) fn enqueue(
         enqueued: Ok(()),
     };
     let on_npu = |(rank, npu): (usize, &Arc<Npu>)| {
-        let (rank, program) = (Rank::new(rank), Program::load(npu, kernel)?);
+        let (rank, program) = (Rank::new(rank), npu.program(kernel)?);
         let copy_in = |step: &LaunchStep<'_>| Arguments::copy_in(npu, rank, step.arguments);
         let arguments = row.iter().map(copy_in).collect::<Result<_, _>>()?;
         Ok(OnNpu { npu: Arc::clone(npu), rank, program, launches: Vec::new(), arguments })

@@ -13,7 +13,7 @@ use super::super::outcome::is_done;
 use super::super::rank::RankEnd;
 use crate::abi::{HpmoeRecord, LINE};
 use crate::backend::host::{HostStatistics, Outcome};
-use crate::backend::npu::{DeviceMemory, Npu, NpuError, Program, Start};
+use crate::backend::npu::{LentMemory, Npu, NpuError, Program, Start};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::OffsetAllocator;
 use crate::tables::Storage;
@@ -26,9 +26,9 @@ const RUN: Duration = Duration::from_secs(60);
 pub(super) struct OnNpu {
     pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
-    pub(super) program: Program,
+    pub(super) program: Arc<Program>,
     /// Tables and records of each launch.
-    pub(super) launches: Vec<DeviceMemory>,
+    pub(super) launches: Vec<LentMemory>,
     /// The caller's tensors, for each step.
     pub(super) arguments: Vec<Arguments>,
 }
@@ -36,7 +36,7 @@ pub(super) struct OnNpu {
 /// The caller's tensors of one rank and step.
 pub(super) struct Arguments {
     /// Copies of those that are in the host's memory.
-    memory: DeviceMemory,
+    memory: LentMemory,
     places: Vec<ArgumentPlace>,
 }
 
@@ -61,7 +61,7 @@ impl OnNpu {
             sleep(*delay);
         }
         let room = record_room(shared.kernel.tables());
-        let memory = DeviceMemory::new(&self.npu, room + tables(0).image_bytes())?;
+        let memory = self.npu.lend(room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
         tables.number(number);
         memory.write(0, &vec![0; room])?;
@@ -122,14 +122,14 @@ impl OnNpu {
 }
 
 impl Arguments {
-    pub(super) fn copy_in(npu: &Npu, rank: Rank, arguments: &[Argument<'_>]) -> Result<Self, NpuError> {
+    pub(super) fn copy_in(npu: &Arc<Npu>, rank: Rank, arguments: &[Argument<'_>]) -> Result<Self, NpuError> {
         let mut room = OffsetAllocator::default();
         let place = |argument: &Argument<'_>| match argument.on_npus {
             true => ArgumentPlace::Own(argument.part(rank).address),
             false => ArgumentPlace::Copied(room.take(argument.bytes(rank))),
         };
         let places: Vec<ArgumentPlace> = arguments.iter().map(place).collect();
-        let memory = DeviceMemory::new(npu, room.end())?;
+        let memory = npu.lend(room.end())?;
         for (argument, place) in arguments.iter().zip(&places) {
             if let ArgumentPlace::Copied(at) = place {
                 memory.copy_in(argument, rank, *at)?;

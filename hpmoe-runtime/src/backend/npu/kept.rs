@@ -1,0 +1,94 @@
+//! What an NPU keeps from one launch to the next, so that the second launch of a kernel loads and allocates nothing.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{DeviceMemory, Npu, NpuError, Program};
+use crate::CompiledKernel;
+use crate::abi::LINE;
+
+/// Most blocks of memory that an NPU keeps for later launches: the least recently used is freed first.
+const MOST_BLOCKS: usize = 8;
+
+/// Kernels that were loaded, and memory that no launch needs any more.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// By symbol, which has the fingerprint of the kernel.
+    programs: Mutex<BTreeMap<&'static str, Arc<Program>>>,
+    /// The most recently used last.
+    blocks: Mutex<Vec<DeviceMemory>>,
+}
+
+/// Memory of an NPU that goes back to it when this is dropped.
+pub(crate) struct LentMemory {
+    npu: Arc<Npu>,
+    /// `None` only while it is dropped.
+    block: Option<DeviceMemory>,
+}
+
+impl Npu {
+    /// The kernel, which is loaded when it is asked for the first time.
+    pub(crate) fn program(&self, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
+        let name = kernel.tables().name;
+        let code = kernel.device().ok_or(NpuError::NotBuilt { kernel: name })?;
+        let mut programs = lock(&self.kept.programs);
+        if let Some(program) = programs.get(code.symbol()) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::of_object(self, name, code.object(), code.symbol())?);
+        programs.insert(code.symbol(), Arc::clone(&program));
+        Ok(program)
+    }
+
+    /// At least `bytes` bytes of anything: a block that was used before and is less than twice as large, or a new one.
+    pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Result<LentMemory, NpuError> {
+        let bytes = bytes.max(1).next_multiple_of(LINE);
+        let kept = {
+            let mut blocks = lock(&self.kept.blocks);
+            let fits = |&at: &usize| (bytes..2 * bytes).contains(&blocks[at].bytes());
+            let smallest = (0..blocks.len()).filter(fits).min_by_key(|&at| blocks[at].bytes());
+            smallest.map(|at| blocks.remove(at))
+        };
+        let block = match kept {
+            Some(block) => block,
+            None => self.allocate(bytes)?,
+        };
+        Ok(LentMemory { npu: Arc::clone(self), block: Some(block) })
+    }
+
+    /// A new block. Where there is no room for it, those that are kept are freed first.
+    fn allocate(&self, bytes: usize) -> Result<DeviceMemory, NpuError> {
+        DeviceMemory::new(self, bytes).or_else(|error| {
+            let kept = std::mem::take(&mut *lock(&self.kept.blocks));
+            if kept.is_empty() {
+                Err(error)
+            } else {
+                drop(kept);
+                DeviceMemory::new(self, bytes)
+            }
+        })
+    }
+}
+
+impl Deref for LentMemory {
+    type Target = DeviceMemory;
+
+    fn deref(&self) -> &DeviceMemory {
+        self.block.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for LentMemory {
+    fn drop(&mut self) {
+        let mut blocks = lock(&self.npu.kept.blocks);
+        blocks.extend(self.block.take());
+        let oldest = (blocks.len() > MOST_BLOCKS).then(|| blocks.remove(0));
+        drop(blocks);
+        drop(oldest);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
