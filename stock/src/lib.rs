@@ -10,3 +10,6 @@ pub mod joined;
 pub mod separate;
 
 hpmoe_c::export!();
+
+#[cfg(test)]
+mod tests;
