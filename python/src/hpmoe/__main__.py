@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from . import __version__
 from ._build import build
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _constant(text: str) -> tuple[str, int | float]:
+def _constant(text: str) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     for kind in (int, float):
         try:

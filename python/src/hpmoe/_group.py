@@ -72,7 +72,7 @@ class Group:
         self._handles: dict[str, int] = {}
         self._making = threading.Lock()
         self._closed = False
-        settings = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
+        settings: dict[str, Any] = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
         settings.update(threads=threads, device=device)
         #: The name by which operators of PyTorch find the group.
         of_processes = "" if self.rank is None else f" rank {self.rank} of processes"

@@ -97,7 +97,7 @@ def _without_rust(folder: Path) -> str:
     return "Layers that this package brings along need neither: " + "; ".join(f"hpmoe.moe({layer})" for layer in layers)
 
 
-def _file(gate: str, sizes: dict[str, int]) -> str:
+def _file(gate: str, sizes: dict[str, int | float]) -> str:
     return "-".join([gate, *map(str, sizes.values())]) + ".so"
 
 
@@ -236,7 +236,8 @@ class MoE:
         assert isinstance(x, torch.Tensor) and isinstance(ids, torch.Tensor) and isinstance(weights, torch.Tensor)
         for name, value in [("ids", ids), ("weights", weights)]:
             if value.dim() == 0 or value.shape[-1] != self._top_k:
-                return f"{name} has the shape {list(value.shape)}, but a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"
+                wanted = f"a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"
+                return f"{name} has the shape {list(value.shape)}, but {wanted}"
             if value.numel() * x.shape[-1] != x.numel() * self._top_k:
                 return f"{name} has the shape {list(value.shape)}, and x {list(x.shape)}: pass a row of both for each token"
         return None

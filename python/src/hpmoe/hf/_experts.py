@@ -79,6 +79,7 @@ def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None,
         HpmoeError: If the model has no experts that hpmoe has a kernel for.
     """
     count, reasons = 0, set()
+    module: Any
     for module in model.modules():
         if not (hasattr(module, "down_proj") and hasattr(module, "num_experts") and hasattr(module, "config")):
             continue
@@ -109,17 +110,17 @@ def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | Non
     """The layer for these experts."""
     kind = kind_of(experts)
     assert isinstance(kind, Kind), kind
+    own: Any = experts
     # Of a process, or of all of them.
     parallel = getattr(experts, "_hpmoe_parallel", None)
-    count = experts.num_experts if parallel is None else parallel.experts
-    _, rows, columns = experts.down_proj.shape
-    sizes = {"hidden": rows, "inter": columns}
-    constants = {}
+    count = own.num_experts if parallel is None else parallel.experts
+    _, hidden, inter = own.down_proj.shape
+    constants: dict[str, Any] = {}
     if kind is GPT_OSS:
-        sizes = {"hidden": columns, "inter": rows}
-        chosen = {"LIMIT": float(experts.limit), "SLOPE": float(experts.alpha)}
+        hidden, inter = inter, hidden
+        chosen = {"LIMIT": float(own.limit), "SLOPE": float(own.alpha)}
         constants = {name: value for name, value in chosen.items() if value != {"LIMIT": 7.0, "SLOPE": 1.702}[name]}
-    layer = moe(**sizes, experts=count, top_k=top_k, max_tokens=max_tokens, gate=kind.gate, **constants)
+    layer = moe(hidden=hidden, inter=inter, experts=count, top_k=top_k, max_tokens=max_tokens, gate=kind.gate, **constants)
     if group is not None:
         layer.group = group
     return layer
@@ -135,7 +136,7 @@ def matrices_of(experts: nn.Module) -> list[Tensor]:
 _warned: set[tuple[type, str]] = set()
 
 
-def experts_forward(self: nn.Module, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
     """The sum of a token's experts with the router's weights, as transformers asks for it."""
     layer = getattr(self, "_hpmoe", None)
     if layer is None or (not torch.compiler.is_compiling() and not _fits(layer, hidden_states, top_k_index)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from transformers.distributed.expert_parallel import EPImplementation, EPImplementationInterface
 
@@ -30,7 +30,7 @@ class HpmoeEP(EPImplementation):
         group: The group that the layers of these processes share; :func:`hpmoe.hf.prepare` can choose another one.
     """
 
-    def __init__(self, experts: nn.Module, ep_mesh: DeviceMesh, tp_mesh: DeviceMesh) -> None:
+    def __init__(self, experts: Any, ep_mesh: DeviceMesh, tp_mesh: DeviceMesh) -> None:
         """For the experts of one layer, which are already shared out."""
         super().__init__(experts, ep_mesh, tp_mesh)
         kind = kind_of(experts)
@@ -84,7 +84,7 @@ def _own_rows(tensor: Tensor, mesh: DeviceMesh) -> Tensor:
 
 def _all_rows(tensor: Tensor, rows: int, mesh: DeviceMesh) -> Tensor:
     """The rows of all processes, whose parts can differ by one."""
-    shape, stride = (rows, tensor.shape[1]), (tensor.shape[1], 1)
+    shape, stride = torch.Size((rows, tensor.shape[1])), (tensor.shape[1], 1)
     return DTensor.from_local(tensor.contiguous(), mesh, [Shard(0)], shape=shape, stride=stride).full_tensor()
 
 
