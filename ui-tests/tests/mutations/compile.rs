@@ -1,8 +1,10 @@
-//! From a mutation to libraries: one for each kernel.
+//! From sources to libraries: one for each kernel, with all mutations that can be chosen at run time, or with one.
 
+use crate::choices::Choices;
 use crate::kernels::ALL;
 use crate::sites::Site;
 use crate::source::Source;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,18 +27,29 @@ pub fn sources() -> Vec<Source> {
     paths.into_iter().map(header).chain(generated).collect()
 }
 
-/// Writes what is changed into a folder, which must exist; nothing, for kernels as they are.
+/// Whether a file is part of a kernel.
+pub fn is_part(source: &Source, kernel: usize) -> bool {
+    if source.generated() {
+        return source.name == format!("{}.cpp", ALL[kernel].name);
+    }
+    !source.name.starts_with("routing/") || ALL[kernel].text.contains("routing/make.h")
+}
+
+/// Writes what is changed into a folder, which must exist; nothing but generated files, for kernels as they are.
 pub fn write(sources: &[Source], site: Option<&Site>, folder: &Path) {
-    std::fs::create_dir_all(folder.join("hpmoe/routing")).expect("a folder for headers");
     for (number, source) in sources.iter().enumerate() {
         let edits = site.into_iter().flat_map(|site| &site.edits).filter(|(of, ..)| *of == number);
         let edits: Vec<_> = edits.map(|(_, range, with)| (range.clone(), with.clone())).collect();
-        let generated = source.name.ends_with(".cpp");
-        if generated || !edits.is_empty() {
-            let path = if generated { folder.join(&source.name) } else { folder.join("hpmoe").join(&source.name) };
-            std::fs::write(path, source.changed(edits.into_iter())).expect("a file of the mutant");
+        if source.generated() || !edits.is_empty() {
+            put(folder, source, &source.changed(edits.into_iter()));
         }
     }
+}
+
+fn put(folder: &Path, source: &Source, text: &str) {
+    let path = if source.generated() { folder.join(&source.name) } else { folder.join("hpmoe").join(&source.name) };
+    std::fs::create_dir_all(path.parent().expect("a file of a folder")).expect("a folder for sources");
+    std::fs::write(path, text).expect("a file of the mutant");
 }
 
 /// A kernel's library.
@@ -46,27 +59,85 @@ pub struct Built {
     pub bytes: Vec<u8>,
 }
 
+/// Compiles one kernel with all mutations that can be chosen at run time, and says which can't.
+pub fn compile_choices(
+    sources: &[Source],
+    choices: &Choices,
+    kernel: usize,
+    folder: &Path,
+) -> Result<(Built, BTreeSet<usize>), String> {
+    const CHOICES: &str = "choices.h";
+    let mut apart = choices.overlapping.clone();
+    loop {
+        for (number, source) in sources.iter().enumerate().filter(|(_, source)| is_part(source, kernel)) {
+            put(folder, source, &choices.text(number, source, &apart));
+        }
+        std::fs::write(folder.join(CHOICES), choices.header()).expect("a file of choices");
+        match compile(folder, ALL[kernel].name, &["-include", CHOICES]) {
+            Ok(built) => return Ok((built, apart)),
+            Err(text) => {
+                let mut constant = BTreeSet::new();
+                for (file, line) in complaints(&text) {
+                    let name = file.strip_prefix("hpmoe/").unwrap_or(&file);
+                    if let Some(number) = sources.iter().position(|source| source.name == name) {
+                        constant.extend(choices.at_line(number, &sources[number], line));
+                    }
+                }
+                let known = apart.len();
+                apart.extend(constant);
+                if apart.len() == known {
+                    return Err(format!("{}, with mutations to be chosen: {text}", ALL[kernel].name));
+                }
+            }
+        }
+    }
+}
+
+/// Files and lines that a compiler's errors are about: of what is no constant, its declaration.
+fn complaints(text: &str) -> Vec<(String, usize)> {
+    let (mut all, mut told_by_use) = (Vec::new(), false);
+    for line in text.lines() {
+        let mut parts = line.splitn(4, ':');
+        let (Some(file), Some(number), Some(_), Some(words)) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let Ok(number) = number.parse() else { continue };
+        let place = (file.trim_start_matches("./").to_owned(), number);
+        if words.starts_with(" error:") {
+            all.push(place);
+            told_by_use = true;
+        } else if words.contains("was not initialized with a constant expression") {
+            if std::mem::take(&mut told_by_use) {
+                all.pop();
+            }
+            all.push(place);
+        }
+    }
+    all
+}
+
 /// Compiles one kernel. Calls of AscendC stay open: the process that loads the library has them.
-pub fn compile(folder: &Path, kernel: &str) -> Result<Built, String> {
-    let library = folder.join(format!("{kernel}.so"));
+pub fn compile(folder: &Path, kernel: &str, more: &[&str]) -> Result<Built, String> {
+    let name = format!("{kernel}.so");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let prefix = format!("-ffile-prefix-map={}=.", hpmoe_kernels::INCLUDE_DIR);
     // Changed headers come first. `-Bsymbolic`: the process has unchanged routines of the same names.
     let output = Command::new(&compiler)
-        .args(
-            [folder, Path::new(hpmoe_kernels::INCLUDE_DIR)]
-                .map(|from| format!("-ffile-prefix-map={}=.", from.display())),
-        )
-        .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-I"])
-        .arg(folder)
-        .args(["-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR, "-I", env!("CARGO_MANIFEST_DIR")])
-        .arg(folder.join(format!("{kernel}.cpp")))
-        .arg("-o")
-        .arg(&library)
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-Wno-narrowing"])
+        .args([prefix.as_str(), "-fdiagnostics-color=never", "-fno-diagnostics-show-caret"])
+        .args(["-I", ".", "-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR])
+        .args(["-I", env!("CARGO_MANIFEST_DIR")])
+        .args(more)
+        .args([&format!("{kernel}.cpp"), "-o", &name])
         .output()
         .map_err(|error| format!("can't start `{compiler}`: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
+    let library = folder.join(name);
     let bytes = std::fs::read(&library).map_err(|error| format!("can't read `{}`: {error}", library.display()))?;
     Ok(Built { library, bytes })
 }

@@ -5,18 +5,27 @@
 //! cargo test --release -p hpmoe-ui-tests --test mutations -- --ignored [WORDS OF A MUTATION'S LINE]
 //! ```
 //!
+//! Each kernel is compiled once, with all mutations in it: a mutant is a process that chooses one. What changes a constant is built
+//! apart. A kernel that never comes to a mutation is not run. What is known of unchanged sources is kept in the target folder, so that
+//! a sweep that was stopped goes on.
+//!
 //! What no run can find stands in `survivors.txt`, each with the reason. An entry that is found, or that no mutation
-//! has, is stale; both fail, and so does a mutant that waits for ever.
+//! has, is stale; both fail, and so does a mutant that computes for ever.
 //!
 //! With `--expressions`, changes expressions of the same sources instead: numbers, operators, conditions, names of counters and
-//! calls. 97 % of those that compile must be found; `expressions.txt` lists what can't be, each with the reason. What is known
-//! of unchanged sources is kept, so that a run that was stopped goes on. `--every N` takes one of N.
+//! calls. 97 % of those that compile must be found; `expressions.txt` lists what can't be, each with the reason.
 
-mod attack;
+mod choices;
 mod compile;
+mod conclusion;
 mod expressions;
+mod extent;
+mod job;
+mod judge;
 mod kernels;
+mod known;
 mod mutant;
+mod process;
 #[path = "../random/mod.rs"]
 #[allow(dead_code, reason = "shared with tests that use other parts")]
 mod random;
@@ -27,32 +36,77 @@ mod small_kernels;
 mod source;
 mod survivors;
 mod sweep;
+mod watch;
 
+use clap::Parser;
 use std::process::ExitCode;
+
+/// Changes device library and generated code, one place at a time, and looks for a run that notices.
+#[derive(Parser, Debug)]
+struct Options {
+    /// Mutations whose lines have all of these words.
+    words: Vec<String>,
+    /// Runs them: without this, nothing happens.
+    #[arg(long, visible_alias = "include-ignored")]
+    ignored: bool,
+    /// Changes expressions instead of removing statements.
+    #[arg(long)]
+    expressions: bool,
+    /// One mutation of so many.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    every: usize,
+    /// About as many mutations, spread over all of them.
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Runs of each kernel, at most.
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Forgets what earlier runs have found.
+    #[arg(long)]
+    fresh: bool,
+    /// Runs those again that survived before, and no others.
+    #[arg(long)]
+    survivors: bool,
+    /// Prints the mutations that would be run.
+    #[arg(long)]
+    list: bool,
+    /// Also builds each mutant apart, and compares the verdicts.
+    #[arg(long)]
+    both: bool,
+    /// Accepted, as by all tests: everything is printed.
+    #[arg(long)]
+    nocapture: bool,
+}
+
+impl Options {
+    fn asks(&self, key: &str) -> bool {
+        self.words.iter().all(|word| key.contains(word.as_str()))
+    }
+
+    /// Whether all mutations are asked for.
+    fn whole(&self) -> bool {
+        self.words.is_empty() && self.every == 1 && self.sample.is_none() && !self.survivors
+    }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, kernel, library] = arguments.as_slice()
-        && first == mutant::ARGUMENT
-    {
-        mutant::run(kernel, library);
-        return ExitCode::SUCCESS;
+    match arguments.as_slice() {
+        [first, jobs @ ..] if first == mutant::ARGUMENT => {
+            mutant::run(jobs);
+            return ExitCode::SUCCESS;
+        }
+        [first, kernel, library, points, rows] if first == mutant::NOTE => {
+            let number = |text: &String| text.parse().expect("the sweep passes numbers");
+            mutant::note(kernel, library, number(points), number(rows));
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
     }
-    if !arguments.iter().any(|argument| argument == "--ignored" || argument == "--include-ignored") {
+    let options = Options::parse();
+    if !options.ignored {
         println!("mutations: ignored, takes minutes: pass --ignored");
         return ExitCode::SUCCESS;
     }
-    let mut words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    if !arguments.iter().any(|argument| argument == "--expressions") {
-        return sweep::sweep(&words);
-    }
-    let every = arguments.iter().position(|argument| argument == "--every").and_then(|at| arguments.get(at + 1));
-    words.retain(|word| every != Some(word));
-    match every.map_or(Ok(1), |every| every.parse()) {
-        Ok(every @ 1..) => attack::attack(&words, every),
-        _ => {
-            println!("error: --every takes a number from 1 on");
-            ExitCode::FAILURE
-        }
-    }
+    sweep::sweep(if options.expressions { &sweep::CHANGED } else { &sweep::REMOVED }, &options)
 }

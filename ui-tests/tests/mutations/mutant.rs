@@ -1,46 +1,114 @@
-//! A mutant in a process of its own: it may crash.
+//! A mutant in a process of its own: it may crash, or never end.
 
+use crate::job::Job;
 use crate::kernels::{ALL, Kernel};
 use crate::rows::Row;
+use crate::watch::Watch;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{CompiledKernel, CoreReport};
+use libloading::Library;
+use std::path::Path;
 use std::time::Duration;
 
-/// First argument of the process; kernel and library follow.
+/// First argument of a process that runs a mutant; jobs follow.
 pub const ARGUMENT: &str = "--mutant";
+/// First argument of a process that notes which points a kernel comes to; its name, its library, the number of points and that of rows
+/// follow.
+pub const NOTE: &str = "--note";
 /// What a verdict's line begins with.
 pub const FOUND: &str = "found: ";
 pub const SURVIVED: &str = "survived";
+/// What the line of a row of [`NOTE`] begins with; milliseconds and points follow.
+pub const NOTED: &str = "noted: ";
 
-/// Longer than any wait of a kernel that is as it should be, if the machine has little else to do.
+/// How long a mutant may wait: longer than a kernel that is as it should be, if the machine has little else to do. Who waits for longer
+/// is run again.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same if it has much else to do.
+/// The same if the machine has much else to do.
 const LONG_LIMIT: Duration = Duration::from_secs(10);
+/// The same for a kernel as it is, whatever else there is to do.
+const WHOLE_LIMIT: Duration = Duration::from_secs(120);
+/// What a report of a broken rule says when several ranks gave up at once: the words that tell all cores to leave were written twice.
+const GIVEN_UP: &str = "race in region abort word";
 
-/// Runs the kernel from the library until something is wrong, and prints the verdict.
-pub fn run(kernel: &str, library: &str) {
-    let kernel = ALL.iter().find(|known| known.name == kernel).expect("the sweep names one of its kernels");
-    let mutant = mutant(kernel, library);
-    for row in kernel.rows() {
-        if let Some(problem) = problem(kernel, &mutant, &row) {
-            println!("{FOUND}{problem} [{}, seed {}, {} ranks]", kernel.name, row.seed, row.ranks);
-            return;
+/// Runs jobs until something is wrong, and prints the verdict.
+pub fn run(jobs: &[String]) {
+    let jobs: Vec<Job> = jobs.iter().map(|text| Job::read(text).expect("the sweep names jobs")).collect();
+    let kernels: Vec<&Kernel> = jobs.iter().map(|job| kernel(&job.kernel)).collect();
+    let rows: Vec<Vec<Row>> = kernels.iter().map(|kernel| kernel.rows()).collect();
+    let mut mutants: Vec<Option<CompiledKernel>> = jobs.iter().map(|_| None).collect();
+    let most = jobs.iter().map(|job| job.rows.len()).max().unwrap_or(0);
+    // A row of each kernel, then the next of each: what one kernel is blind for, another may find at once.
+    for turn in 0..most {
+        for (at, job) in jobs.iter().enumerate() {
+            let Some(&row) = job.rows.get(turn) else { continue };
+            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
+            let told = |problem: &str| {
+                let Row { seed, ranks, .. } = rows[at][row];
+                format!("{FOUND}{problem} [{}, seed {seed}, {ranks} ranks]", job.kernel)
+            };
+            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
+            if let Some(problem) = problem(kernels[at], mutant, &rows[at][row], &[LIMIT, LONG_LIMIT]) {
+                println!("{}", told(&problem));
+                return;
+            }
+            drop(watch);
         }
     }
     println!("{SURVIVED}");
 }
 
+/// Runs all rows of a kernel as it is, and prints for each how long it took and which points it came to.
+pub fn note(name: &str, path: &str, points: usize, rows: usize) {
+    let kernel = kernel(name);
+    let library = library(Path::new(path));
+    let reached = reached(library, points);
+    let whole = mutant(kernel, library);
+    for row in kernel.rows().into_iter().take(rows) {
+        reached.iter().for_each(|point| point.set(0));
+        let begin = Watch::milliseconds();
+        if let Some(problem) = problem(kernel, &whole, &row, &[WHOLE_LIMIT]) {
+            println!("{FOUND}{problem} [{name}, seed {}, {} ranks]", row.seed, row.ranks);
+            return;
+        }
+        let points = reached.iter().enumerate().filter(|(_, point)| point.get() != 0);
+        let points: String = points.map(|(number, _)| format!(" {number}")).collect();
+        println!("{NOTED}{}{points}", Watch::milliseconds() - begin);
+    }
+    println!("{SURVIVED}");
+}
+
+fn kernel(name: &str) -> &'static Kernel {
+    ALL.iter().find(|known| known.name == name).expect("the sweep names one of its kernels")
+}
+
+/// A library, which stays.
+#[expect(unsafe_code, reason = "mutants come as libraries")]
+fn library(path: &Path) -> &'static Library {
+    // SAFETY: when it is loaded, the library computes constants and reads the environment, which nothing changes.
+    let library = unsafe { Library::new(path).expect("the mutant's library can be loaded") };
+    Box::leak(Box::new(library))
+}
+
 /// The kernel with the library's entry point.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
-fn mutant(kernel: &Kernel, library: &str) -> CompiledKernel {
+fn mutant(kernel: &Kernel, library: &'static Library) -> CompiledKernel {
     let symbol = symbol(kernel.text);
-    // SAFETY: the library has no code that runs when it is loaded. Its kernel was generated for these tables, but for one
-    // statement; that this may break anything is why it has a process of its own.
+    // SAFETY: its kernel was generated for these tables, but for one change; that this may break anything is why it has a process of
+    // its own. The library is never closed.
     unsafe {
-        let library = libloading::Library::new(library).expect("the mutant's library can be loaded");
         let entry = *library.get(symbol.as_bytes()).expect("the mutant has the kernel's symbol");
-        std::mem::forget(library);
         CompiledKernel::new(entry, *kernel.compiled.tables())
+    }
+}
+
+/// What the library notes of points. Cores of one rank are fibers of a thread, and all threads have ended when it is looked at.
+#[expect(unsafe_code, reason = "mutants come as libraries")]
+fn reached(library: &'static Library, points: usize) -> &'static [std::cell::Cell<u8>] {
+    // SAFETY: the symbol is an array of so many bytes, and only read and written here while no kernel runs.
+    unsafe {
+        let first = *library.get::<*mut std::cell::Cell<u8>>(b"hpmoe_reached").expect("the library notes points");
+        std::slice::from_raw_parts(first, points)
     }
 }
 
@@ -50,34 +118,49 @@ fn symbol(text: &str) -> &str {
     name.expect("the kernel is a function that returns nothing")
 }
 
-fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row) -> Option<String> {
+/// What is wrong with a run under each of the limits of waiting.
+fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Duration]) -> Option<String> {
     let launch = |limit| {
         let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
         if let Some(rank) = row.late {
             group = group.delay(rank, Duration::from_millis(12));
         }
-        (kernel.launch)(mutant, &group, &row.launches)
+        match (kernel.launch)(mutant, &group, &row.launches) {
+            Ok(true) => None,
+            Ok(false) => Some(Problem { waits: false, text: "other bits".to_owned() }),
+            Err(error) => Some(told(&error)),
+        }
     };
-    let found = match launch(LIMIT) {
-        Err(LaunchError::Stuck(_)) => launch(LONG_LIMIT),
-        found => found,
-    };
-    match found {
-        Ok(true) => None,
-        Ok(false) => Some("other bits".to_owned()),
-        Err(error) => Some(words(&error)),
+    let mut last = None;
+    for limit in limits {
+        last = launch(*limit);
+        if last.as_ref().is_none_or(|problem| !problem.waits) {
+            break;
+        }
     }
+    last.map(|problem| problem.text)
 }
 
-fn words(error: &LaunchError) -> String {
-    match error {
-        LaunchError::Rule { message, .. } => format!("broken rule: {message}"),
+/// What was wrong with a run.
+struct Problem {
+    /// Somebody waited for too long.
+    waits: bool,
+    text: String,
+}
+
+fn told(error: &LaunchError) -> Problem {
+    let (waits, text) = match error {
+        LaunchError::Rule { message, .. } if message.contains(GIVEN_UP) => {
+            (true, "no progress on several ranks".to_owned())
+        }
+        LaunchError::Rule { message, .. } => (false, format!("broken rule: {message}")),
         LaunchError::Stuck(report) => {
             let waiting = report.cores.iter().find(|core| core.text.contains("gave up"));
             let who =
                 |core: &CoreReport| format!(": {} {} of rank {} {}", core.kind, core.number, core.rank, core.text);
-            format!("no progress{}", waiting.map(who).unwrap_or_default())
+            (true, format!("no progress{}", waiting.map(who).unwrap_or_default()))
         }
-        other => format!("refused: {other}"),
-    }
+        other => (false, format!("refused: {other}")),
+    };
+    Problem { waits, text }
 }

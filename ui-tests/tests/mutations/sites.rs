@@ -171,11 +171,13 @@ fn families(sources: &[Source], flags: &[Vec<Flag>], number: usize) -> Vec<Site>
 fn unit_flags(sources: &[Source]) -> Option<Site> {
     let number = sources.iter().position(|source| source.name == "matmul.h")?;
     let source = &sources[number];
-    let edits: Vec<_> = [("last ? 3 : 2", "0"), ("1, 0, 0, 3));", "1, 0, 0, 0));")]
+    let edits: Vec<_> = [("", "last ? 3 : 2", ","), ("1, 0, 0, ", "3", "));")]
         .into_iter()
-        .map(|(text, with)| {
-            let at = source.code.find(text).expect("the unit flags of Mmad and Fixpipe stand elsewhere: say where");
-            (number, at..at + text.len(), with.to_owned())
+        .map(|(before, text, after)| {
+            let whole = format!("{before}{text}{after}");
+            let at = source.code.find(&whole).expect("the unit flags of Mmad and Fixpipe stand elsewhere: say where");
+            let begin = at + before.len();
+            (number, begin..begin + text.len(), "0".to_owned())
         })
         .collect();
     let line = source.line(edits[0].1.start);

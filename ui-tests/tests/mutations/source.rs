@@ -20,6 +20,11 @@ impl Source {
         Self { name: name.into(), text, code, functions }
     }
 
+    /// Whether it is generated, and not a header of the device library.
+    pub fn generated(&self) -> bool {
+        self.name.ends_with(".cpp")
+    }
+
     pub fn line(&self, at: usize) -> usize {
         1 + self.text[..at].matches('\n').count()
     }

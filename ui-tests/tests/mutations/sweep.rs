@@ -1,212 +1,118 @@
-//! All mutations, several at a time.
+//! All mutations of a kind: judged, several at a time, and compared with the list of survivors.
 
-use crate::compile::{Built, compile, sources, write};
-use crate::kernels::ALL;
-use crate::mutant::{ARGUMENT, FOUND, SURVIVED};
+use crate::compile::sources;
+use crate::expressions::expressions;
+use crate::judge::{Judge, side_by_side};
+use crate::known::Known;
+use crate::process::Verdict;
 use crate::sites::{Site, sites};
 use crate::source::Source;
-use crate::survivors::{STATEMENTS, survivors};
-use std::io::Read as _;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::Mutex;
+use crate::survivors::{EXPRESSIONS, STATEMENTS, survivors};
+use crate::{Options, conclusion};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// No process of a mutant may take longer: a mutant gives up by itself.
-const LIMIT: Duration = Duration::from_secs(90);
-
-/// What became of a mutant.
-pub enum Verdict {
-    Found(String),
-    Survived,
-    /// No kernel has other code than without it.
-    Unreached,
-    /// It does not compile.
-    Refused(String),
-    /// It waited for ever, or this tool failed: a fault of the runtime, or of the tool.
-    Fault(String),
+/// What is changed.
+pub struct Kind {
+    pub name: &'static str,
+    all: fn(&[Source]) -> Vec<Site>,
+    pub survivors: &'static str,
+    /// The share that must be found, in percent; all of them, if there is none.
+    pub least: Option<f64>,
+    /// Rows of each kernel.
+    rows: usize,
 }
 
-/// Runs the mutations whose lines have all `words`.
-pub fn sweep(words: &[&String]) -> ExitCode {
+/// Statements that keep order. What is missing shows in few interleavings, so they are run often.
+pub static REMOVED: Kind = Kind { name: "statements", all: sites, survivors: STATEMENTS, least: None, rows: 64 };
+
+/// Expressions.
+pub static CHANGED: Kind =
+    Kind { name: "expressions", all: expressions, survivors: EXPRESSIONS, least: Some(97.0), rows: 16 };
+
+/// Rows of a mutant that is listed as a survivor: enough to see that the list is stale.
+const LISTED_ROWS: usize = 12;
+
+/// Runs the mutations that are asked for.
+pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let start = Instant::now();
+    let rows = options.rows.unwrap_or(kind.rows);
     let sources = sources();
+    let listed = survivors(kind.survivors);
+    let all: Vec<Site> = (kind.all)(&sources).into_iter().filter(|site| options.asks(&site.key)).collect();
+    let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)).max(1));
+    let asked: Vec<Site> = all.into_iter().step_by(every).collect();
+    let known = Known::open(kind.name, rows, options.fresh);
+    let before: Vec<Option<Verdict>> = asked.iter().map(|site| known.verdict(&sources, site)).collect();
+    let again = |verdict: &Verdict| options.survivors && matches!(verdict, Verdict::Survived | Verdict::Unreached);
+    let (mut done, mut open) = (Vec::new(), Vec::new());
+    for (site, verdict) in asked.into_iter().zip(before) {
+        match verdict {
+            Some(verdict) if !again(&verdict) => done.push((site, verdict)),
+            None if options.survivors => {}
+            _ => open.push(site),
+        }
+    }
+    println!("{}: {} mutations known, {} to be run", kind.name, done.len(), open.len());
+    if options.list {
+        open.iter().for_each(|site| println!("{}", site.key));
+        return ExitCode::SUCCESS;
+    }
     let workplace = tempfile::tempdir().expect("a temporary folder");
-    let Some(judge) = Judge::new(&sources, workplace.path()) else { return ExitCode::FAILURE };
-    let asked = |site: &Site| words.iter().all(|word| site.key.contains(*word));
-    let sites: Vec<Site> = sites(&sources).into_iter().filter(asked).collect();
-    let verdicts = judge.all(&sites, |_, _| ());
-    let code = conclude(&sites, &verdicts, words.is_empty());
-    println!("{:.0} s", start.elapsed().as_secs_f32());
-    code
-}
-
-/// What mutants are compared with.
-pub struct Judge<'a> {
-    sources: &'a [Source],
-    workplace: &'a Path,
-    /// The libraries of the kernels as they are.
-    whole: Vec<Built>,
-}
-
-impl<'a> Judge<'a> {
-    /// Compiles the kernels as they are, runs them, and says how that went; `None` if they fail.
-    pub fn new(sources: &'a [Source], workplace: &'a Path) -> Option<Self> {
-        match Self::try_new(sources, workplace) {
-            Ok(judge) => {
-                println!("kernels as they are: {} runs each, all as the reference", ALL[0].rows().len());
-                Some(judge)
-            }
+    let mut differ = 0;
+    if !open.is_empty() {
+        let judge = match Judge::new(&sources, &open, workplace.path(), rows) {
+            Ok(judge) => judge,
             Err(text) => {
                 println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
-                None
+                return ExitCode::FAILURE;
             }
-        }
-    }
-
-    fn try_new(sources: &'a [Source], workplace: &'a Path) -> Result<Self, String> {
-        write(sources, None, workplace);
-        let whole = ALL.iter().map(|kernel| compile(workplace, kernel.name)).collect::<Result<Vec<Built>, _>>()?;
-        for (kernel, built) in ALL.iter().zip(&whole) {
-            match run(kernel.name, &built.library) {
-                Verdict::Found(text) | Verdict::Fault(text) => return Err(text),
-                _ => {}
+        };
+        let (apart, seconds) = (judge.apart.len(), start.elapsed().as_secs());
+        println!(
+            "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
+        );
+        let count = AtomicUsize::new(0);
+        let verdicts = side_by_side(open.len(), |number| {
+            let site = &open[number];
+            let rows = if listed.contains_key(site.key.as_str()) { rows.min(LISTED_ROWS) } else { rows };
+            let verdict = judge.verdict(number, rows);
+            let other = (options.both && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
+            known.keep(&sources, site, &verdict);
+            let at = count.fetch_add(1, Ordering::Relaxed) + 1;
+            println!("[{at} of {}, {} s] {}", open.len(), start.elapsed().as_secs(), told(site, &verdict));
+            let agrees = other.as_ref().is_none_or(|other| alike(other, &verdict));
+            if let Some(other) = other.filter(|_| !agrees) {
+                println!("another verdict when it is built apart: {}", told(site, &other));
             }
-        }
-        Ok(Self { sources, workplace, whole })
-    }
-
-    /// The verdict of each mutation, which is also passed on as soon as it is known.
-    pub fn all(&self, sites: &[Site], tell_also: impl Fn(&Site, &Verdict) + Sync) -> Vec<Verdict> {
-        let next = AtomicUsize::new(0);
-        let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
-        // Mutants that make no progress sleep most of their time.
-        let workers = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(site) = sites.get(number) else { break };
-                        let folder = self.workplace.join(number.to_string());
-                        let verdict = self.one(site, &folder);
-                        let _ = std::fs::remove_dir_all(&folder);
-                        tell(site, &verdict);
-                        tell_also(site, &verdict);
-                        verdicts.lock().expect("no worker panics").push((number, verdict));
-                    }
-                });
-            }
+            (verdict, agrees)
         });
-        let mut verdicts = verdicts.into_inner().expect("no worker panics");
-        verdicts.sort_by_key(|(number, _)| *number);
-        verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+        differ = verdicts.iter().filter(|(_, agrees)| !agrees).count();
+        let verdicts: Vec<Verdict> = verdicts.into_iter().map(|(verdict, _)| verdict).collect();
+        done.extend(open.into_iter().zip(verdicts));
     }
-
-    fn one(&self, site: &Site, folder: &Path) -> Verdict {
-        write(self.sources, Some(site), folder);
-        let mut reached = false;
-        for kernel in self.changed(site) {
-            let name = ALL[kernel].name;
-            match compile(folder, name) {
-                Ok(built) if built.bytes == self.whole[kernel].bytes => {}
-                Ok(built) => match run(name, &built.library) {
-                    Verdict::Survived => reached = true,
-                    other => return other,
-                },
-                Err(problem) => return Verdict::Refused(problem),
-            }
-        }
-        if reached { Verdict::Survived } else { Verdict::Unreached }
+    done.sort_by_key(|(site, _)| (site.source, site.line));
+    let good = conclusion::conclude(kind, &done, &listed, options.whole());
+    println!("{} s", start.elapsed().as_secs());
+    if options.both {
+        println!("{differ} other verdicts when they are built apart");
     }
-
-    /// The kernels that a mutation may change.
-    fn changed(&self, site: &Site) -> Vec<usize> {
-        let name = &self.sources[site.source].name;
-        let own = ALL.iter().position(|kernel| *name == format!("{}.cpp", kernel.name));
-        let includes = |kernel: &usize| !name.starts_with("routing/") || ALL[*kernel].text.contains("routing/make.h");
-        own.map_or_else(|| (0..ALL.len()).filter(includes).collect(), |kernel| vec![kernel])
-    }
+    if good && differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs one kernel of a mutant in a process of its own.
-fn run(kernel: &str, library: &Path) -> Verdict {
-    let itself = std::env::current_exe().expect("the path of this program");
-    let mut command = Command::new(itself);
-    command.args([ARGUMENT, kernel]).arg(library).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("this program can be started");
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            break status;
-        }
-        if start.elapsed() > LIMIT {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Verdict::Fault(format!("{kernel}: still runs after {LIMIT:?}"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    let (mut text, mut errors) = (String::new(), String::new());
-    let _ = child.stdout.take().expect("it is piped").read_to_string(&mut text);
-    let _ = child.stderr.take().expect("it is piped").read_to_string(&mut errors);
-    match text.lines().find_map(|line| line.strip_prefix(FOUND)) {
-        Some(found) => Verdict::Found(found.to_owned()),
-        None if status.success() && text.contains(SURVIVED) => Verdict::Survived,
-        // A panic is this tool's own; a mutant dies by a signal.
-        None if status.code().is_some() => {
-            Verdict::Fault(format!("{kernel}: the process ended with {status}: {}", errors.trim_end()))
-        }
-        None => Verdict::Found(format!("crash: {status} [{kernel}]")),
-    }
-}
-
-fn tell(site: &Site, verdict: &Verdict) {
+fn told(site: &Site, verdict: &Verdict) -> String {
     let text = match verdict {
         Verdict::Found(text) => text,
         Verdict::Survived => "SURVIVED",
-        Verdict::Unreached => "SURVIVED: no kernel has other code",
+        Verdict::Unreached => "SURVIVED: no run comes here",
         Verdict::Refused(_) => "does not compile",
         Verdict::Fault(text) => &format!("FAULT: {text}"),
     };
-    println!("{} (line {})\n    {text}", site.key, site.line);
+    format!("{} (line {})\n    {text}", site.key, site.line)
 }
 
-/// The summary, and whether all is as the list of survivors says.
-fn conclude(sites: &[Site], verdicts: &[Verdict], all: bool) -> ExitCode {
-    let mut listed = survivors(STATEMENTS);
-    let (mut faults, mut found) = (0, std::collections::BTreeMap::<&str, usize>::new());
-    for (site, verdict) in sites.iter().zip(verdicts) {
-        let survivor = listed.remove(site.key.as_str());
-        match (verdict, survivor) {
-            (Verdict::Found(text), survivor) => {
-                let how = ["other bits", "broken rule", "no progress"].into_iter().find(|how| text.starts_with(how));
-                *found.entry(how.unwrap_or("crash")).or_default() += 1;
-                if survivor.is_some_and(|survivor| !survivor.sometimes) {
-                    faults += 1;
-                    println!("listed as a survivor, but found: {}", site.key);
-                }
-            }
-            (Verdict::Survived | Verdict::Unreached, Some(survivor)) => {
-                *found.entry("listed as needless or invisible here").or_default() += 1;
-                println!("survives as listed: {}\n    {}", site.key, survivor.reason);
-            }
-            (Verdict::Survived | Verdict::Unreached, None) => {
-                faults += 1;
-                println!("survives, and survivors.txt gives no reason: {}", site.key);
-            }
-            (Verdict::Refused(text) | Verdict::Fault(text), _) => {
-                faults += 1;
-                println!("neither found nor survived: {}: {text}", site.key);
-            }
-        }
-    }
-    if all {
-        faults += listed.len();
-        listed.keys().for_each(|key| println!("listed as a survivor, but there is no such statement: {key}"));
-    }
-    let counts: Vec<String> = found.iter().map(|(how, count)| format!("{count} {how}")).collect();
-    println!("{} mutations: {}; {faults} not as they should be", sites.len(), counts.join(", "));
-    if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+fn alike(one: &Verdict, other: &Verdict) -> bool {
+    let lives = |verdict: &Verdict| matches!(verdict, Verdict::Survived | Verdict::Unreached);
+    std::mem::discriminant(one) == std::mem::discriminant(other) || lives(one) && lives(other)
 }

@@ -1,0 +1,142 @@
+//! From mutations to verdicts.
+
+use crate::choices::{Choices, choices};
+use crate::compile::{Built, compile, compile_choices, is_part, write};
+use crate::job::Job;
+use crate::kernels::ALL;
+use crate::process::{Noted, Verdict, judge, note};
+use crate::sites::Site;
+use crate::source::Source;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+/// What mutants run in, and what they are compared with.
+pub struct Judge<'a> {
+    sources: &'a [Source],
+    sites: &'a [Site],
+    workplace: &'a Path,
+    choices: Choices,
+    /// Mutations that are built apart.
+    pub apart: BTreeSet<usize>,
+    /// The kernels that have mutations, the quickest first.
+    kernels: Vec<Instrumented>,
+    /// The libraries of kernels as they are, for those that are built apart.
+    whole: Vec<OnceLock<Result<Built, String>>>,
+    rows: usize,
+}
+
+/// A kernel with all mutations that can be chosen.
+struct Instrumented {
+    kernel: usize,
+    built: Built,
+    /// For each row.
+    noted: Vec<Noted>,
+}
+
+impl<'a> Judge<'a> {
+    /// Compiles the kernels that the mutations change, and runs so many rows of each as it is.
+    pub fn new(sources: &'a [Source], sites: &'a [Site], workplace: &'a Path, rows: usize) -> Result<Self, String> {
+        let choices = choices(sources, sites);
+        let changed: BTreeSet<usize> = sites.iter().flat_map(|site| &site.edits).map(|(source, ..)| *source).collect();
+        let is_changed = |kernel: &usize| changed.iter().any(|source| is_part(&sources[*source], *kernel));
+        let asked: Vec<usize> = (0..ALL.len()).filter(is_changed).collect();
+        let instrument = |kernel: usize| {
+            let folder = workplace.join(ALL[kernel].name);
+            let (built, apart) = compile_choices(sources, &choices, kernel, &folder)?;
+            let noted = note(ALL[kernel].name, &built.library, choices.points.len(), rows)?;
+            Ok((Instrumented { kernel, built, noted }, apart))
+        };
+        let made: Result<Vec<_>, String> = side_by_side(asked.len(), |at| instrument(asked[at])).into_iter().collect();
+        let (mut kernels, aparts): (Vec<_>, Vec<_>) = made?.into_iter().unzip();
+        kernels.sort_by_key(|kernel| kernel.noted.iter().map(|row| row.milliseconds).sum::<u64>());
+        let apart = aparts.into_iter().flatten().collect();
+        let whole = ALL.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, rows })
+    }
+
+    /// The verdict of a mutation, after at most so many rows of each kernel.
+    pub fn verdict(&self, number: usize, rows: usize) -> Verdict {
+        if self.apart.contains(&number) { self.built_apart(number, rows) } else { self.chosen(number, rows) }
+    }
+
+    /// Chooses the mutation at run time, in the rows that come to it.
+    fn chosen(&self, number: usize, rows: usize) -> Verdict {
+        let points = &self.choices.of_site[number];
+        let comes = |row: &Noted| points.iter().any(|point| row.points.contains(point));
+        let job = |kernel: &Instrumented| {
+            let reached = kernel.noted.iter().enumerate().filter(|(_, row)| comes(row)).map(|(row, _)| row);
+            self.job(kernel, &kernel.built, reached.take(rows).collect())
+        };
+        let jobs: Vec<Job> = self.kernels.iter().map(job).filter(|job| !job.rows.is_empty()).collect();
+        if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number)) }
+    }
+
+    /// Builds the kernels that the mutation may change, one after the other.
+    pub fn built_apart(&self, number: usize, rows: usize) -> Verdict {
+        let site = &self.sites[number];
+        let folder = self.workplace.join(number.to_string());
+        write(self.sources, Some(site), &folder);
+        let changes = |kernel: &usize| site.edits.iter().any(|(source, ..)| is_part(&self.sources[*source], *kernel));
+        let mut verdict = Verdict::Unreached;
+        for kernel in self.kernels.iter().filter(|instrumented| changes(&instrumented.kernel)) {
+            let name = ALL[kernel.kernel].name;
+            let judged = match (compile(&folder, name, &[]), self.whole(kernel.kernel)) {
+                (Err(problem), _) => Verdict::Refused(problem),
+                (_, Err(problem)) => Verdict::Fault(problem.clone()),
+                (Ok(built), Ok(whole)) if built.bytes == whole.bytes => continue,
+                (Ok(built), Ok(_)) => judge(&[self.job(kernel, &built, (0..rows.min(self.rows)).collect())], None),
+            };
+            let survived = judged == Verdict::Survived;
+            verdict = judged;
+            if !survived {
+                break;
+            }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+        verdict
+    }
+
+    fn job(&self, kernel: &Instrumented, built: &Built, rows: Vec<usize>) -> Job {
+        Job {
+            kernel: ALL[kernel.kernel].name.to_owned(),
+            library: built.library.clone(),
+            milliseconds: kernel.noted.iter().map(|row| row.milliseconds).max().unwrap_or(0),
+            rows,
+        }
+    }
+
+    fn whole(&self, kernel: usize) -> &Result<Built, String> {
+        self.whole[kernel].get_or_init(|| {
+            let folder = self.workplace.join(format!("{} as it is", ALL[kernel].name));
+            write(self.sources, None, &folder);
+            compile(&folder, ALL[kernel].name, &[])
+        })
+    }
+}
+
+/// What becomes of each number below `count`, several at a time, in their order.
+pub fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
+    // Mutants that make no progress sleep most of their time.
+    let workers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    let result = work(number);
+                    done.lock().expect("no worker panics").push((number, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no worker panics");
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
