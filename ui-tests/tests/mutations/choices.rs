@@ -105,13 +105,19 @@ impl Choices {
         Writer { text: &text, points: &own, apart }.stretch(0..text.len(), &mut 0)
     }
 
-    /// Mutations that a complaint about a line is about: those that change the line, or else what reaches over it.
+    /// Mutations that a complaint about a line is about: those that change the line, or else what reaches over it, or else the statement
+    /// that begins there.
     pub fn at_line(&self, number: usize, source: &Source, line: usize) -> BTreeSet<usize> {
-        let own = || self.points.iter().filter(|point| point.source == number);
-        let over = |point: &&Point| (source.line(point.range.start)..=source.line(point.range.end)).contains(&line);
-        let sites = |points: Vec<&Point>| points.iter().flat_map(|point| &point.arms).map(|(site, _)| *site).collect();
-        let exact: BTreeSet<usize> = sites(own().filter(|point| point.lines.contains(&line)).collect());
-        if exact.is_empty() { sites(own().filter(over).collect()) } else { exact }
+        let sites = |lines: &dyn Fn(&Point) -> bool| -> BTreeSet<usize> {
+            let own = self.points.iter().filter(|point| point.source == number && lines(point));
+            own.flat_map(|point| &point.arms).map(|(site, _)| *site).collect()
+        };
+        let begin: usize = source.code.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let end = source.line(begin + source.code[begin..].find(';').unwrap_or(0));
+        let exact = sites(&|point| point.lines.contains(&line));
+        let over = sites(&|point| (source.line(point.range.start)..=source.line(point.range.end)).contains(&line));
+        let after = sites(&|point| point.lines.iter().any(|changed| (line..=end).contains(changed)));
+        [exact, over, after].into_iter().find(|sites| !sites.is_empty()).unwrap_or_default()
     }
 }
 

@@ -25,6 +25,7 @@ pub struct Judge<'a> {
     /// The libraries of kernels as they are, for those that are built apart.
     whole: Vec<OnceLock<Result<Built, String>>>,
     rows: usize,
+    hasty: bool,
 }
 
 /// A kernel with all mutations that can be chosen.
@@ -37,7 +38,13 @@ struct Instrumented {
 
 impl<'a> Judge<'a> {
     /// Compiles the kernels that the mutations change, and runs so many rows of each as it is.
-    pub fn new(sources: &'a [Source], sites: &'a [Site], workplace: &'a Path, rows: usize) -> Result<Self, String> {
+    pub fn new(
+        sources: &'a [Source],
+        sites: &'a [Site],
+        workplace: &'a Path,
+        rows: usize,
+        hasty: bool,
+    ) -> Result<Self, String> {
         let choices = choices(sources, sites);
         let changed: BTreeSet<usize> = sites.iter().flat_map(|site| &site.edits).map(|(source, ..)| *source).collect();
         let is_changed = |kernel: &usize| changed.iter().any(|source| is_part(&sources[*source], *kernel));
@@ -53,7 +60,7 @@ impl<'a> Judge<'a> {
         kernels.sort_by_key(|kernel| kernel.noted.iter().map(|row| row.milliseconds).sum::<u64>());
         let apart = aparts.into_iter().flatten().collect();
         let whole = ALL.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, rows })
+        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, rows, hasty })
     }
 
     /// The verdict of a mutation, after at most so many rows of each kernel.
@@ -70,7 +77,7 @@ impl<'a> Judge<'a> {
             self.job(kernel, &kernel.built, reached.take(rows).collect())
         };
         let jobs: Vec<Job> = self.kernels.iter().map(job).filter(|job| !job.rows.is_empty()).collect();
-        if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number)) }
+        if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number), self.hasty) }
     }
 
     /// Builds the kernels that the mutation may change, one after the other.
@@ -86,7 +93,9 @@ impl<'a> Judge<'a> {
                 (Err(problem), _) => Verdict::Refused(problem),
                 (_, Err(problem)) => Verdict::Fault(problem.clone()),
                 (Ok(built), Ok(whole)) if built.bytes == whole.bytes => continue,
-                (Ok(built), Ok(_)) => judge(&[self.job(kernel, &built, (0..rows.min(self.rows)).collect())], None),
+                (Ok(built), Ok(_)) => {
+                    judge(&[self.job(kernel, &built, (0..rows.min(self.rows)).collect())], None, self.hasty)
+                }
             };
             let survived = judged == Verdict::Survived;
             verdict = judged;

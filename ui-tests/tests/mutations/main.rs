@@ -55,8 +55,8 @@ struct Options {
     /// One mutation of so many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     every: usize,
-    /// About as many mutations, spread over all of them.
-    #[arg(long, value_name = "N")]
+    /// About as many mutations of both kinds, spread over all sources, with few runs of each kernel: what every change is checked with.
+    #[arg(long, value_name = "N", conflicts_with_all = ["expressions", "every", "fresh", "survivors"])]
     sample: Option<usize>,
     /// Runs of each kernel, at most.
     #[arg(long, value_name = "N")]
@@ -92,8 +92,8 @@ impl Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [first, jobs @ ..] if first == mutant::ARGUMENT => {
-            mutant::run(jobs);
+        [first, jobs @ ..] if first == mutant::ARGUMENT || first == mutant::HASTY => {
+            mutant::run(jobs, first == mutant::HASTY);
             return ExitCode::SUCCESS;
         }
         [first, kernel, library, points, rows] if first == mutant::NOTE => {
@@ -108,5 +108,10 @@ fn main() -> ExitCode {
         println!("mutations: ignored, takes minutes: pass --ignored");
         return ExitCode::SUCCESS;
     }
-    sweep::sweep(if options.expressions { &sweep::CHANGED } else { &sweep::REMOVED }, &options)
+    let kind = match options.sample {
+        Some(_) => &sweep::SAMPLE,
+        None if options.expressions => &sweep::CHANGED,
+        None => &sweep::REMOVED,
+    };
+    sweep::sweep(kind, &options)
 }

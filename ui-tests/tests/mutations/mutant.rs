@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// First argument of a process that runs a mutant; jobs follow.
 pub const ARGUMENT: &str = "--mutant";
+/// The same of one that takes who waits for long at its word, whatever else the machine has to do.
+pub const HASTY: &str = "--hasty-mutant";
 /// First argument of a process that notes which points a kernel comes to; its name, its library, the number of points and that of rows
 /// follow.
 pub const NOTE: &str = "--note";
@@ -32,7 +34,8 @@ const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 const GIVEN_UP: &str = "race in region abort word";
 
 /// Runs jobs until something is wrong, and prints the verdict.
-pub fn run(jobs: &[String]) {
+pub fn run(jobs: &[String], hasty: bool) {
+    let limits: &[Duration] = if hasty { &[LIMIT] } else { &[LIMIT, LONG_LIMIT] };
     let jobs: Vec<Job> = jobs.iter().map(|text| Job::read(text).expect("the sweep names jobs")).collect();
     let kernels: Vec<&Kernel> = jobs.iter().map(|job| kernel(&job.kernel)).collect();
     let rows: Vec<Vec<Row>> = kernels.iter().map(|kernel| kernel.rows()).collect();
@@ -48,7 +51,7 @@ pub fn run(jobs: &[String]) {
                 format!("{FOUND}{problem} [{}, seed {seed}, {ranks} ranks]", job.kernel)
             };
             let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
-            if let Some(problem) = problem(kernels[at], mutant, &rows[at][row], &[LIMIT, LONG_LIMIT]) {
+            if let Some(problem) = problem(kernels[at], mutant, &rows[at][row], limits) {
                 println!("{}", told(&problem));
                 return;
             }
@@ -63,6 +66,9 @@ pub fn note(name: &str, path: &str, points: usize, rows: usize) {
     let kernel = kernel(name);
     let library = library(Path::new(path));
     let reached = reached(library, points);
+    let numbers = || (0..points).filter(|point| reached[*point].get() != 0).map(|point| format!(" {point}")).collect();
+    // What constants are made of.
+    let at_load: String = numbers();
     let whole = mutant(kernel, library);
     for row in kernel.rows().into_iter().take(rows) {
         reached.iter().for_each(|point| point.set(0));
@@ -71,9 +77,7 @@ pub fn note(name: &str, path: &str, points: usize, rows: usize) {
             println!("{FOUND}{problem} [{name}, seed {}, {} ranks]", row.seed, row.ranks);
             return;
         }
-        let points = reached.iter().enumerate().filter(|(_, point)| point.get() != 0);
-        let points: String = points.map(|(number, _)| format!(" {number}")).collect();
-        println!("{NOTED}{}{points}", Watch::milliseconds() - begin);
+        println!("{NOTED}{}{at_load}{}", Watch::milliseconds() - begin, numbers());
     }
     println!("{SURVIVED}");
 }

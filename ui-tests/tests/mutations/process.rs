@@ -2,7 +2,7 @@
 
 use crate::choices::CHOSEN;
 use crate::job::Job;
-use crate::mutant::{ARGUMENT, FOUND, NOTE, NOTED, SURVIVED};
+use crate::mutant::{ARGUMENT, FOUND, HASTY, NOTE, NOTED, SURVIVED};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
@@ -33,9 +33,9 @@ pub struct Noted {
 }
 
 /// Runs a mutant: the one with this number, or what the libraries of the jobs are.
-pub fn judge(jobs: &[Job], number: Option<usize>) -> Verdict {
+pub fn judge(jobs: &[Job], number: Option<usize>, hasty: bool) -> Verdict {
     let mut command = itself();
-    command.arg(ARGUMENT).args(jobs.iter().map(Job::text));
+    command.arg(if hasty { HASTY } else { ARGUMENT }).args(jobs.iter().map(Job::text));
     if let Some(number) = number {
         command.env(CHOSEN, number.to_string());
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// One mutation: a place in the source, and what is changed there.
+#[derive(Clone)]
 pub struct Site {
     /// Number of the source that it is told at.
     pub source: usize,

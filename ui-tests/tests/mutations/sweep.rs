@@ -22,14 +22,27 @@ pub struct Kind {
     pub least: Option<f64>,
     /// Rows of each kernel.
     rows: usize,
+    /// Whether a mutant's first word counts: nothing is run again, kept, built apart, or run though it is listed.
+    hasty: bool,
 }
 
 /// Statements that keep order. What is missing shows in few interleavings, so they are run often.
-pub static REMOVED: Kind = Kind { name: "statements", all: sites, survivors: STATEMENTS, least: None, rows: 64 };
+pub static REMOVED: Kind =
+    Kind { name: "statements", all: sites, survivors: STATEMENTS, least: None, rows: 64, hasty: false };
 
 /// Expressions.
 pub static CHANGED: Kind =
-    Kind { name: "expressions", all: expressions, survivors: EXPRESSIONS, least: Some(97.0), rows: 16 };
+    Kind { name: "expressions", all: expressions, survivors: EXPRESSIONS, least: Some(97.0), rows: 16, hasty: false };
+
+/// Some of both, which few rows find nearly as well.
+pub static SAMPLE: Kind = Kind {
+    name: "sample",
+    all: |sources| [sites(sources), expressions(sources)].concat(),
+    survivors: concat!(include_str!("survivors.txt"), include_str!("expressions.txt")),
+    least: Some(80.0),
+    rows: 3,
+    hasty: true,
+};
 
 /// Rows of a mutant that is listed as a survivor: enough to see that the list is stale.
 const LISTED_ROWS: usize = 12;
@@ -40,10 +53,11 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let rows = options.rows.unwrap_or(kind.rows);
     let sources = sources();
     let listed = survivors(kind.survivors);
-    let all: Vec<Site> = (kind.all)(&sources).into_iter().filter(|site| options.asks(&site.key)).collect();
-    let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)).max(1));
-    let asked: Vec<Site> = all.into_iter().step_by(every).collect();
-    let known = Known::open(kind.name, rows, options.fresh);
+    let asks = |site: &Site| options.asks(&site.key) && !(kind.hasty && listed.contains_key(site.key.as_str()));
+    let all: Vec<Site> = (kind.all)(&sources).into_iter().filter(asks).collect();
+    let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)));
+    let asked: Vec<Site> = all.into_iter().step_by(every.max(1)).collect();
+    let known = Known::open(kind.name, rows, options.fresh || kind.hasty);
     let before: Vec<Option<Verdict>> = asked.iter().map(|site| known.verdict(&sources, site)).collect();
     let again = |verdict: &Verdict| options.survivors && matches!(verdict, Verdict::Survived | Verdict::Unreached);
     let (mut done, mut open) = (Vec::new(), Vec::new());
@@ -62,7 +76,7 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let workplace = tempfile::tempdir().expect("a temporary folder");
     let mut differ = 0;
     if !open.is_empty() {
-        let judge = match Judge::new(&sources, &open, workplace.path(), rows) {
+        let judge = match Judge::new(&sources, &open, workplace.path(), rows, kind.hasty) {
             Ok(judge) => judge,
             Err(text) => {
                 println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
@@ -76,21 +90,26 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
         let count = AtomicUsize::new(0);
         let verdicts = side_by_side(open.len(), |number| {
             let site = &open[number];
+            if kind.hasty && judge.apart.contains(&number) {
+                return (None, true);
+            }
             let rows = if listed.contains_key(site.key.as_str()) { rows.min(LISTED_ROWS) } else { rows };
             let verdict = judge.verdict(number, rows);
             let other = (options.both && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
-            known.keep(&sources, site, &verdict);
+            if !kind.hasty {
+                known.keep(&sources, site, &verdict);
+            }
             let at = count.fetch_add(1, Ordering::Relaxed) + 1;
             println!("[{at} of {}, {} s] {}", open.len(), start.elapsed().as_secs(), told(site, &verdict));
             let agrees = other.as_ref().is_none_or(|other| alike(other, &verdict));
             if let Some(other) = other.filter(|_| !agrees) {
                 println!("another verdict when it is built apart: {}", told(site, &other));
             }
-            (verdict, agrees)
+            (Some(verdict), agrees)
         });
         differ = verdicts.iter().filter(|(_, agrees)| !agrees).count();
-        let verdicts: Vec<Verdict> = verdicts.into_iter().map(|(verdict, _)| verdict).collect();
-        done.extend(open.into_iter().zip(verdicts));
+        let verdicts = verdicts.into_iter().map(|(verdict, _)| verdict);
+        done.extend(open.into_iter().zip(verdicts).filter_map(|(site, verdict)| Some((site, verdict?))));
     }
     done.sort_by_key(|(site, _)| (site.source, site.line));
     let good = conclusion::conclude(kind, &done, &listed, options.whole());

@@ -19,7 +19,8 @@ struct Turns {
     HPMOE_INLINE bool Mine() { return next++ % cores == number; }
 };
 
-// The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted.
+// The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted, and stay there until the
+// core is used for something else.
 HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
                              uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
@@ -42,8 +43,6 @@ HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLis
             at += block.count;
         }
     }
-    SetFlag<HardEvent::MTE3_V>(2);
-    WaitFlag<HardEvent::MTE3_V>(2);
     BeforeVector();
 }
 
@@ -247,7 +246,6 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         StoreTables(core, route, lists, part, turns);
     }
     if (!route.keeps) {
-        PipeBarrier<PIPE_ALL>();
         Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);
         for (uint32_t part = 0; part < route.parts; ++part) {
             PlaceAgain(core, route, part);
