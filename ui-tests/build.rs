@@ -22,12 +22,11 @@ fn main() {
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chunks", "coarse", "echo", "external", "ffn", "fused", "once", "routed", "routers", "rows",
-        "sums",
+        "bodies", "bytes", "chosen", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "once",
+        "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
-    hpmoe_build::kernels(["chosen", "columns"].map(|name| format!("kernels/{name}.rs"))).matrix_cores(1).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.
     hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
     hpmoe_build::kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();
