@@ -74,6 +74,21 @@ with torch.no_grad():
     many = [tensor.repeat(10, 1) for tensor in (x, ids, weights)] if rank == 0 else (x, ids, weights)
     refused(lambda: experts[0](*many))
     print(experts[0](x, ids, weights).shape[0])
+
+# Two processes share a batch, and each brings a part of its tokens.
+config = DistributedConfig(tp_size=2, fsdp_size=2, ep_size=4, ep_implementation="hpmoe")
+model = AutoModelForCausalLM.from_pretrained(
+    {folder!r} + "/Qwen3Moe", dtype=torch.bfloat16, experts_implementation="hpmoe", distributed_config=config
+)
+experts = experts_of(model)
+for module in model.modules():
+    if isinstance(module, FSDPModule) and module not in experts:
+        module.set_force_sum_reduction_for_comms(True)
+out = model(input_ids=words_of(0)[:, :7], labels=words_of(0)[:, :7])
+out.loss.backward()
+gradients = {{n: p.grad.full_tensor() for n, p in model.named_parameters() if ".experts." in n}}
+torch.save([out.logits.detach(), gradients], {folder!r} + f"/shared-{{rank}}.pt")
+distributed.barrier()
 """
 
 
@@ -117,6 +132,17 @@ def test_four_processes_are_one(library: hpmoe.Library, tmp_path: Path) -> None:
             y.float().pow(2).sum().backward()
             alone = torch.load(tmp_path / f"{name}-{rank}-alone.pt")
             assert torch.equal(y, alone[0]) and torch.equal(x.grad, alone[1]), (name, rank)
+    model = model_of("Qwen3Moe", 0)
+    model.set_experts_implementation("hpmoe")
+    out = model(input_ids=words_of(0)[:, :7], labels=words_of(0)[:, :7])
+    out.loss.backward()
+    for rank in range(RANKS):
+        logits, gradients = torch.load(tmp_path / f"shared-{rank}.pt")
+        assert (logits - out.logits).abs().max() < 1e-2, rank
+        assert len(gradients) == 4
+        for name, gradient in gradients.items():
+            want = model.get_parameter(name).grad.float()
+            assert (gradient.float() - want).norm() < 3e-2 * want.norm(), (rank, name)
     for rank, out in enumerate(said):
         capacity, tokens, after = out.splitlines()
         assert "the ranks disagree about capacity (rows): " in capacity, (rank, capacity)
