@@ -84,7 +84,7 @@ fn id(id: i64, tables: &KernelTables, rank: Rank, at: usize) -> Result<i32, Fail
     i32::try_from(id).map_err(|_| {
         let (token, k, last) = (at / tables.top_k, at % tables.top_k, tables.experts - 1);
         Failure::invalid(format!(
-            "topk_ids of {rank}, row {token}, column {k} is {id}, but experts are numbered from 0 to {last}: check the router"
+            "topk_ids of {rank}, row {token}, column {k} is {id}, but experts are numbered from 0 to {last}, and -1 names none: check the router"
         ))
     })
 }

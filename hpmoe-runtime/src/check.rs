@@ -96,9 +96,9 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     for rank in route.ranks() {
         let tokens = route.tokens(rank);
         few_enough(tables, rank, tokens)?;
-        let gaps = tokens * tables.top_k - route.order(rank).len();
-        if gaps > 0 {
-            return Err(LaunchError::Gaps { kernel, rank: rank.id(), gaps });
+        let empty = || route.empty_slots(rank).iter().position(|empty| *empty);
+        if let Some((task, slot)) = tables.whole_slots.and_then(|task| Some((task, empty()?))) {
+            return Err(LaunchError::empty_slot(tables, task, rank, slot));
         }
     }
     Ok(())

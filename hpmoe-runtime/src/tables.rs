@@ -23,6 +23,8 @@ pub struct KernelTables {
     pub origins: bool,
     /// The route, if the kernel makes it; otherwise the host does.
     pub route: Option<RouteTable>,
+    /// Label of a task that reads all rows of slots, those of empty ones too, so that no slot may be empty; `None` if there is none.
+    pub whole_slots: Option<&'static str>,
     /// Matrix cores of a rank that the schedule was made for.
     pub aic: u32,
     /// Vector cores of a rank that the schedule was made for.

@@ -26,6 +26,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     chunks: 1,
     origins: false,
     route: None,
+    whole_slots: None,
     aic: 2,
     aiv: 4,
     by_load: true,

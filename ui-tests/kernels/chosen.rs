@@ -22,6 +22,8 @@ pub mod chosen {
     /// Tokens of a tile of what needs no route.
     pub const WIDE: usize = 6;
     pub const SLOTS: usize = BLOCK * TOP_K;
+    /// The least score of an expert that a token goes to.
+    pub const LEAST: f32 = 0.25;
 
     /// A score of each expert for each token.
     #[aic_task]
@@ -29,7 +31,7 @@ pub mod chosen {
         z.store(x.matmul_t(w));
     }
 
-    /// The experts with the best scores, and the softmax of these.
+    /// The experts with the best scores, and the softmax of these. A token goes to none whose score is too low.
     #[aiv_task]
     pub fn choose(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -38,8 +40,9 @@ pub mod chosen {
     ) {
         let z = z.load();
         let chosen = z.top_k::<TOP_K>();
-        weights.store(z.pick(&chosen).softmax());
-        ids.store(chosen);
+        let best = z.pick(&chosen);
+        ids.store(best.greater(LEAST).select(chosen, -1.0));
+        weights.store(best.softmax());
     }
 
     #[aiv_task]

@@ -148,7 +148,7 @@ fn ids() {
     });
     assert_eq!(
         said,
-        "topk_ids of rank 0, row 0, column 0 is 4, but experts are numbered from 0 to 3: check the router"
+        "topk_ids of rank 0, row 0, column 0 is 4, but experts are numbered from 0 to 3, and -1 names none: check the router"
     );
     let said = refused(|echo| {
         // SAFETY: the first of the ids.
@@ -165,8 +165,7 @@ fn ids() {
         // SAFETY: the first of the ids.
         unsafe { echo.ids.address().cast::<i32>().write(1) };
     });
-    let text =
-        "topk_ids of rank 0, row 0, column 0 is 4294967297, but experts are numbered from 0 to 3: check the router";
+    let text = "topk_ids of rank 0, row 0, column 0 is 4294967297, but experts are numbered from 0 to 3, and -1 names none: check the router";
     assert_eq!(said, text);
 }
 

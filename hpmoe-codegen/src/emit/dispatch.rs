@@ -8,6 +8,7 @@ use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, Rows, SpaceKind};
 use hpmoe_language::ids::PhaseId;
+use hpmoe_language::plan::Plan;
 
 /// The structure that the worker calls for each tile.
 pub(super) fn program(context: &Context<'_>) -> Item {
@@ -87,6 +88,13 @@ fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
             (SpaceKind::RowTiles, _) => arguments.extend([of_tile("RowsOnce"), per_row]),
             _ => arguments.extend([of_tile("Sent"), per_row]),
         }
+    }
+    if let Plan::Vector(plan) = context.plan(phase.task)
+        && plan.program.takes_ids()
+    {
+        let (chunk, first) = (name("tile").dot("chunk"), name("tile").dot("first"));
+        let top_k = int(context.graph.sizes.top_k as u64);
+        arguments.push(name("core").method("Ids", vec![chunk, first, top_k]));
     }
     Stmt::call(format!("task::{}", context.task_names[phase.task]), arguments)
 }

@@ -188,11 +188,14 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
 
 /// The threshold of a wait: what all producers of the counter's rows add together.
 fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
-    let Need { fixed, per_row, pieces } = &wait.need;
+    let Need { fixed, per_row, per_slot, pieces } = &wait.need;
     let rows = || rows(context, phase, wait.counter);
     let mut total = int(*fixed);
     if *per_row > 0 {
         total = total + rows() * int(*per_row);
+    }
+    if *per_slot > 0 {
+        total = total + slots(context, phase, wait.counter) * int(*per_slot);
     }
     for &(height, count) in pieces {
         let started = match context.counters[wait.counter].grid {
@@ -234,6 +237,17 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
             _ => core("ChunkTokens", vec![chunk(context)]),
         },
     }
+}
+
+/// Slots of the tokens that a counter stands for, without empty ones.
+fn slots(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let top_k = int(context.graph.sizes.top_k as u64);
+    let first = match context.counters[counter].grid {
+        Grid::Blocks { height } if Height::Rows(height) == context.graph.spaces[phase.space].height => tile("first"),
+        Grid::Blocks { height } => tile("first") / int(height) * int(height),
+        _ => return core("SlotsSent", vec![chunk(context), top_k]),
+    };
+    core("FullSlots", vec![chunk(context), first, rows(context, phase, counter), top_k])
 }
 
 /// The declaration of a counter array.

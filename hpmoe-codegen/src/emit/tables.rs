@@ -111,6 +111,7 @@ fn kernel(
         Some(quote!(ExternalTable { task: #task, file: #file, device_only: #device_only }))
     };
     let externals = graph.tasks.iter().filter_map(external);
+    let whole_slots = needs_whole_slots(graph).map_or_else(|| quote!(None), |task| quote!(Some(#task)));
     let tolerances = tolerances(graph).into_iter().map(|(tensor, Tolerance { host, device })| {
         let tensor = &graph.tensors[tensor].name;
         quote!(ToleranceTable { tensor: #tensor, host: #host, device: #device })
@@ -129,6 +130,7 @@ fn kernel(
                 chunks: #chunks,
                 origins: #origins,
                 route: #route,
+                whole_slots: #whole_slots,
                 aic: #aic,
                 aiv: #aiv,
                 by_load: #by_load,
@@ -142,6 +144,16 @@ fn kernel(
             }
         };
     }
+}
+
+/// A task that reads slots and looks at rows of empty ones, too: only the code of vector tasks' bodies leaves these out.
+fn needs_whole_slots(graph: &TaskGraph) -> Option<&str> {
+    let mut tasks = graph.tasks.iter().map(|(_, task)| task);
+    let whole = tasks.find(|task| {
+        let leaves_out = task.kind == TaskKind::Vector && task.external.is_none();
+        !leaves_out && task.reads_slots().next().is_some()
+    });
+    whole.map(|task| task.label.as_str())
 }
 
 /// The route that the kernel makes; `made` is the number of its counter.

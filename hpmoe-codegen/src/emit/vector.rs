@@ -12,7 +12,7 @@ use hpmoe_language::ids::Arena;
 use hpmoe_language::plan::{Buffer, BufferId, Call, Holds, Instruction, VectorPlan};
 
 /// Names that every such function uses itself.
-const OWN: &[&str] = &["core", "pieces", "piece", "first", "rows", "stage"];
+const OWN: &[&str] = &["core", "ids", "pieces", "piece", "first", "rows", "stage"];
 
 /// The function; `layout` tells its use of UB from that of other tasks.
 pub(super) fn vector(
@@ -35,10 +35,11 @@ pub(super) fn vector(
         .iter()
         .zip(&emitter.params)
         .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone()));
+    let ids = plan.program.takes_ids().then(|| ("uint64_t".to_owned(), "ids".to_owned()));
     Function {
         head: "HPMOE_INLINE void".to_owned(),
         name: function.to_owned(),
-        params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).collect(),
+        params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).chain(ids).collect(),
         body: emitter.body(layout),
     }
 }
@@ -217,7 +218,7 @@ impl Emitter<'_> {
         let mut arguments = vec![operand(call.to)];
         arguments.extend(call.from.iter().map(|&id| operand(id)));
         let function = match call.instruction {
-            Instruction::Routine { name: routine, more, size, .. } => {
+            Instruction::Routine { name: routine, more, size, slots, .. } => {
                 let (to, values) = (self.buffer(call.to), self.buffer(call.from[0]));
                 arguments.extend(call.scratch.iter().map(|&id| operand(id)));
                 let [_, rows] = rows(to);
@@ -228,6 +229,13 @@ impl Emitter<'_> {
                     More::Terms => arguments.push(int(values.rows / to.rows)),
                     More::Columns => arguments.push(columns(to.width, &self.params)),
                     More::ColumnsFrom => arguments.extend([columns(to.width, &self.params), int(size)]),
+                }
+                match (slots, more) {
+                    (true, _) => {
+                        arguments.push(name("ListFrom").call(vec![name("ids"), self::rows(values)[0].clone()]))
+                    }
+                    (false, More::Terms) => arguments.push(int(0u64)),
+                    (false, _) => {}
                 }
                 return Stmt::call(routine, arguments);
             }

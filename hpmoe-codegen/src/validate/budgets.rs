@@ -76,7 +76,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
         Grid::Blocks { height } => height.into(),
         Grid::Experts | Grid::Rank => rows,
     };
-    wait.need.at(rows)
+    wait.need.at(rows, rows.saturating_mul(graph.sizes.top_k as u64))
 }
 
 /// Bytes of a rank for evenly spread tokens.

@@ -33,7 +33,11 @@ fn waits_for_ids(checked: &CheckedGraph, wait: &Wait) -> bool {
     let counters = checked.counters();
     let counter = ((wait.counter.0 as usize) < counters.len()).then(|| counters[wait.counter]);
     let fits = |counter: Counter| Some(counter.tensor) == ids && counter.grid == Grid::Rank && !counter.through;
-    wait.index == Index::Rank && wait.need.fixed == 0 && wait.need.pieces.is_empty() && counter.is_some_and(fits)
+    wait.index == Index::Rank
+        && wait.need.fixed == 0
+        && wait.need.per_slot == 0
+        && wait.need.pieces.is_empty()
+        && counter.is_some_and(fits)
 }
 
 fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool {

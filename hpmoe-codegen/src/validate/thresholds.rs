@@ -51,17 +51,22 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations
     }
 }
 
-/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉` with each height once.
+/// `fixed + per_row * rows + per_slot * slots + Σ count * ⌈rows / height⌉` with each height once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Sum {
     fixed: u64,
     per_row: u64,
+    per_slot: u64,
     pieces: BTreeMap<Height, u64>,
 }
 
 impl Sum {
     fn rows(per_row: u64) -> Self {
         Self { per_row, ..Self::default() }
+    }
+
+    fn slots(per_slot: u64) -> Self {
+        Self { per_slot, ..Self::default() }
     }
 
     fn fixed(count: u64) -> Self {
@@ -73,7 +78,8 @@ impl Sum {
     }
 
     fn of(need: &Need) -> Self {
-        let mut sum = Self { fixed: need.fixed.into(), ..Self::rows(need.per_row.into()) };
+        let per_slot = need.per_slot.into();
+        let mut sum = Self { fixed: need.fixed.into(), per_slot, ..Self::rows(need.per_row.into()) };
         for &(height, count) in &need.pieces {
             sum.add(&Self::pieces(height, count.into()));
         }
@@ -83,6 +89,7 @@ impl Sum {
     fn add(&mut self, other: &Self) {
         self.fixed += other.fixed;
         self.per_row += other.per_row;
+        self.per_slot += other.per_slot;
         for (&height, count) in &other.pieces {
             *self.pieces.entry(height).or_default() += count;
         }
@@ -91,7 +98,7 @@ impl Sum {
     /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
     /// rows.
     fn clamped(&self, most: Option<Height>) -> Self {
-        let mut clamped = Self { fixed: self.fixed, ..Self::rows(self.per_row) };
+        let mut clamped = Self { pieces: BTreeMap::new(), ..self.clone() };
         for (&height, &count) in self.pieces.iter().filter(|(_, count)| **count > 0) {
             match most.map_or(height, |most| height.min(most)) {
                 Height::Rows(1) => clamped.per_row += count,
@@ -104,7 +111,8 @@ impl Sum {
     fn need(&self) -> Need {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let pieces = self.pieces.iter().map(|(&height, &count)| (height, short(count)));
-        Need { fixed: short(self.fixed), per_row: short(self.per_row), pieces: pieces.collect() }
+        let [fixed, per_row, per_slot] = [self.fixed, self.per_row, self.per_slot].map(short);
+        Need { fixed, per_row, per_slot, pieces: pieces.collect() }
     }
 }
 
@@ -117,7 +125,6 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         Index::Tile => 1,
         _ => u64::from(graph.phases[phase].columns()),
     };
-    let top_k = graph.sizes.top_k as u64;
     let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals);
     match (signal.amount, signal.index) {
         // How routed rows are cut into pieces is up to the routing.
@@ -127,7 +134,8 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
-        (Amount::Rows, Index::PieceBlocks) => Some(Sum::rows(tiles * top_k)),
+        // Each slot of a block is in one piece, unless it is empty.
+        (Amount::Rows, Index::PieceBlocks) => Some(Sum::slots(tiles)),
         (_, Index::OnceTiles) => None,
         (Amount::Rows, Index::Rank) => {
             let touches = match space.kind {
@@ -142,7 +150,7 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
                 (RankRows::Received, RankRows::Received) | (RankRows::Tokens, RankRows::Tokens) => {
                     Some(Sum::rows(tiles))
                 }
-                (RankRows::Slots, RankRows::Tokens) => Some(Sum::rows(tiles * top_k)),
+                (RankRows::Slots, RankRows::Tokens) => Some(Sum::slots(tiles)),
                 _ => None,
             }
         }
@@ -154,7 +162,7 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
 enum RankRows {
     Received,
     Tokens,
-    /// `TOP_K` for each token.
+    /// Those slots of each token that are not empty.
     Slots,
     /// One for each token received.
     Once,

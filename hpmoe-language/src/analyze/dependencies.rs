@@ -180,11 +180,11 @@ fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
             Grid::RowTiles { columns, .. } if columns > 1 => 1,
             _ => phase.columns(),
         };
-        // A counter of tokens counts slots of each token.
+        // A counter of tokens counts slots of each token that are not empty.
         let by_slot = matches!(writer.rows, Rows::Scatter | Rows::Gather);
-        let slots = if by_slot { graph.sizes.top_k as u32 } else { 1 };
         match amount(graph, *writer) {
-            Amount::Rows => need.per_row += times * slots,
+            Amount::Rows if by_slot => need.per_slot += times,
+            Amount::Rows => need.per_row += times,
             Amount::One if space(graph, *writer).kind == SpaceKind::Experts => need.fixed += times,
             Amount::One => need.pieces.push((space(graph, *writer).height, times)),
         }

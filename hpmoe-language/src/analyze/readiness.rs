@@ -68,30 +68,34 @@ pub enum Amount {
 }
 
 /// The formula of a threshold, the value of a counter when its data are complete:
-/// `fixed + per_row * rows + Σ count * ⌈rows / height⌉`, where `rows` are those that the counter stands for.
+/// `fixed + per_row * rows + per_slot * slots + Σ count * ⌈rows / height⌉`, where `rows` are those that the counter stands for; if these
+/// are tokens, `slots` are those of their slots that are not empty.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Need {
     /// Added for an expert's matrix, with rows or without: 1 for each tile of the matrix.
     pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
+    /// Added by puts of single slots, for each slot that is not empty.
+    pub per_slot: u32,
     /// Added by matrix cores: `count` for each started tile of `height` rows, as `(height, count)`.
     pub pieces: Vec<(Height, u32)>,
 }
 
 impl Need {
-    /// The threshold of a counter that stands for so many rows of one expert.
+    /// The threshold of a counter that stands for so many rows of one expert, or tokens with so many slots that are not empty.
     #[must_use]
-    pub fn at(&self, rows: u64) -> u64 {
+    pub fn at(&self, rows: u64, slots: u64) -> u64 {
         let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * height.tiles(rows));
-        u64::from(self.fixed) + u64::from(self.per_row) * rows + pieces.sum::<u64>()
+        let by_number = u64::from(self.per_row) * rows + u64::from(self.per_slot) * slots;
+        u64::from(self.fixed) + by_number + pieces.sum::<u64>()
     }
 
     /// The threshold of a counter that stands for the rows of several experts, each cut into tiles separately.
     #[must_use]
     pub fn over(&self, experts: impl Iterator<Item = u64>) -> u64 {
         let by_rows = Self { fixed: 0, ..self.clone() };
-        u64::from(self.fixed) + experts.map(|rows| by_rows.at(rows)).sum::<u64>()
+        u64::from(self.fixed) + experts.map(|rows| by_rows.at(rows, 0)).sum::<u64>()
     }
 }
 
@@ -100,11 +104,12 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fixed = (self.fixed > 0).then(|| self.fixed.to_string());
         let rows = (self.per_row > 0).then(|| format!("{} per row", self.per_row));
+        let slots = (self.per_slot > 0).then(|| format!("{} per slot", self.per_slot));
         let pieces = self.pieces.iter().map(|(height, count)| match height {
             Height::Rows(rows) => format!("{count} per {rows} rows"),
             Height::WholeExpert => format!("{count} per expert with rows"),
         });
-        let terms: Vec<String> = fixed.into_iter().chain(rows).chain(pieces).collect();
+        let terms: Vec<String> = fixed.into_iter().chain(rows).chain(slots).chain(pieces).collect();
         f.write_str(&if terms.is_empty() { "nothing".to_owned() } else { terms.join(" + ") })
     }
 }

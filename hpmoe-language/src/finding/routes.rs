@@ -23,6 +23,8 @@ pub(crate) enum RouteFault {
     Matrix { ids: String, task: String },
     /// A tensor of tokens that are sent once.
     Once { tensor: String },
+    /// A call before the route that reads slots, of which only the route tells the empty ones.
+    Slots { tensor: String },
     /// A put to slots of rows that no put has sent.
     Unsent,
 }

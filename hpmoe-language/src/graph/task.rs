@@ -15,6 +15,8 @@ pub struct Param {
     pub shape: Shape,
     /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
     pub write: bool,
+    /// Whether its rows are the slots of tokens, some of which may be empty.
+    pub slots: bool,
     /// The parameter's name in the source.
     pub span: Span,
 }
@@ -91,6 +93,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// The parameters that the task reads whose rows are slots of tokens.
+    pub fn reads_slots(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| param.slots && !param.write)
+    }
+
     /// The shapes of all values: those of the parameters, then one per step.
     #[must_use]
     pub fn shapes(&self) -> Arena<ValueId, Shape> {

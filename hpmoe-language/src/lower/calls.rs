@@ -169,7 +169,8 @@ impl Lowering<'_> {
         let generics = self.const_arguments(function, call, &nest, &places)?;
         let returns =
             places.iter().zip(call.arguments).any(|(place, argument)| argument.write && place.rows == Rows::Scatter);
-        let task = self.instance(function, call, &generics, returns)?;
+        let slots: Vec<bool> = places.iter().map(|place| place.rows == Rows::BlockSlots).collect();
+        let task = self.instance(function, call, &generics, (returns, &slots))?;
         self.check_arguments(task, call, &nest, &places)?;
         let side = self.executing_side(function, call, &places)?;
         if let Some(chunks) = self.chunks {

@@ -54,13 +54,13 @@ impl Lowering<'_> {
     }
 
     /// The task with these const arguments. The device code of a put depends on its direction, so that a put in both directions is
-    /// two tasks.
+    /// two tasks. That of another task depends on which parameters have rows of slots, which may be empty.
     pub(super) fn instance(
         &mut self,
         function: &TaskFn,
         call: &Call<'_>,
         generics: &ByName<usize>,
-        returns: bool,
+        (returns, slots): (bool, &[bool]),
     ) -> Option<TaskId> {
         let wanted: Vec<(String, usize)> = generics.clone().into_iter().collect();
         let same = |task: &Task| task.name == function.name && task.arguments == wanted;
@@ -70,7 +70,10 @@ impl Lowering<'_> {
             function.kind == TaskKind::Put && calls.any(|(_, phase)| phase.accesses.iter().any(scatters) != returns)
         };
         let known: Vec<TaskId> = self.graph.tasks.iter().filter(|(_, task)| same(task)).map(|(id, _)| id).collect();
-        if let Some(instance) = known.iter().copied().find(|id| !other_way(*id)) {
+        let of_slots =
+            |id: TaskId| self.graph.tasks[id].params.iter().map(|param| param.slots).eq(slots.iter().copied());
+        let is_put = function.kind == TaskKind::Put;
+        if let Some(instance) = known.iter().copied().find(|id| !other_way(*id) && (is_put || of_slots(*id))) {
             return Some(instance);
         }
         let key = (function.name.clone(), generics.clone());
@@ -86,8 +89,17 @@ impl Lowering<'_> {
         match task {
             Some(mut task) => {
                 task.span = place.unwrap_or(task.span);
-                if !known.is_empty() {
+                for (param, slots) in task.params.iter_mut().zip(slots) {
+                    param.slots = *slots;
+                }
+                if !known.is_empty() && is_put {
                     task.label.push_str(if returns { "_back" } else { "_there" });
+                } else if !known.is_empty() {
+                    let of_slots =
+                        task.params.iter().filter(|param| param.slots).map(|param| format!("_{}", param.name));
+                    let of_slots: String = of_slots.collect();
+                    task.label.push_str(if of_slots.is_empty() { "_rows" } else { "_slots_of" });
+                    task.label.push_str(&of_slots);
                 }
                 Some(self.graph.tasks.push(task))
             }

@@ -3,7 +3,7 @@
 use super::tasks;
 use crate::finding::{Errors, Finding, NameKind, RouteFault};
 use crate::graph::{
-    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, SpaceKind, TaskGraph, Tensor,
+    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, Rows, SpaceKind, TaskGraph, Tensor,
 };
 use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
@@ -41,6 +41,13 @@ pub(super) fn route(
     }
     for (_, tensor) in graph.tensors.iter().filter(|(_, tensor)| tensor.rows == RowKind::Once) {
         errors.push(tensor.span, Finding::Route(RouteFault::Once { tensor: tensor.name.clone() }));
+    }
+    for (_, phase) in graph.phases.iter().take(phases_before) {
+        let slots = phase.accesses.iter().find(|access| access.region.rows == Rows::BlockSlots && !access.write);
+        if let Some(access) = slots {
+            let tensor = graph.tensors[access.tensor].name.clone();
+            errors.push(phase.span, Finding::Route(RouteFault::Slots { tensor }));
+        }
     }
     for (_, phase) in graph.phases.iter() {
         let gives_back =

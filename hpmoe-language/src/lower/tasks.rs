@@ -78,6 +78,7 @@ fn parameter(
         name: param.name.clone(),
         shape: Shape { kind: OperandKind::Tile, element: param.element, rows, cols },
         write: param.write,
+        slots: false,
         span: param.span,
     })
 }

@@ -1,6 +1,7 @@
 //! From the steps of a body to vector calls on buffers.
 
 mod buffers;
+mod slots;
 
 use super::program::{BufferId, Call, Holds, Instruction, Program, Width};
 use super::single::single_rows;
@@ -26,6 +27,7 @@ pub(super) fn flatten(task: &Task) -> Program {
         width: (0..task.params.len()).map(|param| Width::Of { param, parts: 1 }).collect(),
         same: (0..task.params.len()).collect(),
         single,
+        slots: slots::slots(task),
     };
     for (number, step) in task.body.steps.iter().enumerate() {
         builder.step(number, step);
@@ -53,6 +55,8 @@ struct Builder<'a> {
     single: Vec<bool>,
     /// For each parameter one that has as many columns at run time: itself, or one that it is computed with.
     same: Vec<usize>,
+    /// Whether the rows of each value are slots.
+    slots: Vec<bool>,
 }
 
 impl Builder<'_> {
@@ -101,7 +105,8 @@ impl Builder<'_> {
             Device::Vector { scratch, calls } => match self.in_one_call(step, calls) {
                 Some((routine, waits)) => {
                     let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
-                    let instruction = Instruction::Routine { name: routine, waits, more: More::Nothing, size: 0 };
+                    let (more, size, slots) = (More::Nothing, 0, false);
+                    let instruction = Instruction::Routine { name: routine, waits, more, size, slots };
                     self.program.calls.push(Call { instruction, to, from, scratch: Vec::new(), step: number });
                     to
                 }
@@ -124,7 +129,8 @@ impl Builder<'_> {
                 let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
                 let size = step.sizes.first().map_or(0, |size| *size as u32);
                 let (name, waits, more) = (routine.name, routine.waits, routine.more());
-                let instruction = Instruction::Routine { name, waits, more, size };
+                let slots = more == More::Terms && self.slots[step.operands[0].index()];
+                let instruction = Instruction::Routine { name, waits, more, size, slots };
                 self.program.calls.push(Call { instruction, to, from, scratch, step: number });
                 to
             }
@@ -147,17 +153,35 @@ impl Builder<'_> {
                 input
             }
         };
-        if shape.element == ElementType::f32 {
+        let clears = self.slots[param] && slots::shows_empty(self.task, ValueId::new(self.task.params.len() + step));
+        let loaded = self.widened(step, (input, &shape, made), name, clears);
+        if clears {
+            let instruction = routine("ClearEmpty", true);
+            self.program.calls.push(Call { instruction, to: loaded, from: vec![loaded], scratch: Vec::new(), step });
+        }
+        loaded
+    }
+
+    /// The value of a tile; if it is to be changed, apart from the tile.
+    fn widened(
+        &mut self,
+        step: usize,
+        (input, shape, made): (BufferId, &Shape, Made),
+        name: String,
+        apart: bool,
+    ) -> BufferId {
+        if shape.element == ElementType::f32 && !apart {
             return input;
         }
         // A `let` may have the name of the tile that it loads.
         let taken = self.task.params.iter().any(|other| other.name == name);
         let name = if taken { format!("{name}_value") } else { name };
         if shape.element == ElementType::i8 {
-            return self.load_bytes(step, input, &shape, made, name);
+            return self.load_bytes(step, input, shape, made, name);
         }
-        let to = self.buffer(name, Holds::Value, ElementType::f32, &shape, made);
-        self.call(step, Instruction::Widen, to, &[input]);
+        let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
+        let instruction = if shape.element == ElementType::f32 { Instruction::Copy } else { Instruction::Widen };
+        self.call(step, instruction, to, &[input]);
         to
     }
 
@@ -165,8 +189,7 @@ impl Builder<'_> {
     fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
         let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
         let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
-        let instruction =
-            Instruction::Routine { name: "WidenBytes", waits: Waits::Never, more: More::Nothing, size: 0 };
+        let instruction = routine("WidenBytes", false);
         self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
         to
     }
@@ -196,8 +219,7 @@ impl Builder<'_> {
         let (whole, halves) = (name("whole"), name("halves"));
         let whole = self.buffer(whole, Holds::Value, ElementType::f32, &shape, made);
         let halves = self.buffer(halves, Holds::Value, ElementType::bf16, &shape, made);
-        let instruction =
-            Instruction::Routine { name: "NarrowBytes", waits: Waits::Never, more: More::Nothing, size: 0 };
+        let instruction = routine("NarrowBytes", false);
         self.program.calls.push(Call { instruction, to, from: vec![from], scratch: vec![whole, halves], step });
     }
 
@@ -264,6 +286,11 @@ impl Builder<'_> {
     fn value(&self, value: ValueId) -> BufferId {
         self.place[value.index()].expect("the front end lets a body name only values that it has made")
     }
+}
+
+/// A routine of the device library that needs nothing but its operands, and the ids of slots.
+const fn routine(name: &'static str, slots: bool) -> Instruction {
+    Instruction::Routine { name, waits: Waits::Never, more: More::Nothing, size: 0, slots }
 }
 
 /// The name of an operation as part of an identifier.

@@ -95,6 +95,8 @@ pub enum Instruction {
         more: More,
         /// The first size that it takes, or 0.
         size: u32,
+        /// Whether the rows of its first operand are slots, whose ids it takes last, to leave out empty ones.
+        slots: bool,
     },
 }
 
@@ -127,6 +129,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// Whether a call takes the ids of slots.
+    #[must_use]
+    pub fn takes_ids(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.instruction, Instruction::Routine { slots: true, .. }))
+    }
+
     /// Flattens the body of a vector task.
     #[must_use]
     pub fn new(task: &Task) -> Self {

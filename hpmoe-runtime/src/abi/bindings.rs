@@ -211,7 +211,8 @@ pub struct HpmoeLaunch {
     pub chunk_experts: u32,
     pub reserved_word: u32,
     pub routing: u64,
-    pub reserved: [u32; 10usize],
+    pub ids: u64,
+    pub reserved: [u32; 8usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -317,8 +318,11 @@ const _: () = {
         "Offset of field: HpmoeLaunch::routing",
     ][::core::mem::offset_of!(HpmoeLaunch, routing) - 208usize];
     [
+        "Offset of field: HpmoeLaunch::ids",
+    ][::core::mem::offset_of!(HpmoeLaunch, ids) - 216usize];
+    [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 216usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 224usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -7,10 +7,11 @@ mod words;
 pub use argument::ArgumentError;
 pub use resource::Resource;
 
-use hpmoe_kernels::RouteError;
+use hpmoe_kernels::{Rank, RouteError};
 use std::fmt;
 use thiserror::Error;
 
+use crate::KernelTables;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
@@ -73,17 +74,22 @@ pub enum LaunchError {
         /// Most tokens that the kernel takes, `TOKENS`.
         limit: usize,
     },
-    /// A slot goes to no expert.
+    /// A slot is empty that a task reads.
     #[error(
-        "rank {rank} has {gaps} slots that go to no expert, but {kernel} sums all slots of a token: give each slot an expert"
+        "topk_ids of rank {rank}, row {token}, column {k} is -1, which names no expert, but {kernel} has a task that reads all slots, \
+         `{task}`: give each slot an expert, or read slots by vector tasks alone that have no external operator"
     )]
-    Gaps {
+    EmptySlot {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// The rank that the slots belong to.
+        /// Label of the task: a matrix task, a put, or one with an external operator.
+        task: &'static str,
+        /// The rank that the slot belongs to.
         rank: usize,
-        /// How many they are.
-        gaps: usize,
+        /// Row of the id.
+        token: usize,
+        /// Column of the id.
+        k: usize,
     },
     /// A tensor is not what the kernel was built for, or not what the route asks for.
     #[error(transparent)]
@@ -257,7 +263,13 @@ pub enum LaunchError {
 impl LaunchError {
     /// Whether a kernel that makes its route found this before it sent a row, so that the group is as it was.
     pub(crate) const fn is_of_ids(&self) -> bool {
-        matches!(self, Self::Route(_) | Self::Capacity { .. })
+        matches!(self, Self::Route(_) | Self::Capacity { .. } | Self::EmptySlot { .. })
+    }
+
+    /// A slot of a rank is empty that a task reads.
+    pub(crate) const fn empty_slot(tables: &KernelTables, task: &'static str, rank: Rank, slot: usize) -> Self {
+        let (token, k) = (slot / tables.top_k, slot % tables.top_k);
+        Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
     }
 
     /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.

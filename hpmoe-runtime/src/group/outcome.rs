@@ -72,13 +72,14 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
     let record = ends.get(found.item as usize).and_then(unrouted).unwrap_or(found);
     let (rank, at, id) = (Rank::new(record.item as usize), record.column as usize, record.need);
     let (token, k) = (at / tables.top_k, at % tables.top_k);
-    match record.group {
-        HPMOE_ROUTE_ID => Some(RouteError::Id { rank, token, k, id, experts: tables.experts }.into()),
-        HPMOE_ROUTE_TWICE => {
+    match (record.group, tables.whole_slots) {
+        (HPMOE_ROUTE_ID, Some(task)) if id == -1 => Some(LaunchError::empty_slot(tables, task, rank, at)),
+        (HPMOE_ROUTE_ID, _) => Some(RouteError::Id { rank, token, k, id, experts: tables.experts }.into()),
+        (HPMOE_ROUTE_TWICE, _) => {
             let first = record.index as usize % tables.top_k;
             Some(RouteError::Twice { rank, token, id, first, second: k }.into())
         }
-        HPMOE_ROUTE_CAPACITY => {
+        (HPMOE_ROUTE_CAPACITY, _) => {
             let sizes = RankSizes::new(tables, shared.ranks, shared.options.capacity, false);
             Some(LaunchError::Capacity { rank: rank.id(), rows: at, capacity: sizes.capacity })
         }

@@ -30,6 +30,8 @@ pub(super) struct RouteTables {
     pub(super) spaces: Vec<(Extents, Vec<i32>, bool)>,
     pub(super) rows_once: Option<Vec<i32>>,
     pub(super) origins: Option<Vec<i32>>,
+    /// Of each slot a number below zero if it is empty, if the host makes the route and any is.
+    pub(super) ids: Option<Vec<i32>>,
 }
 
 impl RouteTables {
@@ -60,6 +62,7 @@ impl RouteTables {
             spaces,
             rows_once: None,
             origins: tables.origins.then(|| route.origins(rank)),
+            ids: routing::ids(route, rank),
         };
         if sends_once(tables) {
             made.experts.extend(once::experts(route, rank));
@@ -97,6 +100,7 @@ impl RouteTables {
             spaces,
             rows_once: None,
             origins: None,
+            ids: None,
         }
     }
 }
@@ -127,6 +131,7 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
         by_load: u32::from(tables.by_load),
         once: u32::from(sends_once(tables)),
         made: route.made,
+        gaps: u32::from(tables.whole_slots.is_none()),
         before: route.before,
         ids_ready: route.ready.map_or(0, |ready| ready.counter),
         ids_per_token: route.ready.map_or(0, |ready| ready.per_token),

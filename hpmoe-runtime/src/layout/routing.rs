@@ -53,6 +53,12 @@ pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
+/// Of each slot of the rank a number below zero if it is empty. Nothing where none is.
+pub(crate) fn ids(route: &Route, rank: Rank) -> Option<Vec<i32>> {
+    let empty = route.empty_slots(rank);
+    (!empty.is_empty()).then(|| empty.into_iter().map(|empty| if empty { -1 } else { 0 }).collect())
+}
+
 /// A pair as kernels read it: `before` rows are in memory before those of its route, `sent` slots in the sender's list.
 pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
     HpmoePair {

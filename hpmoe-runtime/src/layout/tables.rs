@@ -113,6 +113,7 @@ impl RankTables {
         arenas.by_kernel = false;
         let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
         let origins = made.origins.map_or(0, |rows| arenas.add("(token, k) of rows", &rows));
+        let ids = made.ids.map_or(0, |ids| arenas.add("ids of slots", &ids));
         let (tokens, local_experts) = (route.tokens(rank), tables.experts / schedule.ranks as usize);
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
@@ -146,6 +147,7 @@ impl RankTables {
             rows_once,
             origins,
             routing,
+            ids,
             ..Zeroable::zeroed()
         };
         let launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());

@@ -60,6 +60,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         chunks: 1,
         origins: false,
         route: None,
+        whole_slots: None,
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
         by_load: true,

@@ -26,6 +26,8 @@ impl RoutingShape {
         for (_, table) in all.enumerate().filter(|(turn, _)| *turn as u64 % self.cores == core) {
             self.table(table, &mut steps);
         }
+        // Two loads tell whether a slot is empty.
+        steps.scalars += 2;
         steps
     }
 

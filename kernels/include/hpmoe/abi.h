@@ -131,13 +131,15 @@ struct HpmoeLaunch {
     uint32_t chunk_experts; /* experts of this rank */
     uint32_t reserved_word;
     uint64_t routing; /* GM HpmoeRouting; zero where the host has made the routing tables */
-    uint32_t reserved[10];
+    uint64_t ids; /* GM int32[tokens * top_k]: below zero for an empty slot, which no expert has; zero where no slot */
+                  /* is empty, or the kernel makes the routing tables */
+    uint32_t reserved[8];
 };
 
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
  * expert_order, starts, and those of all spaces but BLOCKS and CHUNKS. Each has room for as many rows as the rank has. */
 struct HpmoeRouting {
-    uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for none */
+    uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for an empty slot */
     uint64_t counts; /* byte offset in the heap: two halves, of launch mod 2, of a row of count_pitch words for each */
                      /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
@@ -150,7 +152,7 @@ struct HpmoeRouting {
     uint32_t by_load;       /* whether queues name experts by their place in the order of their load */
     uint32_t once;          /* whether tokens are sent once to each rank, too */
     uint32_t made;          /* counter array with one counter: vector cores that have made their tables */
-    uint32_t gaps;          /* whether an id of -1 names no expert; otherwise it is a fault */
+    uint32_t gaps;          /* whether a slot may be empty: its id is -1; otherwise that is a fault */
     uint32_t before;        /* phases that come before the route: the host has made their `starts` */
     uint32_t ids_ready;     /* counter array with one counter, of what the kernel has written of ids */
     uint32_t ids_per_token; /* what phases add to it for each token; zero where ids were there before the launch */
@@ -161,7 +163,7 @@ struct HpmoeRouting {
  * (HPMOE_UNROUTED) has the kind as `group` and the rank as `item`. On the rank whose ids are faulty, `need` is the id. */
 enum HpmoeRouteFaultKind {
     HPMOE_ROUTE_MADE = 0,
-    HPMOE_ROUTE_ID = 1,      /* `column` is the slot of an id that names no expert */
+    HPMOE_ROUTE_ID = 1,      /* `column` is the slot of an id that is none */
     HPMOE_ROUTE_TWICE = 2,   /* `column` is the slot of an id that slot `index` of the token has, too */
     HPMOE_ROUTE_CAPACITY = 3 /* the rank would receive `column` rows of a chunk */
 };

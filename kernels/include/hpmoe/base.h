@@ -40,6 +40,11 @@ template <typename T> HPMOE_INLINE T Word(uint64_t address, uint64_t index) {
     return Global<T>(address).GetValue(index);
 }
 
+// A list of 32-bit words from word `first` on; none where there is none.
+HPMOE_INLINE uint64_t ListFrom(uint64_t list, uint32_t first) {
+    return list == 0 ? 0 : list + static_cast<uint64_t>(first) * 4;
+}
+
 // A structure that is constant during a launch, by 64-bit loads.
 template <typename T> HPMOE_INLINE T Load(uint64_t address) {
     static_assert(sizeof(T) % 8 == 0, "structures of the ABI are whole 64-bit words");

@@ -29,6 +29,7 @@ struct Core {
     HpmoeLaunch launch;
     HpmoeRecord record;
     uint64_t counters; // offset in the heap of the set of counters in use
+    uint64_t ids;      // GM int32[tokens * top_k], below zero for an empty slot; zero where none is
     RankSet freed;     // peers whose memory of `freed_chunk` is known to be free
     uint32_t freed_chunk;
     uint32_t number; // among the cores of its kind
@@ -43,6 +44,7 @@ struct Core {
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
         const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
         counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
+        ids = launch.ids;
         freed.Clear();
         freed_chunk = 0;
         number = static_cast<uint32_t>(GetBlockIdx());
@@ -101,6 +103,31 @@ struct Core {
     // Tokens of a block of `height` tokens, counted from the first block of the chunk.
     HPMOE_INLINE uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
         return Min(height, ChunkTokens(chunk) - block * height);
+    }
+    // The ids of a chunk's slots, from those of token `first` on, if any slot of this rank is empty.
+    HPMOE_INLINE uint64_t Ids(uint32_t chunk, uint32_t first, uint32_t top_k) const {
+        return ListFrom(ids, (FirstToken(chunk) + first) * top_k);
+    }
+    // Slots of some tokens of a chunk that are not empty.
+    HPMOE_ROUTINE uint32_t FullSlots(uint32_t chunk, uint32_t first, uint32_t tokens, uint32_t top_k) const {
+        const uint32_t slots = tokens * top_k;
+        const uint64_t list = Ids(chunk, first, top_k);
+        uint32_t full = slots;
+        for (uint32_t slot = 0; list != 0 && slot < slots; ++slot) {
+            full -= Word<int32_t>(list, slot) < 0 ? 1 : 0;
+        }
+        return full;
+    }
+    // All slots of a chunk that are not empty: as many rows are sent.
+    HPMOE_ROUTINE uint32_t SlotsSent(uint32_t chunk, uint32_t top_k) const {
+        uint32_t rows = ids == 0 ? ChunkTokens(chunk) * top_k : 0;
+        for (uint32_t peer = 0; ids != 0 && peer < launch.ranks; ++peer) {
+            for (uint32_t expert = 0; expert < launch.chunk_experts; ++expert) {
+                const uint32_t pair = peer * launch.local_experts + chunk * launch.chunk_experts + expert;
+                rows += static_cast<uint32_t>(Load<HpmoePair>(launch.sends + pair * sizeof(HpmoePair)).rows);
+            }
+        }
+        return rows;
     }
     // Which of this rank's experts a tile is about.
     HPMOE_INLINE uint32_t OwnExpert(const Tile &tile) const { return tile.expert - tile.chunk * launch.chunk_experts; }

@@ -56,9 +56,25 @@ HPMOE_INLINE void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, co
                                   (to.pitch - to.cols) * size, 0));
 }
 
-// out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k, every product and every sum rounded.
+// Whether a row is that of an empty slot, where there are ids: one for each row.
+HPMOE_INLINE bool EmptySlot(uint64_t ids, uint32_t row) { return Word<int32_t>(ids, row) < 0; }
+
+// Rows of empty slots become zeros: nothing was sent to them. Without ids none is empty.
+HPMOE_ROUTINE void ClearEmpty(uint32_t out_at, [[maybe_unused]] uint32_t values_at, uint32_t rows, uint32_t cols,
+                              uint64_t ids) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const uint32_t pitch = UbPitch(cols);
+    for (uint32_t row = 0; ids != 0 && row < rows; ++row) {
+        if (EmptySlot(ids, row)) {
+            Duplicate(out[row * pitch], 0.0f, static_cast<int32_t>(pitch));
+        }
+    }
+}
+
+// out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k, every product and every sum rounded. Terms of empty slots are left
+// out; without ids none is empty.
 HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t weights_at, uint32_t product_at,
-                               uint32_t rows, uint32_t cols, uint32_t terms) {
+                               uint32_t rows, uint32_t cols, uint32_t terms, uint64_t ids) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const LocalTensor<float> weights = UbFrom<float>(weights_at);
@@ -70,6 +86,28 @@ HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t wei
     // A weight has been read when the call that takes it is issued, so nothing need tell that the buffer is free.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
+    if (ids != 0) {
+        for (uint32_t row = 0; row < rows; ++row) {
+            bool none = true;
+            for (uint32_t k = 0; k < terms; ++k) {
+                if (EmptySlot(ids, row * terms + k)) {
+                    continue;
+                }
+                const LocalTensor<float> term = UbFrom<float>(none ? out_at : product_at);
+                Muls(term[row * pitch], values[(row * terms + k) * pitch], weights.GetValue(row * weights_pitch + k),
+                     row_count);
+                if (!none) {
+                    PipeBarrier<PIPE_V>();
+                    Add(out[row * pitch], out[row * pitch], product[row * pitch], row_count);
+                }
+                none = false;
+            }
+            if (none) {
+                Duplicate(out[row * pitch], 0.0f, row_count);
+            }
+        }
+        return;
+    }
     for (uint32_t k = 0; k < terms; ++k) {
         const LocalTensor<float> term = UbFrom<float>(k == 0 ? out_at : product_at);
         for (uint32_t row = 0; row < rows; ++row) {
@@ -99,12 +137,34 @@ HPMOE_ROUTINE void CopyValues(uint32_t out_at, uint32_t values_at, int32_t count
     }
 }
 
-// out[r] = Σ values[r * terms + k], in ascending k, every sum rounded.
-HPMOE_ROUTINE void FoldRows(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols, uint32_t terms) {
+// out[r] = Σ values[r * terms + k], in ascending k, every sum rounded. Terms of empty slots are left out; without ids none is empty.
+HPMOE_ROUTINE void FoldRows(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols, uint32_t terms,
+                            uint64_t ids) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const uint32_t pitch = UbPitch(cols);
     const int32_t count = static_cast<int32_t>(pitch);
+    if (ids != 0) {
+        for (uint32_t row = 0; row < rows; ++row) {
+            bool none = true;
+            for (uint32_t slot = row * terms; slot < (row + 1) * terms; ++slot) {
+                if (EmptySlot(ids, slot)) {
+                    continue;
+                }
+                if (none) {
+                    CopyValues(out_at + row * pitch * 4, values_at + slot * pitch * 4, count);
+                } else {
+                    PipeBarrier<PIPE_V>();
+                    Add(out[row * pitch], out[row * pitch], values[slot * pitch], count);
+                }
+                none = false;
+            }
+            if (none) {
+                Duplicate(out[row * pitch], 0.0f, count);
+            }
+        }
+        return;
+    }
     if (terms == 1) {
         CopyValues(out_at, values_at, static_cast<int32_t>(rows * pitch));
         return;

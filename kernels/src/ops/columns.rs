@@ -65,7 +65,7 @@ fn slice<const R: usize, const C: usize, const N: usize>(
     let end = first + columns;
     assert!(end <= value.cols(), "`columns` takes columns {first} to {end} of {}", value.cols());
     let numbers = (0..value.rows()).flat_map(|row| value.row(row)[first..end].iter().copied());
-    Value::new(value.rows(), columns, numbers.collect())
+    Value::new(value.rows(), columns, numbers.collect()).with_empty(value.empty())
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn joined<const R: usize, const C: usize, const E: usize>(left: &Value<R, C>, ri
     let numbers: Vec<f32> =
         (0..left.rows()).flat_map(|row| left.row(row).iter().chain(right.numbers(row)).copied()).collect();
     let cols = left.cols() + right.cols();
-    Value::new(left.rows(), cols, numbers)
+    Value::new(left.rows(), cols, numbers).with_empty(left.empty()).with_empty(right.which_are_empty())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// The sums of R / B consecutive rows: row b is row b·K, plus row b·K + 1, and so on in this order, each sum rounded
-    /// once.
+    /// once. Rows of empty slots are skipped, and where all are empty, the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -60,8 +60,9 @@ fn folded<const R: usize, const C: usize, const B: usize>(value: &Value<R, C>, t
     assert!(value.rows().is_multiple_of(terms), "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
     let mut data = Vec::with_capacity(value.rows() / terms * value.cols());
     for first in (0..value.rows()).step_by(terms) {
-        let mut sums = value.row(first).to_vec();
-        for row in first + 1..first + terms {
+        let mut rows = (first..first + terms).filter(|row| !value.is_empty(*row));
+        let mut sums = rows.next().map_or_else(|| vec![0.0; value.cols()], |row| value.row(row).to_vec());
+        for row in rows {
             for (sum, x) in sums.iter_mut().zip(value.row(row)) {
                 *sum += x;
             }

@@ -63,7 +63,8 @@ fn in_turn<const R: usize, const C: usize, const E: usize>(even: &Value<R, C>, o
     let sizes = [(even.rows(), even.cols()), (odd.count(), odd.cols())];
     assert_eq!(sizes[0], sizes[1], "`interleave` takes values of one size");
     let row = |row: usize| even.row(row).iter().zip(odd.numbers(row)).flat_map(|(a, b)| [*a, *b]);
-    Value::new(even.rows(), 2 * even.cols(), (0..even.rows()).flat_map(row).collect())
+    let joined = Value::new(even.rows(), 2 * even.cols(), (0..even.rows()).flat_map(row).collect());
+    joined.with_empty(even.empty()).with_empty(odd.which_are_empty())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// The elements as a value: R×C of bf16, f32, i32 or i8 to R×C of f32. This is exact, but for numbers of i32 above 2^24, which are
-    /// rounded to nearest, ties to even.
+    /// rounded to nearest, ties to even. The row of an empty slot, of which nothing was sent, is zero.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};
@@ -34,7 +34,9 @@ impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// ```
     #[must_use]
     pub fn load(&self) -> Value<R, C> {
-        Value::new(self.rows(), self.width(), self.to_vec().into_iter().map(T::to_f32).collect())
+        let number = |(row, cell): (usize, T)| if self.is_empty(row) { 0.0 } else { cell.to_f32() };
+        let rows = (0..self.rows()).flat_map(|row| self.row(row).iter().map(move |cell| (row, cell.get())));
+        Value::new(self.rows(), self.width(), rows.map(number).collect()).with_empty(self.empty())
     }
 }
 

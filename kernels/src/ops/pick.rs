@@ -76,7 +76,7 @@ fn picked<const R: usize, const C: usize, const R2: usize, const K: usize>(
         let from = value.row(if one_row { 0 } else { row });
         numbers.extend(ids.row(row).iter().map(|id| column(*id, from.len()).map_or(0.0, |column| from[column])));
     }
-    Value::new(ids.rows(), ids.cols(), numbers)
+    Value::new(ids.rows(), ids.cols(), numbers).with_empty(ids.empty()).with_empty(value.empty())
 }
 
 #[cfg(test)]

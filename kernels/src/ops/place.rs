@@ -81,7 +81,7 @@ fn placed<const R: usize, const C: usize, const E: usize>(
             }
         }
     }
-    Value::new(value.rows(), columns, numbers)
+    Value::new(value.rows(), columns, numbers).with_empty(value.empty()).with_empty(ids.empty())
 }
 
 #[cfg(test)]

@@ -45,6 +45,6 @@ impl<const R: usize, const C: usize> Value<R, C> {
             }
             lanes.into_iter().reduce(|best, lane| if precedes(lane, best) { lane } else { best }).unwrap_or(first)
         };
-        Value::new(self.rows(), 1, (0..self.rows()).map(|row| of_row(self.row(row))).collect())
+        Value::new(self.rows(), 1, (0..self.rows()).map(|row| of_row(self.row(row))).collect()).with_empty(self.empty())
     }
 }

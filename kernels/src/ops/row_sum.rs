@@ -35,7 +35,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// ```
     #[must_use]
     pub fn row_sum(&self) -> Value<R, 1> {
-        Value::new(self.rows(), 1, (0..self.rows()).map(|row| sum(self.row(row))).collect())
+        Value::new(self.rows(), 1, (0..self.rows()).map(|row| sum(self.row(row))).collect()).with_empty(self.empty())
     }
 }
 

@@ -67,7 +67,7 @@ fn largest<const R: usize, const C: usize, const K: usize>(value: &Value<R, C>, 
         columns.sort_by(|&a, &b| place[b].partial_cmp(&place[a]).unwrap_or(Ordering::Equal));
         ids.extend(columns[..most].iter().map(|&column| column as f32));
     }
-    Value::new(value.rows(), most, ids)
+    Value::new(value.rows(), most, ids).with_empty(value.empty())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// The sum over k of row b·K + k times weight (b, k): (B·K)×C and B×K to B×C.
     ///
     /// The first product of each sum stands alone, the others are added in ascending k; each product and each sum is
-    /// rounded once.
+    /// rounded once. Rows of empty slots are skipped, whatever their weights are, and where all are empty, the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -72,8 +72,12 @@ fn weighted<const R: usize, const C: usize, const B: usize, const K: usize>(
     for b in 0..weights.rows() {
         let first = b * weights.cols();
         let factors = weights.row(b);
-        let mut sums: Vec<f32> = value.row(first).iter().map(|x| x * factors[0]).collect();
-        for (k, factor) in factors.iter().enumerate().skip(1) {
+        let mut terms = factors.iter().enumerate().filter(|(k, _)| !value.is_empty(first + k));
+        let mut sums: Vec<f32> = match terms.next() {
+            Some((k, factor)) => value.row(first + k).iter().map(|x| x * factor).collect(),
+            None => vec![0.0; value.cols()],
+        };
+        for (k, factor) in terms {
             for (sum, x) in sums.iter_mut().zip(value.row(first + k)) {
                 *sum += x * factor;
             }

@@ -49,7 +49,7 @@ pub enum RouteError {
         /// Ids of each token.
         top_k: usize,
     },
-    /// An id below zero, or not below the number of experts.
+    /// An id that is neither -1 nor that of an expert.
     Id {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -114,7 +114,7 @@ impl fmt::Display for RouteError {
             ),
             Self::Id { rank, token, k, id, experts } => write!(
                 f,
-                "topk_ids of {rank}, row {token}, column {k} is {id}, but experts are numbered from 0 to {}: check the router",
+                "topk_ids of {rank}, row {token}, column {k} is {id}, but experts are numbered from 0 to {}, and -1 names none: check the router",
                 experts - 1
             ),
             Self::Twice { rank, token, id, first, second } => write!(

@@ -3,7 +3,7 @@
 //! A [`Route`] is made from the router's expert ids. It holds counts, prefix sums and a stable order, from which the loops
 //! of a taskflow and the tables of a launch follow.
 //!
-//! - Rank r sends one row for each of its (token, k). Its slots, `token * top_k + k`, sorted by expert and otherwise
+//! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. Its slots, `token * top_k + k`, sorted by expert and otherwise
 //!   left in order, are its [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
 //! - A token that is sent once to each rank is stored under the first of the rank's experts that it goes to, in the same
@@ -66,7 +66,7 @@ pub struct Route {
 
 impl Route {
     /// Makes a route from the router's expert ids, one row of `K` per token on each rank, for a group with `experts`
-    /// experts.
+    /// experts. An id of -1 names no expert: the slot is empty, and nothing is sent for it.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -81,7 +81,7 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// If the number of ranks does not divide the number of experts, `ids` is not for this group, an id is not that of an
+    /// If the number of ranks does not divide the number of experts, `ids` is not for this group, an id is neither -1 nor that of an
     /// expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
     /// of many: [`gather`](Self::gather) exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
@@ -94,27 +94,6 @@ impl Route {
     ///
     /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
-        Self::of_all(ep, experts, top_k, ids, false)
-    }
-
-    /// The same of ids that may be -1, which names no expert: such a slot is in no list and no count. Tables are made of such a
-    /// route; no launch takes it, because sums over k don't skip slots.
-    ///
-    /// # Errors
-    ///
-    /// As for [`from_ids`](Self::from_ids).
-    #[doc(hidden)]
-    pub fn with_gaps(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
-        Self::of_all(ep, experts, top_k, ids, true)
-    }
-
-    fn of_all(
-        ep: Ranks,
-        experts: usize,
-        top_k: usize,
-        ids: &PerRank<Vec<i32>>,
-        gaps: bool,
-    ) -> Result<Self, RouteError> {
         let ranks = ep.count();
         if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
             return Err(RouteError::Experts { experts, ranks });
@@ -127,7 +106,7 @@ impl Route {
         }
         let sources = ep
             .into_iter()
-            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank], gaps))
+            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank]))
             .collect::<Result<Vec<_>, _>>()?;
         let local_experts = experts / ranks;
         let each = Placed::new(sources, local_experts);
@@ -215,10 +194,24 @@ impl Route {
         self.first_tokens[rank.id()]
     }
 
-    /// The slots of a rank, `token * top_k + k`, sorted by expert; those of one expert stay in order.
+    /// The slots of a rank that have an expert, `token * top_k + k`, sorted by expert; those of one expert stay in order.
     #[must_use]
     pub fn order(&self, rank: Rank) -> &[i32] {
         self.each.order(rank)
+    }
+
+    /// Of each slot of a rank, from its first token on, whether it is empty: whether its id is -1. Nothing where none is.
+    #[must_use]
+    pub fn empty_slots(&self, rank: Rank) -> Vec<bool> {
+        if self.order(rank).len() == self.each.slots(rank) {
+            return Vec::new();
+        }
+        let first = self.first_token(rank) * self.top_k;
+        let mut empty = vec![true; self.each.slots(rank)];
+        for slot in self.order(rank) {
+            empty[usize::try_from(*slot).expect("a route lists no negative slot") - first] = false;
+        }
+        empty
     }
 
     /// Number of rows that a rank receives.

@@ -4,13 +4,13 @@ use super::RouteError;
 use crate::Rank;
 use std::ops::Range;
 
-/// The id of a slot that goes to no expert.
+/// The id of an empty slot.
 const NO_EXPERT: i32 = -1;
 
 /// The slots of one rank, sorted by expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
-    /// Slots of all (token, k), those without an expert among them.
+    /// Slots of all (token, k), empty ones among them.
     all: usize,
     slots: Vec<i32>,
     /// The first place of each expert in `slots`, and the end of the last one.
@@ -18,8 +18,8 @@ pub(super) struct SourceOrder {
 }
 
 impl SourceOrder {
-    /// A counting sort of the slots by expert, which keeps the order inside each. Where `gaps` are allowed, an id of -1 names no expert.
-    pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32], gaps: bool) -> Result<Self, RouteError> {
+    /// A counting sort of the slots by expert, which keeps the order inside each. Empty slots are left out.
+    pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32]) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
         if top_k == 0 || !ids.len().is_multiple_of(top_k) {
             return Err(RouteError::Rest { rank, ids: ids.len(), top_k });
@@ -27,7 +27,7 @@ impl SourceOrder {
         let mut firsts = vec![0; experts + 1];
         for (token, row) in ids.chunks_exact(top_k).enumerate() {
             for (k, &id) in row.iter().enumerate() {
-                if gaps && id == NO_EXPERT {
+                if id == NO_EXPERT {
                     continue;
                 }
                 let expert = usize::try_from(id).ok().filter(|e| *e < experts);
@@ -78,7 +78,7 @@ impl SourceOrder {
         Self { all: self.all, slots, firsts }
     }
 
-    /// Slots of all (token, k), those without an expert among them.
+    /// Slots of all (token, k), empty ones among them.
     pub(super) const fn all(&self) -> usize {
         self.all
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn order(ids: &[i32]) -> Result<SourceOrder, RouteError> {
-        SourceOrder::new(Rank::new(1), 4, 2, ids, false)
+        SourceOrder::new(Rank::new(1), 4, 2, ids)
     }
 
     #[test]
@@ -127,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_counted_and_go_nowhere() {
-        let gapped = SourceOrder::new(Rank::new(1), 4, 2, &[3, -1, -1, -1, 1, 3], true).unwrap();
-        assert_eq!((gapped.slots(), gapped.all()), (&[4, 0, 5][..], 6));
-        assert_eq!((gapped.only(0..4).slots(), gapped.only(0..4).all()), (&[0][..], 4));
-        let below = SourceOrder::new(Rank::new(1), 4, 2, &[0, -2], true).unwrap_err();
+    fn empty_slots_are_counted_and_go_nowhere() {
+        let order = order(&[3, -1, -1, -1, 1, 3]).unwrap();
+        assert_eq!((order.slots(), order.all()), (&[4, 0, 5][..], 6));
+        assert_eq!((order.only(0..4).slots(), order.only(0..4).all()), (&[0][..], 4));
+        let below = self::order(&[0, -2]).unwrap_err();
         assert_eq!(below, RouteError::Id { rank: Rank::new(1), token: 0, k: 1, id: -2, experts: 4 });
     }
 
@@ -139,11 +139,11 @@ mod tests {
     fn errors_name_rank_row_value_and_limit() {
         assert_eq!(
             order(&[0, 1, 2, 4]).unwrap_err().to_string(),
-            "topk_ids of rank 1, row 1, column 1 is 4, but experts are numbered from 0 to 3: check the router"
+            "topk_ids of rank 1, row 1, column 1 is 4, but experts are numbered from 0 to 3, and -1 names none: check the router"
         );
         assert_eq!(
-            order(&[0, 1, -1, 2]).unwrap_err().to_string(),
-            "topk_ids of rank 1, row 1, column 0 is -1, but experts are numbered from 0 to 3: check the router"
+            order(&[0, 1, -7, 2]).unwrap_err().to_string(),
+            "topk_ids of rank 1, row 1, column 0 is -7, but experts are numbered from 0 to 3, and -1 names none: check the router"
         );
         assert_eq!(
             order(&[2, 2]).unwrap_err().to_string(),

@@ -36,6 +36,8 @@ pub trait Rows<const R: usize> {
     fn most_cols(&self) -> usize;
     /// The numbers of one row.
     fn numbers(&self, row: usize) -> &[f32];
+    /// Which rows are those of empty slots; nothing where none is.
+    fn which_are_empty(&self) -> &[bool];
 }
 
 impl<const R: usize, const C: usize> Rows<R> for Value<R, C> {
@@ -54,6 +56,10 @@ impl<const R: usize, const C: usize> Rows<R> for Value<R, C> {
     fn numbers(&self, row: usize) -> &[f32] {
         self.row(row)
     }
+
+    fn which_are_empty(&self) -> &[bool] {
+        self.empty()
+    }
 }
 
 impl<const R: usize, T: Rows<R>> Rows<R> for &T {
@@ -71,5 +77,9 @@ impl<const R: usize, T: Rows<R>> Rows<R> for &T {
 
     fn numbers(&self, row: usize) -> &[f32] {
         (**self).numbers(row)
+    }
+
+    fn which_are_empty(&self) -> &[bool] {
+        (**self).which_are_empty()
     }
 }

@@ -11,6 +11,8 @@ pub struct Slots<T, const C: usize> {
     top_k: usize,
     /// The slot of the first row.
     first_slot: usize,
+    /// Of each row, whether the route that the tensor was made for has no expert for it; nothing where all have one.
+    empty: Vec<bool>,
 }
 
 impl<T: Element, const C: usize> Slots<T, C> {
@@ -41,7 +43,8 @@ impl<T: Element, const C: usize> Slots<T, C> {
         self.scatter(piece)
     }
 
-    /// The slots of a block of tokens, `top_k` rows for each token.
+    /// The slots of a block of tokens, `top_k` rows for each token. Rows of empty slots, to which nothing was put, load as zeros, and
+    /// sums over k skip them.
     ///
     /// # Panics
     ///
@@ -51,7 +54,9 @@ impl<T: Element, const C: usize> Slots<T, C> {
         let top_k = self.top_k;
         assert_eq!(R, B * top_k, "{B} tokens with {top_k} slots each are not a tile of {R} rows");
         let first = block.first() * top_k - self.first_slot;
-        Tile::new(&self.cells, C, TileRows::Range { first, count: block.rows() * top_k })
+        let count = block.rows() * top_k;
+        let empty = self.empty.get(first..first + count).unwrap_or(&[]);
+        Tile::new(&self.cells, C, TileRows::Range { first, count }).with_empty(empty)
     }
 
     /// Sets all elements, row after row.
@@ -93,7 +98,8 @@ impl PerRank<()> {
         let top_k = route.top_k();
         PerRank::from_fn(ep, |rank| {
             let cells = CellBuffer::filled(route.tokens(rank) * top_k * C, T::POISON);
-            Slots { cells, rank, top_k, first_slot: route.first_token(rank) * top_k }
+            let (first_slot, empty) = (route.first_token(rank) * top_k, route.empty_slots(rank));
+            Slots { cells, rank, top_k, first_slot, empty }
         })
     }
 }

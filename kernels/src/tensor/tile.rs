@@ -49,14 +49,31 @@ pub struct Tile<'a, T, const R: usize, const C: usize> {
     rows: TileRows<'a>,
     first_col: usize,
     cols: usize,
+    /// Of each row, whether it is that of an empty slot; nothing where none is.
+    empty: &'a [bool],
 }
 
 impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// All columns of some rows of a tensor with `pitch` columns.
     pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: TileRows<'a>) -> Self {
-        let tile = Self { cells, pitch, rows, first_col: 0, cols: pitch };
+        let tile = Self { cells, pitch, rows, first_col: 0, cols: pitch, empty: &[] };
         tile.fits();
         tile
+    }
+
+    /// The same tile, of which these rows are those of empty slots; nothing where none is.
+    pub(crate) const fn with_empty(self, empty: &'a [bool]) -> Self {
+        Self { empty, ..self }
+    }
+
+    /// Which rows are those of empty slots; nothing where none is.
+    pub(crate) const fn empty(&self) -> &'a [bool] {
+        self.empty
+    }
+
+    /// Whether a row is that of an empty slot.
+    pub(crate) fn is_empty(&self, row: usize) -> bool {
+        self.empty.get(row).is_some_and(|empty| *empty)
     }
 
     /// A tile of whole rows of `cols` elements.
@@ -100,7 +117,8 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     pub fn cols<const N: usize>(&self, n: usize) -> Tile<'a, T, R, N> {
         assert!(n * N < self.cols, "columns {n}*{N}.. start after the last of {} columns", self.cols);
         let cols = N.min(self.cols - n * N);
-        Tile { cells: self.cells, pitch: self.pitch, rows: self.rows, first_col: self.first_col + n * N, cols }
+        let first_col = self.first_col + n * N;
+        Tile { cells: self.cells, pitch: self.pitch, rows: self.rows, first_col, cols, empty: self.empty }
     }
 
     /// The n-th `N` rows: `[n·N, min((n + 1)·N, rows))`.
@@ -118,7 +136,8 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
                 TileRows::Listed { list: &list[n * N..n * N + count], per_row, before }
             }
         };
-        Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols }
+        let empty = self.empty.get(n * N..n * N + count).unwrap_or(&[]);
+        Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols, empty }
     }
 
     /// The cells of one row.

@@ -12,6 +12,8 @@ pub struct Value<const R: usize, const C: usize> {
     cols: usize,
     /// Whether the one row, the one column, stands for as many as a value has that this one meets.
     open: [bool; 2],
+    /// Of each row, whether it is that of an empty slot; nothing where none is. Sums over k skip these rows.
+    empty: Vec<bool>,
     data: Vec<f32>,
 }
 
@@ -25,7 +27,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
         assert!(rows <= R && cols <= C, "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>");
         assert_eq!(data.len(), rows * cols, "a value of {rows}x{cols} can't be made of {} numbers", data.len());
-        Self { rows, cols, open: [false; 2], data }
+        Self { rows, cols, open: [false; 2], empty: Vec::new(), data }
     }
 
     /// Number of rows, at most `R`.
@@ -56,9 +58,28 @@ impl<const R: usize, const C: usize> Value<R, C> {
         &self.data
     }
 
+    /// Whether a row is that of an empty slot.
+    pub(crate) fn is_empty(&self, row: usize) -> bool {
+        self.empty.get(row).is_some_and(|empty| *empty)
+    }
+
+    /// Which rows are those of empty slots; nothing where none is.
+    pub(crate) fn empty(&self) -> &[bool] {
+        &self.empty
+    }
+
+    /// The same numbers, whose rows are made of rows with these empty ones. Those of a value with another number of rows say nothing.
+    #[must_use]
+    pub(crate) fn with_empty(mut self, empty: &[bool]) -> Self {
+        if self.empty.is_empty() && empty.len() == self.rows {
+            self.empty = empty.to_vec();
+        }
+        self
+    }
+
     /// The same numbers under other bounds.
     pub(crate) fn bounded<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
-        Value::new(self.rows, self.cols, self.data.clone())
+        Value::new(self.rows, self.cols, self.data.clone()).with_empty(&self.empty)
     }
 
     /// The same numbers as a value of any size.
@@ -67,7 +88,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     }
 
     pub(crate) fn map(&self, mut f: impl FnMut(f32) -> f32) -> Self {
-        Self { data: self.data.iter().map(|x| f(*x)).collect(), ..*self }
+        Self { data: self.data.iter().map(|x| f(*x)).collect(), empty: self.empty.clone(), ..*self }
     }
 
     /// Combines each number with that of the other value: of one size, or one row or one column for all.
@@ -100,14 +121,16 @@ impl<const R: usize, const C: usize> Value<R, C> {
                 (left, with) => data.extend(left.iter().zip(with).map(|(x, y)| f(*x, *y))),
             }
         }
-        Self { rows, cols, open: [self.open[0] && right[0], self.open[1] && right[1]], data }
+        let open = [self.open[0] && right[0], self.open[1] && right[1]];
+        Self { rows, cols, open, empty: Vec::new(), data }.with_empty(&self.empty).with_empty(&other.empty)
     }
 
     /// The same number for all rows, for all columns, of a larger type.
     pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
         const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "one row becomes several, one column becomes several") };
         let open = [self.open[0] || R != R2, self.open[1] || C != C2];
-        Value { rows: self.rows, cols: self.cols, open, data: self.data.clone() }
+        let empty = if open[0] { Vec::new() } else { self.empty.clone() };
+        Value { rows: self.rows, cols: self.cols, open, empty, data: self.data.clone() }
     }
 
     /// Whether rows, or columns, are as many as those of the value that this one meets.
@@ -120,6 +143,6 @@ impl<const R: usize, const C: usize> Value<R, C> {
         const { assert!(C == 2 * H, "half of the columns") };
         assert!(self.cols.is_multiple_of(2), "`{name}` takes columns in pairs, but there are {}", self.cols);
         let data = (0..self.rows).flat_map(|row| self.row(row).iter().skip(first).step_by(2).copied()).collect();
-        Value { rows: self.rows, cols: self.cols / 2, open: self.open, data }
+        Value { rows: self.rows, cols: self.cols / 2, open: self.open, empty: self.empty.clone(), data }
     }
 }

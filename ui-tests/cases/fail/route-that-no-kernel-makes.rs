@@ -89,6 +89,33 @@ mod layer {
             }
         }
     }
+
+    #[aiv_task]
+    pub fn sum(slots: &Tile<bf16, { PUT * TOP_K }, HIDDEN>, y: &mut Tile<bf16, PUT, HIDDEN>) {
+        y.store(slots.load().fold_rows::<PUT>());
+    }
+
+    #[taskflow]
+    pub fn early(
+        ep: Ranks,
+        ids: &PerRank<Tensor<i32, TOP_K>>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        slots: &PerRank<Slots<bf16, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        z: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        for r in ep {
+            for t in x.token_blocks::<PUT>(r) {
+                sum(&slots[r].slots(t), &mut y[r].rows(t));
+            }
+        }
+        let route = Route::of::<EXPERTS>(ep, ids);
+        for r in ep {
+            for t in route.token_blocks::<PUT>(r) {
+                copy(&x[r].rows(t), &mut z[r].rows(t));
+            }
+        }
+    }
 }
 
 fn main() {}

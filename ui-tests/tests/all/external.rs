@@ -1,6 +1,6 @@
 //! External operators: written by hand, with the bits of the bodies that they take the place of, or near to them as they promise.
 
-use crate::random::{Case, cases, config, experts, ids, numbers, weights};
+use crate::random::{Case, cases, config, experts, full_ids, numbers, weights};
 use crate::small_kernels::external;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ proptest! {
 }
 
 fn route(case: &Case) -> Route {
-    Route::new(case.ep(), external::EXPERTS, &ids::<{ external::TOP_K }>(case, external::EXPERTS)).unwrap()
+    Route::new(case.ep(), external::EXPERTS, &full_ids::<{ external::TOP_K }>(case, external::EXPERTS)).unwrap()
 }
 
 #[test]

@@ -58,6 +58,34 @@ proptest! {
     }
 
     #[test]
+    fn empty_slots_are_skipped_whatever_their_weights_are(case in cases(echo::EXPERTS, echo::TOKENS)) {
+        use echo::TOP_K;
+        let (ep, ids) = (case.ep(), ids::<TOP_K>(&case, echo::EXPERTS));
+        let route = Route::new(ep, echo::EXPERTS, &ids).unwrap();
+        let x = numbers::<{ echo::HIDDEN }>(&case).map(|x| {
+            let signed = |(at, x): (usize, bf16)| if at % 3 == 0 { bf16::from_f32(-0.0) } else { x };
+            Tensor::from_vec(x.to_vec().into_iter().enumerate().map(signed).collect())
+        });
+        let w = PerRank::from_fn(ep, |rank| {
+            let weights = weights::<TOP_K>(&case)[rank].to_vec().into_iter().zip(ids[rank].to_vec());
+            Tensor::<f32, TOP_K>::from_vec(weights.map(|(w, id)| if id < 0 { f32::NAN } else { w.abs() }).collect())
+        });
+        let mut found = case.zeros();
+        let report = echo::forward::launch(&case.group(), &route, &x, &w, &mut found);
+        let expected = |rank: Rank| {
+            let (x, w, ids) = (x[rank].to_vec(), w[rank].to_vec(), ids[rank].to_vec());
+            let number = |at: usize| {
+                let first = at / echo::HIDDEN * TOP_K;
+                let terms = (first..first + TOP_K).filter(|slot| ids[*slot] >= 0).map(|slot| x[at].to_f32() * w[slot]);
+                terms.reduce(|sum, term| sum + term).unwrap_or(0.0).to_bits()
+            };
+            (0..x.len()).map(number).collect::<Vec<u32>>()
+        };
+        let bits = |rank: Rank| found[rank].to_vec().into_iter().map(f32::to_bits).collect::<Vec<u32>>();
+        check(&case, report, ep.into_iter().all(|rank| expected(rank) == bits(rank)))?;
+    }
+
+    #[test]
     fn long_contractions_tall_tiles_and_wide_rows(case in cases(deep::EXPERTS, deep::TOKENS)) {
         let ep = case.ep();
         let route = Route::new(ep, deep::EXPERTS, &ids::<{ deep::TOP_K }>(&case, deep::EXPERTS)).unwrap();
@@ -121,7 +149,9 @@ proptest! {
         }
         let report = products::forward::launch(&case.group(), &route, &x, &z, &w, &v, &u, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4, &mut found.5, &mut found.6);
         let parts = |it: &Products| {
-            let rows = |r| (it.0[r].to_vec(), it.1[r].to_vec(), it.2[r].to_vec());
+            // What was in an empty slot before the launch stays there.
+            let slots = |r| it.2[r].to_vec().into_iter().map(bf16::to_bits).collect::<Vec<_>>();
+            let rows = |r| (it.0[r].to_vec(), it.1[r].to_vec(), slots(r));
             let experts = |r| (it.3[r].to_vec(), it.4[r].to_vec(), it.5[r].to_vec(), it.6[r].to_vec());
             ep.into_iter().map(|r| (rows(r), experts(r))).collect::<Vec<_>>()
         };

@@ -109,7 +109,7 @@ fn group(ranks: usize) -> Group {
 fn faulty_ids_are_the_error_that_a_route_of_the_host_has() {
     let faulty = Faulty::new(&[9, 0, 40, 2]);
     let group = group(4);
-    for (rank, slot, id) in [(0, 0, 8), (2, 119, -1), (2, 60, i32::MAX), (3, 5, i32::MIN), (0, 26, -7)] {
+    for (rank, slot, id) in [(0, 0, 8), (2, 119, -2), (2, 60, i32::MAX), (3, 5, i32::MIN), (0, 26, -7)] {
         let ids = faulty.with(rank, slot, id);
         let expected = Route::new(faulty.case.ep(), EXPERTS, &ids).unwrap_err();
         let error = faulty.launch(&group, &ids, lossless(4)).unwrap_err();
@@ -137,7 +137,7 @@ fn the_first_rank_with_a_fault_is_named() {
     let error = faulty.launch(&group(2), &PerRank::from_fn(faulty.case.ep(), two), lossless(2)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "topk_ids of rank 0, row 1, column 1 is 99, but experts are numbered from 0 to 7: check the router"
+        "topk_ids of rank 0, row 1, column 1 is 99, but experts are numbered from 0 to 7, and -1 names none: check the router"
     );
 }
 
@@ -177,10 +177,10 @@ fn what_does_not_fit_is_refused_before_the_launch() {
 }
 
 #[test]
-#[should_panic(expected = "topk_ids of rank 1, row 0, column 2 is -1, but experts are numbered from 0 to 7")]
+#[should_panic(expected = "topk_ids of rank 1, row 0, column 2 is -3, but experts are numbered from 0 to 7")]
 fn the_reference_panics_where_a_launch_fails() {
     let faulty = Faulty::new(&[1, 1]);
-    let (case, ids) = (&faulty.case, faulty.with(1, 2, -1));
+    let (case, ids) = (&faulty.case, faulty.with(1, 2, -3));
     let (gate, down) = (experts(case, EXPERTS, 1), experts(case, EXPERTS, 2));
     let (mut y, mut g) = (case.zeros(), PerRank::with_room(case.ep(), 6));
     forward(case.ep(), &ids, &numbers(case), &weights(case), &gate, &down, &mut g, &mut y);

@@ -1,7 +1,7 @@
 //! Routers of current models: the megakernel gives the bits of its reference, and both choose and weigh as a model in f64 does, for logits that
 //! are random, often equal, or extreme.
 
-use crate::random::{Case, cases, config, ids, numbers};
+use crate::random::{Case, cases, config, full_ids, numbers};
 use crate::small_kernels::{particular, scored, shared_out, with_products};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn bias<const C: usize>(case: &Case) -> PerRank<Matrix<f32, 1, C>> {
 
 /// A route for a launch whose kernel reads token counts alone.
 fn route<const K: usize>(case: &Case, experts: usize) -> Route {
-    Route::new(case.ep(), experts, &ids::<K>(case, experts)).unwrap()
+    Route::new(case.ep(), experts, &full_ids::<K>(case, experts)).unwrap()
 }
 
 /// The rows of a tensor of floats, or of ids.
@@ -162,7 +162,7 @@ proptest! {
     fn scores_chosen_with_a_bias(case in cases(scored::EXPERTS, scored::TOKENS)) {
         use scored::{EXPERTS, GROUPS, STAY, TOP_K, route_tokens};
         let (ep, route) = (case.ep(), route::<TOP_K>(&case, EXPERTS));
-        let (z, table, bias) = (logits::<EXPERTS>(&case, 0), ids::<TOP_K>(&case, EXPERTS), bias(&case));
+        let (z, table, bias) = (logits::<EXPERTS>(&case, 0), full_ids::<TOP_K>(&case, EXPERTS), bias(&case));
         let (mut chosen, mut weights) = (case.zeros(), case.zeros());
         route_tokens(ep, &route, &z, &table, &bias, &mut chosen, &mut weights);
         let (mut chosen2, mut weights2) = (case.zeros(), case.zeros());

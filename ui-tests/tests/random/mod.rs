@@ -104,7 +104,29 @@ impl Numbers {
     }
 }
 
+/// Ids of experts; in half of the cases some slots are empty: one in six, every second one, whole tokens, or all of a rank and more.
 pub fn ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K>> {
+    let mut numbers = Numbers(case.seed ^ 5);
+    let full = full_ids::<K>(case, experts);
+    let kind = case.seed >> 5 & 7;
+    PerRank::from_fn(case.ep(), |rank| {
+        let whole_rank = numbers.below(3) > 0;
+        let mut ids = full[rank].to_vec();
+        for token in ids.chunks_mut(K) {
+            let whole = kind == 6 && numbers.below(3) == 0 || kind == 7 && whole_rank;
+            for id in token {
+                let one_in = [6, 2].get((kind as usize).wrapping_sub(4));
+                if whole || one_in.is_some_and(|&one_in| numbers.below(one_in) == 0) {
+                    *id = -1;
+                }
+            }
+        }
+        Tensor::from_vec(ids)
+    })
+}
+
+/// Ids of experts, of which every slot has one.
+pub fn full_ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K>> {
     let mut numbers = Numbers(case.seed ^ 1);
     PerRank::from_fn(case.ep(), |rank| {
         let mut all = Vec::new();

@@ -300,6 +300,9 @@ fn lesser(need: &Need) -> Vec<Need> {
     for less in lesser_counts(need.per_row) {
         lesser.push(Need { per_row: less, ..need.clone() });
     }
+    for less in lesser_counts(need.per_slot) {
+        lesser.push(Need { per_slot: less, ..need.clone() });
+    }
     for (piece, &(height, count)) in need.pieces.iter().enumerate() {
         for less in lesser_counts(count) {
             let mut pieces = need.pieces.clone();

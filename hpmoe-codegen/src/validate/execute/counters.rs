@@ -125,7 +125,8 @@ impl<'a> CounterValues<'a> {
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
-        wait.need.at(self.rows(place) as u64)
+        let rows = self.rows(place);
+        wait.need.at(rows as u64, (rows * self.routing.top_k) as u64)
     }
 
     /// Rows that a counter stands for.

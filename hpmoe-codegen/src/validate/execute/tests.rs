@@ -244,6 +244,7 @@ fn every_need_is_exact() {
                     let need = &mut schedule.phases[phase].waits[wait].need;
                     match need.pieces.first_mut() {
                         Some(piece) => piece.1 -= 1,
+                        None if need.per_slot > 0 => need.per_slot -= 1,
                         None => need.per_row -= 1,
                     }
                 });

@@ -79,8 +79,8 @@ fn wait(wait: &mut Wait, known: &Known, random: &mut Random) -> String {
 }
 
 pub(super) fn need(need: &mut Need, known: &Known, random: &mut Random) -> String {
-    let Need { fixed, per_row, pieces } = need;
-    match random.index(4) {
+    let Need { fixed, per_row, per_slot, pieces } = need;
+    match random.index(5) {
         0 => {
             number(fixed, &[*per_row], random);
             ".fixed".to_owned()
@@ -88,6 +88,10 @@ pub(super) fn need(need: &mut Need, known: &Known, random: &mut Random) -> Strin
         1 => {
             number(per_row, &[*fixed], random);
             ".per_row".to_owned()
+        }
+        2 => {
+            number(per_slot, &[*per_row], random);
+            ".per_slot".to_owned()
         }
         _ => {
             let heights: Vec<Height> = known.checked.graph().spaces.iter().map(|(_, space)| space.height).collect();

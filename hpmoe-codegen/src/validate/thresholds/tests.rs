@@ -73,8 +73,8 @@ proptest! {
             all += item * columns;
             first += item;
         }
-        prop_assert_eq!(Sum::pieces(Height::Rows(height), columns).need().at(rows), ones);
-        prop_assert_eq!(Sum::rows(columns).need().at(rows), all);
+        prop_assert_eq!(Sum::pieces(Height::Rows(height), columns).need().at(rows, 0), ones);
+        prop_assert_eq!(Sum::rows(columns).need().at(rows, 0), all);
     }
 
     /// Clamping changes no value that can occur.
@@ -83,7 +83,7 @@ proptest! {
         let pieces = heights.into_iter().map(|height| (Height::Rows(height), 3)).collect();
         let need = Need { per_row: 2, pieces, ..Need::default() };
         let rows = rows.min(most.into());
-        prop_assert_eq!(Sum::of(&need).clamped(Some(Height::Rows(most))).need().at(rows), need.at(rows));
+        prop_assert_eq!(Sum::of(&need).clamped(Some(Height::Rows(most))).need().at(rows, 0), need.at(rows, 0));
     }
 }
 
@@ -111,16 +111,16 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!(added(&layer, gate, Index::RowTile, Amount::Rows, received), Some(Sum::rows(columns)));
     assert_eq!(added(&layer, gate, Index::Rank, Amount::Rows, received), Some(Sum::rows(columns)));
     assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, slots), Some(Sum::rows(1)));
-    // Each token has as many slots as experts.
-    assert_eq!(added(&layer, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::rows(4)));
-    assert_eq!(added(&layer, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::rows(4)));
+    // Of a token's slots, those that are not empty.
+    assert_eq!(added(&layer, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::slots(1)));
+    assert_eq!(added(&layer, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::slots(1)));
     // Of pieces, either rank has its own rows: one of each pair received them, the other has their tokens.
     let at_peer = |phase, counter| {
         let signal = Signal { counter, index: Index::Rank, amount: Amount::Rows, remote: true };
         contribution(&layer, PhaseId(phase), &signal)
     };
     assert_eq!((at_peer(dispatch, received), at_peer(dispatch, slots)), (Some(Sum::rows(1)), None));
-    assert_eq!((at_peer(back, slots), at_peer(back, received)), (Some(Sum::rows(4)), None));
+    assert_eq!((at_peer(back, slots), at_peer(back, received)), (Some(Sum::slots(1)), None));
     assert_eq!(added(&layer, back, Index::Rank, Amount::Rows, received), Some(Sum::rows(1)));
     assert_eq!(added(&layer, back, Index::Rank, Amount::Rows, slots), None);
     // How rows are cut into pieces, or that tokens are as many as rows, is up to the routing.

@@ -183,8 +183,8 @@ fn blocks_of_tokens_nest_as_tiles_do() {
         assert_eq!(orders(&checked, "z"), [each]);
         // A piece has tokens of any block.
         assert_eq!(orders(&checked, "v"), ["Rank: square adds rows to Rank, dispatch waits at Rank for 1 per row"]);
-        // What comes back counts each slot of a token.
-        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 3 per row";
+        // What comes back counts each slot of a token that is not empty.
+        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 1 per slot";
         assert_eq!(orders(&checked, "back"), [each]);
     }
 }
@@ -194,7 +194,7 @@ fn pieces_that_come_back_count_for_the_blocks_of_their_tokens() {
     for height in [2, 3, 6] {
         let calls = dispatch("x") + &project(8, 16, "recv", "a");
         let calls = source(&calls, "a").replace("sends::<2>", &format!("sends::<{height}>"));
-        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 3 per row";
+        let each = "Blocks of 4: give_back adds rows to PieceBlocks there, sum_over_k waits at Block for 1 per slot";
         assert_eq!(orders(&read(&calls).unwrap(), "back"), [each], "{height}");
     }
 }
@@ -209,7 +209,7 @@ fn a_send_waits_for_all_tokens_or_slots_of_its_rank() {
         + &sends("give_back(&a[e.owner()].rows_of(&s), &mut parts[src].scatter(&s));")
         + &sends("put_again(&parts[src].gather(&s), &mut there[e.owner()].rows_of(&s));")
         + &project(8, 16, "there", "b");
-    let each = "Rank: give_back adds rows to Rank there, put_again waits at Rank for 3 per row";
+    let each = "Rank: give_back adds rows to Rank there, put_again waits at Rank for 1 per slot";
     assert_eq!(orders(&flow(&calls, "b"), "parts"), [each]);
 }
 

@@ -95,5 +95,5 @@ fn only_what_touches_a_chunk_s_memory_on_its_rank_frees_it() {
     let of_received = "weight_grad_onto with recv: 1, 1 per expert with rows";
     assert_eq!(frees(&taskflow(&dispatch("x"))), [of_received]);
     let sent = taskflow(&(squares(4, "x", "z") + &dispatch("z")));
-    assert_eq!(frees(&sent), ["dispatch with z: rows, 3 per row", of_received]);
+    assert_eq!(frees(&sent), ["dispatch with z: rows, 1 per slot", of_received]);
 }

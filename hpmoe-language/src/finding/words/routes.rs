@@ -54,6 +54,10 @@ impl RouteFault {
                 format!("`{tensor}` has tokens that are sent once, which no kernel makes the tables of"),
                 format!("send each (token, k), by `route.sends::<N>(r, e)`, or {host}"),
             ),
+            Self::Slots { tensor } => (
+                format!("slots of `{tensor}` are read before the route is made, which tells the empty ones"),
+                "move this call below the route".into(),
+            ),
             Self::Unsent => (
                 "this call gives back rows that no put of the taskflow has sent, and a kernel that makes its route does not know where they \
                  came from"

@@ -124,7 +124,7 @@ impl Case {
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {
         let ids: PerRank<Vec<i32>> = self.ids.iter().cloned().collect();
-        Route::with_gaps(Ranks::new(self.ranks), self.experts, self.top_k, &ids)
+        Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)
     }
 
     /// Makes one id of a rank faulty. Returns the rank.

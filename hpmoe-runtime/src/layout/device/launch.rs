@@ -9,7 +9,7 @@ use hpmoe_kernels::{PerRank, Rank, Route};
 
 use super::case::Case;
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord, HpmoeRouting};
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
 use crate::layout::route::count_pitch;
@@ -212,10 +212,6 @@ pub(super) fn launch(
     let mut regions = heaps;
     regions.extend([region("records", &mut records, true), region("ids", &mut ids, false)]);
     for (name, arena, by_kernel) in device.arenas() {
-        if name == MADE_FROM {
-            let from: HpmoeRouting = bytemuck::pod_read_unaligned(&arena.bytes()[..size_of::<HpmoeRouting>()]);
-            arena.write(0, &[HpmoeRouting { gaps: 1, ..from }]);
-        }
         regions.push(region(name, arena, by_kernel));
     }
     let run = RankRun {
@@ -249,9 +245,6 @@ fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
     memory.write(0, values);
     memory
 }
-
-/// Name of the structure that tells what the route is made from.
-const MADE_FROM: &str = "what the route is made from";
 
 /// Each table that the device has made, next to what the host makes: name, expected and made bytes. There is room for more than was made.
 fn compared(device: &mut RankTables, expected: &mut RankTables) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {

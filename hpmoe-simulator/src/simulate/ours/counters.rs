@@ -68,7 +68,7 @@ impl CounterLayout {
     /// The wait for all ids of a rank.
     pub(super) fn ids(&self, layout: &Layout, rank: u32, wait: &Wait) -> simulate::CounterWait {
         let counter = self.first[rank as usize][wait.counter.0 as usize];
-        simulate::CounterWait { counter, need: wait.need.at(layout.tokens(rank, 0).into()) as u32 }
+        simulate::CounterWait { counter, need: wait.need.at(layout.tokens(rank, 0).into(), 0) as u32 }
     }
 
     /// Counters of a chunk for token blocks.
@@ -97,7 +97,7 @@ impl CounterLayout {
                 let tile = row / height;
                 let rows = height.min(layout.expert_rows_once(rank, expert) - tile * height);
                 let counter = first + layout.group(space, rank, expert).0 + tile;
-                let wait = simulate::CounterWait { counter, need: wait.need.at(rows.into()) as u32 };
+                let wait = simulate::CounterWait { counter, need: wait.need.at(rows.into(), 0) as u32 };
                 if waits.last() != Some(&wait) {
                     waits.push(wait);
                 }
@@ -119,7 +119,8 @@ impl CounterLayout {
             Grid::Blocks { height } => height.min(layout.tokens(rank, item.chunk) - item.start / height * height),
             Grid::Rank => layout.tokens(rank, item.chunk),
         };
-        waits.push(simulate::CounterWait { counter, need: wait.need.at(rows.into()) as u32 });
+        let slots = u64::from(rows) * self.sizes.top_k as u64;
+        waits.push(simulate::CounterWait { counter, need: wait.need.at(rows.into(), slots) as u32 });
     }
 
     /// Adds the signals of a tile of a rank to `signals`.

@@ -179,6 +179,11 @@ template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     }
     DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
         Global<uint64_t>(core.launch.routing));
+    // Ids are looked at where some slot is empty: then fewer slots are sent.
+    const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
+    const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));
+    const bool all = static_cast<uint32_t>(last.order + last.rows) == core.launch.tokens * from.top_k;
+    core.ids = all ? 0 : from.ids;
     return true;
 }
 

@@ -72,7 +72,7 @@ fn body(operation: &Operation, form: Form) -> String {
             let scratch = (0..routine.scratch.len()).map(|number| format!("f.scratch[{number}], ")).collect::<String>();
             let more = match routine.more() {
                 More::Nothing => "",
-                More::Terms => ", f.terms",
+                More::Terms => ", f.terms, 0",
                 More::Columns => ", f.outCols",
                 More::ColumnsFrom => ", f.outCols, f.size",
             };

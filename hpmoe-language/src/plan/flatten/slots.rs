@@ -1,0 +1,31 @@
+//! Values whose rows are slots of tokens, some of which may be empty: nothing was sent to those.
+
+use crate::graph::{Step, Task};
+use crate::ids::{Id as _, ValueId};
+use hpmoe_kernels::op::{Device, More, Routine, Sizes};
+
+/// Of each value, whether its rows are slots: those of a tile of slots, and those made of such rows one by one.
+pub(super) fn slots(task: &Task) -> Vec<bool> {
+    let shapes = task.shapes();
+    let mut slots: Vec<bool> = task.params.iter().map(|param| param.slots && !param.write).collect();
+    for step in &task.body.steps {
+        let of_slots = |value: &ValueId| slots[value.index()] && shapes[*value].rows == step.result.rows;
+        let made = !joins_rows(step) && step.operands.iter().any(of_slots);
+        slots.push(made);
+    }
+    slots
+}
+
+/// Whether anything looks at the rows of a loaded value but sums over k, which leave those of empty slots out by themselves.
+pub(super) fn shows_empty(task: &Task, value: ValueId) -> bool {
+    task.body.steps.iter().any(|step| {
+        let left_out = matches!(step.operation.device, Device::Routine(routine) if routine.more() == More::Terms);
+        step.operands.iter().skip(usize::from(left_out)).any(|operand| *operand == value)
+    })
+}
+
+/// Whether the rows of a result are not those of the operands.
+const fn joins_rows(step: &Step) -> bool {
+    let Device::Routine(Routine { sizes, .. }) = step.operation.device else { return false };
+    matches!(sizes, Sizes::SumOverK | Sizes::RowsForEachToken | Sizes::Reshaped)
+}
