@@ -126,6 +126,25 @@ def test_a_compiled_model(library: hpmoe.Library) -> None:
     assert torch.equal(compiled(input_ids=words, use_cache=False).logits, want)
 
 
+@pytest.mark.parametrize("name", ["Qwen3Moe", "GptOss"])
+def test_experts_of_other_processes_are_empty_slots(name: str, library: hpmoe.Library) -> None:
+    model = model_of(name, 0)
+    experts = experts_of(model)[0]
+    random = torch.Generator().manual_seed(5)
+    ids = torch.rand(20, 9, generator=random).argsort(1)[:, :2]
+    ids[:3] = 8
+    weights = torch.rand(20, 2, generator=random).masked_fill(ids == 8, 0.0)
+    want = experts(torch.ones(20, 64).bfloat16(), ids.clamp(max=7), weights)
+    experts._is_expert_parallel = True
+    model.set_experts_implementation("hpmoe")
+    x, w = torch.ones(20, 64).bfloat16().requires_grad_(), weights.clone().requires_grad_()
+    y = experts(x, ids, w)
+    assert hpmoe.last_report()["kernel"].endswith("::forward")
+    y.float().pow(2).sum().backward()
+    assert (y - want).abs().max() < 1e-2 * want.abs().max() and (y[:3] == 0).all() and (x.grad[:3] == 0).all()
+    assert (w.grad[ids == 8] == 0).all() and (w.grad[ids != 8] != 0).all()
+
+
 def test_experts_without_a_kernel_are_said() -> None:
     model = model_of("GptOss", 0)
     model.set_experts_implementation("eager")

@@ -219,6 +219,27 @@ def test_errors_reach_the_caller(layer: MoE) -> None:
         first.sum().backward()
 
 
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_slots_may_be_empty(layer: MoE, ranks: int) -> None:
+    ids, tensors = inputs(experts=6)
+    empty = torch.rand(T, K, generator=torch.Generator().manual_seed(4)) < 0.4
+    empty[5] = True
+    weights = tensors[1].masked_fill(empty, 0.0)
+    results = []
+    # Next to weights of 0, which bring nothing to the result either.
+    for chosen, weighed in [(ids.masked_fill(empty, -1), tensors[1]), (ids, weights)]:
+        mine = with_gradients([tensors[0], weighed, *tensors[2:]])
+        y = call(layer, chosen, mine, group=hpmoe.Group(ranks=ranks))
+        y.float().pow(2).sum().backward()
+        results.append([y, *(tensor.grad for tensor in mine)])
+    for number, (mine, other) in enumerate(zip(*results)):
+        if number == 2:
+            assert (mine[empty] == 0).all()
+            mine, other = mine[~empty], other[~empty]
+        assert (mine.float() - other.float()).norm() < 1e-2 * other.float().norm(), number
+    assert (results[0][0][5] == 0).all() and (results[0][1][5] == 0).all()
+
+
 def test_layers_are_copied_and_pickled_without_their_memory(layer: MoE) -> None:
     ids, tensors = inputs()
     want = call(layer, ids, tensors)

@@ -177,7 +177,7 @@ class Taskflow:
 
         Args:
             group: The ranks.
-            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits.
+            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none.
             **tensors: All arguments that the taskflow reads, by name. What it writes can be passed, or is allocated.
 
         Returns:

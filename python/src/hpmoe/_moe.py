@@ -185,7 +185,7 @@ class MoE:
             group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order. If ranks are processes, the
                 tokens are those of this one, and the matrices those of its experts.
             x: Tokens, [.., hidden].
-            ids: The router's expert ids, [.., top_k].
+            ids: The router's expert ids, [.., top_k]; -1 names none.
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
                 in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (If `inter` is above 1024 and not a

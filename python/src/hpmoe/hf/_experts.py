@@ -53,12 +53,7 @@ def kind_of(experts: nn.Module) -> Kind | str:
 def why_not(experts: nn.Module) -> str | None:
     """Why hpmoe has no kernel for these experts; None if it has one."""
     kind = kind_of(experts)
-    if isinstance(kind, str):
-        return kind
-    if getattr(experts, "_is_expert_parallel", False) and not hasattr(experts, "_hpmoe_parallel"):
-        # The router's sentinels for experts of other processes are no experts here.
-        return 'each process has the matrices of its own experts alone: choose DistributedConfig(ep_implementation="hpmoe")'
-    return None
+    return kind if isinstance(kind, str) else None
 
 
 def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None, group: Group | None = None) -> int:
@@ -151,6 +146,9 @@ def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k
         ranks = 1 if group is None else group.ranks
         layer = layer_of(self, top_k_index.shape[1], room(-(-hidden_states.shape[0] // ranks)), group)
         self._hpmoe = layer
+    if getattr(self, "_is_expert_parallel", False):
+        # Of an expert parallelism of transformers: experts of other processes have numbers above those of this one.
+        top_k_index = top_k_index.masked_fill(top_k_index >= self.num_experts, -1)
     return layer(hidden_states, top_k_index, top_k_weights, *matrices_of(self))
 
 
