@@ -64,6 +64,13 @@ pub(crate) fn body(rng: &mut Rng, loaded: &[(String, Size)], columns: usize, who
     }
     let mut last = 0;
     for _ in 0..1 + rng.usize(..5) {
+        if once_in(rng, 8) {
+            let [above, below] = [0, 1].map(|more| format!("v{}", values.len() + more));
+            text += &format!("        let ({above}, {below}) = parted::<_, _>(&{});\n", values[last].0);
+            values[last].2 = true;
+            last = values.len();
+            values.extend([(above, Size::Full, false), (below, Size::Full, false)]);
+        }
         let (operation, size, used) = operation(rng, &values, whole);
         used.iter().for_each(|&used| values[used].2 = true);
         let value = format!("v{}", values.len());
@@ -134,12 +141,12 @@ fn other_columns(rng: &mut Rng, result: &mut String, columns: usize) -> usize {
             kept
         }
         2 if columns <= 48 => {
-            *result = format!("{whole}.concat::<{}>({whole}.relu())", 2 * columns);
+            *result = format!("{whole}.concat::<{}>(&{whole}.relu())", 2 * columns);
             2 * columns
         }
         3 => {
             let kept = 1 + rng.usize(..columns.min(4));
-            *result = format!("{whole}.pick({whole}.top_k::<{kept}>())");
+            *result = format!("{whole}.pick(&{whole}.top_k::<{kept}>())");
             kept
         }
         _ => columns,

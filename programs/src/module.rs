@@ -19,6 +19,20 @@ fn declared(name: &str, parameter: &str, written: bool) -> String {
     format!("        {name}: &{}{parameter},\n", if written { "mut " } else { "" })
 }
 
+/// Functions that bodies call, by how their calls begin.
+const HELPERS: [(&str, &str); 2] = [
+    (
+        "bend(",
+        "    fn bend<const R: usize, const C: usize>(x: &Value<R, C>, height: f32) -> Value<R, C> {\n        \
+         (x / height).tanh() * height\n    }\n\n",
+    ),
+    (
+        "parted::",
+        "    fn parted<const R: usize, const C: usize>(x: &Value<R, C>) -> (Value<R, C>, Value<R, C>) {\n        \
+         (x.relu(), x.at_most(0.0))\n    }\n\n",
+    ),
+];
+
 /// A Rust source file with the module.
 pub(crate) fn source(layer: &Layer, name: &str) -> String {
     let tokens = first_tokens(layer);
@@ -67,16 +81,11 @@ pub(crate) fn source(layer: &Layer, name: &str) -> String {
     let list: String =
         parameters(layer).into_iter().map(|(name, parameter, written)| declared(name, &parameter, written)).collect();
     let (experts, top_k, most, tasks) = (layer.experts, layer.top_k, layer.tokens, &layer.tasks);
-    let helper = if tasks.contains("bend(") {
-        "    fn bend<const R: usize, const C: usize>(x: &Value<R, C>, height: f32) -> Value<R, C> {\n        \
-         (x / height).tanh() * height\n    }\n\n"
-    } else {
-        ""
-    };
+    let helpers: String = HELPERS.iter().filter(|(name, _)| tasks.contains(name)).map(|(_, text)| *text).collect();
     let part = of_part.map_or_else(String::new, |part| part.text);
     format!(
         "#[megakernel]\npub mod {name} {{\n    use hpmoe_runtime::prelude::*;\n\n    pub const EXPERTS: usize = {experts};\n    \
-         pub const TOP_K: usize = {top_k};\n    pub const TOKENS: usize = {most};\n\n{helper}{tasks}{part}    #[taskflow]\n    \
+         pub const TOP_K: usize = {top_k};\n    pub const TOKENS: usize = {most};\n\n{helpers}{tasks}{part}    #[taskflow]\n    \
          pub fn forward(\n        ep: Ranks,\n        {given},\n{list}    ) {{\n{body}    }}\n}}\n"
     )
 }

@@ -36,6 +36,11 @@ pub mod bodies {
         (x / height).tanh() * height
     }
 
+    /// Gates and ups of rows that have them side by side.
+    fn halves<const R: usize>(x: &Value<R, BOTH>) -> (Value<R, INTER>, Value<R, INTER>) {
+        (x.columns::<INTER>(0), x.columns::<INTER>(INTER))
+    }
+
     /// The limits of gates and of ups.
     fn limited<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> {
         x.clamp(-LIMIT, LIMIT)
@@ -90,10 +95,8 @@ pub mod bodies {
     /// Both capped by a tanh (Kimi-K3).
     #[aiv_task]
     pub fn two_caps(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
-        let x = x.load();
-        let gate = x.columns::<INTER>(0);
-        let up = x.columns::<INTER>(INTER);
-        h.store(capped(&gate, CAP) * gate.sigmoid() * capped(&up, CAP_UP));
+        let (gate, up) = halves(&x.load());
+        h.store(capped(&gate, CAP) * gate.sigmoid() * capped::<_, INTER>(&up, CAP_UP));
     }
 
     /// A cap of one height (Inkling-2).

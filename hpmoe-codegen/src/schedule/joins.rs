@@ -61,7 +61,10 @@ fn waits_for_memory(checked: &CheckedGraph, phase: PhaseId) -> Option<Whose> {
 #[cfg(test)]
 mod tests {
     use crate::schedule::{Cores, schedule};
+    use crate::validate::validate;
     use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::front::{front, modules};
+    use hpmoe_language::syntax::Overrides;
 
     #[test]
     fn up_joins_gate() {
@@ -75,5 +78,63 @@ mod tests {
                 assert!(gates.clone().all(|gate| gate.phase.0 == 1) && gates.count() * 3 <= queue.len());
             }
         }
+    }
+
+    /// Two tasks over the same blocks: one writes what the caller keeps, the other memory that chunks take in turn.
+    const PREPARED: &str = "
+        #[megakernel]
+        pub mod prepared {
+            use hpmoe_runtime::prelude::*;
+            use hpmoe_runtime::tasks::{dispatch, give_back, sum_over_k};
+            pub const EXPERTS: usize = 8;
+            pub const TOP_K: usize = 2;
+            pub const TOKENS: usize = 12;
+            pub const BLOCK: usize = 2;
+            pub const SLOTS: usize = BLOCK * TOP_K;
+            #[aiv_task]
+            pub fn square(x: &Tile<bf16, BLOCK, 32>, z: &mut Tile<bf16, BLOCK, 32>) {
+                let x = x.load();
+                z.store(&x * &x);
+            }
+            #[taskflow]
+            pub fn forward(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, 32>>, kept: &mut PerRank<Tensor<bf16, 32>>,
+                           y: &mut PerRank<Tensor<bf16, 32>>) {
+                for c in route.chunks::<4>() {
+                    let z = PerRank::tokens::<bf16, 32>(ep, &c);
+                    let recv = PerRank::symmetric::<bf16, 32>(ep, &c);
+                    let back = PerRank::slots::<bf16, 32>(ep, &c);
+                    for r in ep { for t in c.token_blocks::<BLOCK>(r) {
+                        square(&x[r].rows(t), &mut kept[r].rows(t));
+                        square(&x[r].rows(t), &mut z[r].rows(t));
+                    } }
+                    for src in ep { for e in c.experts() { for s in c.sends::<4>(src, e) {
+                        dispatch(&z[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                    } } }
+                    for src in ep { for e in c.experts() { for s in c.sends::<4>(src, e) {
+                        give_back(&recv[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                    } } }
+                    for r in ep { for t in c.token_blocks::<BLOCK>(r) {
+                        sum_over_k::<SLOTS, 32, _>(&back[r].slots(t), &mut y[r].rows(t));
+                    } }
+                }
+            }
+        }";
+
+    #[test]
+    fn what_waits_for_memory_does_not_join_what_does_not() {
+        let checked = |source: &str| {
+            let module = modules(source).unwrap().remove(0);
+            front(&module, &Overrides::new()).unwrap().flows.remove(0)
+        };
+        let joins = |source: &str| {
+            let checked = checked(source);
+            let valid = validate(&checked, schedule(&checked, Cores::ASCEND_A3)).unwrap();
+            valid.schedule().phases.iter().map(|(_, phase)| phase.joins_previous).take(2).collect::<Vec<bool>>()
+        };
+        assert_eq!(joins(PREPARED), [false, false]);
+        // The other way round, what joins may come later.
+        let [kept, z] = ["&mut kept[r].rows(t)", "&mut z[r].rows(t)"];
+        let turned = PREPARED.replace(kept, "HERE").replace(z, kept).replace("HERE", z);
+        assert_eq!(joins(&turned), [false, true]);
     }
 }

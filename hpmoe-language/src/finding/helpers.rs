@@ -15,6 +15,10 @@ pub(crate) enum HelperFault {
     Sizes { name: String, expected: usize, given: usize },
     /// A const parameter that no argument gives.
     NotInferred { name: String, size: String },
+    /// Another number of names than there are results.
+    Results { results: usize, names: usize },
+    /// A function with several results where one value is needed.
+    Several { name: String, results: usize },
     /// A tile or a number for a value.
     TakesValue { name: String, param: String, tile: bool },
     /// A tile or a value for a number.

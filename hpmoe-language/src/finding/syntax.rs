@@ -45,7 +45,7 @@ pub(crate) enum SyntaxFault {
     HelperGeneric,
     /// A parameter of a helper function that is neither a value nor a number.
     HelperParameter,
-    /// A helper function that doesn't return one value or number by its last expression.
+    /// A helper function that doesn't return values and numbers by its last expression.
     HelperResult,
     /// A range of a task that is not `from..to`.
     TaskRange,

@@ -83,13 +83,9 @@ impl Builder<'_> {
             match statement {
                 BodyStmt::Let { name, value } => {
                     let operand = self.value(value)?;
-                    if let Operand::Value(id) | Operand::Wide(id, _) = operand
-                        && let Some(step) = id.index().checked_sub(self.params.len())
-                    {
-                        self.steps[step].name.get_or_insert_with(|| name.clone());
-                    }
-                    self.names.push((name.clone(), operand));
+                    self.name(name, operand);
                 }
+                BodyStmt::LetResults { names, value, span } => self.name_results(names, value, *span)?,
                 BodyStmt::Assign { name, value, span } => self.assign(name, value, *span)?,
                 BodyStmt::Do(value) => {
                     self.value(value)?;
@@ -116,6 +112,16 @@ impl Builder<'_> {
             }
         }
         Some(())
+    }
+
+    /// Lets a name stand for a value, and the value have the name in what is generated.
+    fn name(&mut self, name: &str, operand: Operand) {
+        if let Operand::Value(id) | Operand::Wide(id, _) = operand
+            && let Some(step) = id.index().checked_sub(self.params.len())
+        {
+            self.steps[step].name.get_or_insert_with(|| name.to_owned());
+        }
+        self.names.push((name.to_owned(), operand));
     }
 
     /// What a name stands for here.

@@ -190,7 +190,7 @@ fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
 }
 
 #[test]
-fn helper_functions_take_values_and_return_one() {
+fn helper_functions_take_values_and_return_some() {
     let with = |functions: &str, body: &str, place: &str, words: &[&str]| {
         let functions = format!("{functions}\n    #[aiv_task]\n    pub fn swiglu");
         let kernel =
@@ -227,11 +227,19 @@ fn helper_functions_take_values_and_return_one() {
     let typed = "fn half<T: Float>(x: &Value<4, 8>) -> Value<4, 8> { x * 0.5 }";
     with(typed, of_gate, "T: Float", &["generic over constants only"]);
     let without = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) { x * 0.5; }";
-    with(without, of_gate, "half", &["returns one value or number"]);
+    with(without, of_gate, "half", &["returns values and numbers"]);
     let early = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { return x * 0.5; }";
-    with(early, of_gate, "}", &["returns one value or number", "without `return`"]);
+    with(early, of_gate, "}", &["returns values and numbers", "without `return`"]);
     let pair = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> (Value<R, C>, f32) { x * 0.5 }";
-    with(pair, of_gate, "(Value<R, C>, f32)", &["returns one value or number"]);
+    with(pair, of_gate, "(Value<R, C>, f32)", &["returns values and numbers"]);
+    let pair = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> (Value<R, C>, f32) { (x * 0.5, 0.5) }";
+    with(pair, of_gate, "half", &["`half` returns 2 results", "let (a, b) = half(…);"]);
+    let three = "let (a, b, c) = half(&gate); h.store(a * up.load());";
+    with(pair, three, "(a, b, c)", &["3 names for 2 results"]);
+    with("", "let (a, b) = gate.silu(); h.store(a * up.load());", "(a, b)", &["2 names for 1 result"]);
+    with(pair, "let (a, [b]) = half(&gate); h.store(a * up.load());", "(a, [b])", &["or each result of a function"]);
+    let unit = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> () { () }";
+    with(unit, of_gate, "()", &["returns values and numbers"]);
     let wrong = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x.halve() }";
     with(wrong, of_gate, "halve", &["no operation is called `halve`"]);
 }

@@ -2,7 +2,7 @@
 
 use super::instance::{Instance, Row, experts_of, owner, ranks};
 use hpmoe_language::graph::{Access, Columns, Phase, Rows, SpaceKind, TaskGraph};
-use hpmoe_language::ids::{PhaseId, TensorId};
+use hpmoe_language::ids::{Arena, PhaseId, TensorId};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -25,8 +25,9 @@ pub(super) struct Tile {
 /// All tiles, phase after phase. A phase has columns enough to meet all others as all of its columns would.
 pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
     let mut tiles = Vec::new();
+    let values = values_of_all(graph);
     for (id, phase) in graph.phases.iter() {
-        let columns = columns(graph, phase);
+        let columns = columns(phase, &values[id]);
         for rank in ranks() {
             for (peer, expert, rows) in items(graph, instance, id, rank) {
                 let tile = |&column| Tile { phase: id, rank, peer, expert, rows: rows.clone(), column };
@@ -136,10 +137,9 @@ fn cut(all: Range<usize>, height: usize) -> Vec<Range<usize>> {
 }
 
 /// Columns of a phase: the product of some values of each range.
-fn columns(graph: &TaskGraph, phase: &Phase) -> Vec<u32> {
+fn columns(phase: &Phase, values: &[BTreeSet<u32>]) -> Vec<u32> {
     let mut columns = vec![0];
-    for (range, &length) in phase.ranges.iter().enumerate() {
-        let values = values(graph, phase, range, length);
+    for (values, &length) in values.iter().zip(&phase.ranges) {
         columns = columns.iter().flat_map(|&outer| values.iter().map(move |value| outer * length + value)).collect();
     }
     columns
@@ -147,6 +147,47 @@ fn columns(graph: &TaskGraph, phase: &Phase) -> Vec<u32> {
 
 /// The most values of a range that are all looked at.
 const ALL: u32 = 4;
+
+/// The values of the ranges of all phases that are looked at. Where a tile is looked at, so is one of each other phase that touches its
+/// first columns, or rows of a matrix: phases may cut a tensor into tiles of different sizes.
+fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<BTreeSet<u32>>> {
+    let of_phase = |phase: &Phase| {
+        let ranges = phase.ranges.iter().enumerate();
+        ranges.map(|(range, &length)| values(graph, phase, range, length)).collect::<Vec<_>>()
+    };
+    let mut all: Arena<PhaseId, Vec<BTreeSet<u32>>> = graph.phases.iter().map(|(_, phase)| of_phase(phase)).collect();
+    let looked_at =
+        all.iter().flat_map(|(id, ranges)| ranges.iter().enumerate().map(move |(range, set)| (id, range, set)));
+    let mut open: Vec<(PhaseId, usize, u32)> =
+        looked_at.flat_map(|(id, range, set)| set.iter().map(move |&value| (id, range, value))).collect();
+    while let Some((id, range, value)) = open.pop() {
+        for (other, range, value) in meeting(graph, id, range, value) {
+            if all[other][range].insert(value) {
+                open.push((other, range, value));
+            }
+        }
+    }
+    all
+}
+
+/// The values of other phases' ranges whose tiles have the first columns, or rows of a matrix, of tiles with this value of this range.
+fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(PhaseId, usize, u32)> {
+    let mut found = Vec::new();
+    for access in &graph.phases[id].accesses {
+        for step_of in [Step::of_columns, Step::of_rows] {
+            let Some(step) = step_of(access).filter(|step| step.range == Some(range)) else { continue };
+            let first = (step.index + value).saturating_mul(step.size);
+            for (other, phase) in graph.phases.iter().filter(|(other, _)| *other != id) {
+                let steps = phase.accesses.iter().filter(|met| met.tensor == access.tensor).filter_map(step_of);
+                found.extend(steps.filter_map(|Step { range, index, size }| {
+                    let value = (first / size).checked_sub(index)?;
+                    (value < phase.ranges[range?]).then_some((other, range?, value))
+                }));
+            }
+        }
+    }
+    found
+}
 
 /// The values of a range that are looked at: all, or, as regions move with their ranges, the first two and the last,
 /// and those that meet a region which doesn't move.
@@ -240,6 +281,35 @@ mod tests {
         let starts: Vec<u32> = (0..gate.columns()).map(|column| step.span(gate, column).start).collect();
         assert_eq!((starts[0], &starts[1..]), (0, &ends[..ends.len() - 1]));
         assert_eq!(ends.last(), Some(&checked.graph().tensors[made.tensor].columns));
+    }
+
+    #[test]
+    fn tiles_of_other_sizes_are_looked_at_where_they_meet() {
+        let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
+        let [gate, up, swiglu, down] = [1, 2, 3, 4].map(PhaseId);
+        let columns = |width| Columns::Tile { range: Some(0), index: 0, width };
+        // 64 columns in tiles of 4, of 16, and of 1.
+        for (phase, tiles, width) in [(gate, 16, 4), (up, 4, 16), (swiglu, 64, 1)] {
+            graph.phases[phase].ranges = vec![tiles];
+            for access in graph.phases[phase].accesses.iter_mut().filter(|access| access.write) {
+                access.region.columns = columns(width);
+            }
+        }
+        let [of_gate, of_up] = [gate, up].map(|phase| {
+            let writes = graph.phases[phase].accesses.iter().find(|access| access.write);
+            writes.unwrap().tensor
+        });
+        for access in &mut graph.phases[swiglu].accesses {
+            if access.tensor == of_gate || access.tensor == of_up {
+                access.region.columns = columns(1);
+            }
+        }
+        let values = values_of_all(&graph);
+        // Tiles 0, 1 and 15 of the gate begin at the columns 0, 4 and 60; those of up at 0, 16, 32 and 48.
+        assert_eq!(values[gate], [BTreeSet::from([0, 1, 4, 8, 12, 15])]);
+        assert_eq!(values[up], [BTreeSet::from([0, 1, 2, 3])]);
+        assert_eq!(values[swiglu], [BTreeSet::from([0, 1, 4, 16, 32, 48, 60, 63])]);
+        assert!(values[down].iter().all(|set| set.len() <= 4), "{:?}", values[down]);
     }
 
     #[test]

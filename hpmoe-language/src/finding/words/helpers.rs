@@ -18,7 +18,7 @@ impl HelperFault {
             }
             Self::Task { name } => (
                 format!("`{name}` is a task, which only a taskflow calls"),
-                "move what both tasks compute to a function without a marker, which takes values and returns one"
+                "move what both tasks compute to a function without a marker, which takes values and returns some"
                     .into(),
             ),
             Self::Recursive { name } => (
@@ -40,6 +40,15 @@ impl HelperFault {
             Self::NotInferred { name, size } => (
                 format!("no argument of `{name}` has the size `{size}`"),
                 format!("write the const arguments: `{name}::<…>(…)`"),
+            ),
+            Self::Results { results, names } => {
+                let [results, names] =
+                    [(*results, "result"), (*names, "name")].map(|(count, what)| counted(count, what));
+                (format!("here are {names} for {results}"), "write a name for each result, or `_`".into())
+            }
+            Self::Several { name, results } => (
+                format!("`{name}` returns {results} results, and here stands one value"),
+                format!("name them first: `let (a, b) = {name}(…);`"),
             ),
             Self::TakesValue { name, param, tile: true } => (
                 format!("`{name}` takes a value for `{param}`, but this is a tile"),

@@ -98,9 +98,10 @@ impl SyntaxFault {
                 "a task takes tiles only",
                 "write `name: &Tile<bf16, ROWS, COLS>`, or `&mut Tile<…>` for what it writes",
             ),
-            Self::TaskLet => {
-                ("a `let` in a task names one value", "write `let name = value;`, without a type or a pattern")
-            }
+            Self::TaskLet => (
+                "a `let` in a task names one value, or each result of a function",
+                "write `let name = value;` or `let (a, b) = function(…);`, without a type",
+            ),
             Self::TaskLoop => ("a loop in a task runs over a constant range", "write `for i in 0..COUNT { … }`"),
             Self::TaskRange => ("a range in a task is `from..to`", "write both ends, the second one excluded"),
             Self::TaskItem => {
@@ -129,8 +130,8 @@ impl SyntaxFault {
                 "write `name: &Value<ROWS, COLS>` or `name: f32`; tiles are loaded before the call, and stored after it",
             ),
             Self::HelperResult => (
-                "a function that a task calls returns one value or number, by its last expression",
-                "write `-> Value<ROWS, COLS>` or `-> f32`, and the result at the end, without `return` and `;`",
+                "a function that a task calls returns values and numbers, by its last expression",
+                "write `-> Value<ROWS, COLS>`, `-> f32` or a tuple of them, and the result at the end, without `return` and `;`",
             ),
             Self::TaskExpression => (
                 "a task body is a straight line of tile operations",

@@ -3,14 +3,40 @@
 use super::{Builder, Operand};
 use crate::finding::{Finding, HelperFault};
 use crate::names::ByName;
-use crate::syntax::{HelperCall, HelperFn, HelperType};
+use crate::syntax::{BodyExpr, HelperCall, HelperFn, HelperType};
 use hpmoe_kernels::op::OperandKind;
 use proc_macro2::Span;
 use syn::Expr;
 
 impl<'a> Builder<'a> {
-    /// What a helper function returns for the arguments of a call.
+    /// Names the results of an expression.
+    pub(super) fn name_results(&mut self, names: &[String], value: &BodyExpr, at: Span) -> Option<()> {
+        let results = match value {
+            BodyExpr::Call(call) => self.results(call)?,
+            one => vec![self.value(one)?],
+        };
+        if results.len() != names.len() {
+            return self.refuse_call(at, HelperFault::Results { results: results.len(), names: names.len() });
+        }
+        for (name, result) in names.iter().zip(results).filter(|(name, _)| *name != "_") {
+            self.name(name, result);
+        }
+        Some(())
+    }
+
+    /// The one result of a helper function for the arguments of a call.
     pub(super) fn call(&mut self, call: &HelperCall) -> Option<Operand> {
+        match self.results(call)?[..] {
+            [result] => Some(result),
+            ref results => {
+                let (name, results) = (call.function.clone(), results.len());
+                self.refuse_call(call.span, HelperFault::Several { name, results })
+            }
+        }
+    }
+
+    /// What a helper function returns for the arguments of a call.
+    fn results(&mut self, call: &HelperCall) -> Option<Vec<Operand>> {
         let kernel = self.kernel;
         let helper = kernel.helpers.iter().find(|helper| helper.name == call.function)?;
         if self.within.contains(&helper.name.as_str()) {
@@ -28,11 +54,13 @@ impl<'a> Builder<'a> {
         let (names, locals) = (std::mem::replace(&mut self.names, names), std::mem::replace(&mut self.locals, sizes));
         self.within.push(&helper.name);
         self.errors.within(Some(&helper.name));
-        let result = self.statements(&helper.body).and_then(|()| self.value(&helper.result));
+        let results = self
+            .statements(&helper.body)
+            .and_then(|()| helper.results.iter().map(|result| self.value(result)).collect());
         self.within.pop();
         self.errors.within(Some(self.within.last().copied().unwrap_or(&self.function.name)));
         (self.names, self.locals) = (names, locals);
-        result
+        results
     }
 
     /// The const arguments, written or inferred from the sizes of values.
@@ -42,7 +70,8 @@ impl<'a> Builder<'a> {
             let (name, expected, given) = (helper.name.clone(), helper.generics.len(), call.sizes.len());
             return self.refuse_call(call.span, HelperFault::Sizes { name, expected, given });
         }
-        for (name, size) in helper.generics.iter().zip(&call.sizes) {
+        let written = |(_, size): &(&String, &Expr)| !matches!(size, Expr::Infer(_));
+        for (name, size) in helper.generics.iter().zip(&call.sizes).filter(written) {
             sizes.insert(name.clone(), self.kernel.constants.evaluate(size, &self.locals, self.errors)?);
         }
         for (param, argument) in helper.params.iter().zip(arguments) {

@@ -10,6 +10,8 @@ use syn::Expr;
 pub(crate) enum BodyStmt {
     /// `let name = value;`
     Let { name: String, value: BodyExpr },
+    /// `let (first, second) = function(…);`, a name for each result; `_` names nothing.
+    LetResults { names: Vec<String>, value: BodyExpr, span: Span },
     /// `name = value;`, for a name of a `let mut`.
     Assign { name: String, value: BodyExpr, span: Span },
     /// `value;`
@@ -47,7 +49,10 @@ pub(crate) enum BodyExpr {
 pub(crate) fn visit<'a>(body: &'a [BodyStmt], f: &mut impl FnMut(&'a BodyExpr)) {
     for statement in body {
         match statement {
-            BodyStmt::Let { value, .. } | BodyStmt::Assign { value, .. } | BodyStmt::Do(value) => value.visit(f),
+            BodyStmt::Let { value, .. }
+            | BodyStmt::LetResults { value, .. }
+            | BodyStmt::Assign { value, .. }
+            | BodyStmt::Do(value) => value.visit(f),
             BodyStmt::For { body, .. } => visit(body, f),
         }
     }

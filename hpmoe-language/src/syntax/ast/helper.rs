@@ -4,7 +4,7 @@ use super::{BodyExpr, BodyStmt};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// A function without a marker that task bodies call: values and numbers in, one of them out.
+/// A function without a marker that task bodies call: values and numbers in, one or more of them out.
 #[derive(Clone, Debug)]
 pub(crate) struct HelperFn {
     pub(crate) name: String,
@@ -12,8 +12,8 @@ pub(crate) struct HelperFn {
     pub(crate) generics: Vec<String>,
     pub(crate) params: Vec<HelperParam>,
     pub(crate) body: Vec<BodyStmt>,
-    /// The expression at the end of the body.
-    pub(crate) result: BodyExpr,
+    /// The expression at the end of the body, or those of the tuple that stands there.
+    pub(crate) results: Vec<BodyExpr>,
 }
 
 /// A parameter of a helper function.
@@ -36,7 +36,7 @@ pub(crate) enum HelperType {
 #[derive(Clone, Debug)]
 pub(crate) struct HelperCall {
     pub(crate) function: String,
-    /// The const arguments, if they are written.
+    /// The const arguments, if they are written; `_` follows from the values.
     pub(crate) sizes: Vec<Expr>,
     pub(crate) arguments: Vec<BodyExpr>,
     pub(crate) span: Span,

@@ -1,6 +1,6 @@
 //! Reads task bodies.
 
-use super::forms::{constant_argument, is_empty};
+use super::forms::{constant_argument, is_empty, written_or_inferred};
 use crate::finding::{Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt, HelperCall};
 use hpmoe_kernels::op::{ElementType, OperandKind};
@@ -23,10 +23,21 @@ pub(super) fn statements(block: &Block, errors: &mut Errors) -> Vec<BodyStmt> {
 fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
     match statement {
         Stmt::Local(local) => {
-            let (Pat::Ident(name), Some(LocalInit { expr, diverge: None, .. })) = (&local.pat, &local.init) else {
+            let Some(LocalInit { expr, diverge: None, .. }) = &local.init else {
                 return refuse(local.span(), SyntaxFault::TaskLet, errors);
             };
-            Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
+            match &local.pat {
+                Pat::Ident(name) => {
+                    Some(BodyStmt::Let { name: name.ident.to_string(), value: expression(expr, errors)? })
+                }
+                Pat::Tuple(tuple) => {
+                    let Some(names) = tuple.elems.iter().map(name_of_result).collect() else {
+                        return refuse(tuple.span(), SyntaxFault::TaskLet, errors);
+                    };
+                    Some(BodyStmt::LetResults { names, value: expression(expr, errors)?, span: tuple.span() })
+                }
+                _ => refuse(local.span(), SyntaxFault::TaskLet, errors),
+            }
         }
         Stmt::Expr(Expr::ForLoop(each), _) => {
             let Pat::Ident(variable) = &*each.pat else {
@@ -60,6 +71,15 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
         }
         Stmt::Expr(expr, _) => Some(BodyStmt::Do(expression(expr, errors)?)),
         Stmt::Item(_) | Stmt::Macro(_) => refuse(statement.span(), SyntaxFault::TaskItem, errors),
+    }
+}
+
+/// The name that a pattern gives to one of several results.
+fn name_of_result(pattern: &Pat) -> Option<String> {
+    match pattern {
+        Pat::Ident(name) => Some(name.ident.to_string()),
+        Pat::Wild(_) => Some("_".to_owned()),
+        _ => None,
     }
 }
 
@@ -147,7 +167,7 @@ fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
     };
     let Some(segment) = segment else { return refuse(call.func.span(), SyntaxFault::TaskCall, errors) };
     let sizes = match &segment.arguments {
-        PathArguments::AngleBracketed(sizes) => sizes.args.iter().map(constant_argument).collect(),
+        PathArguments::AngleBracketed(sizes) => sizes.args.iter().map(written_or_inferred).collect(),
         _ => Some(Vec::new()),
     };
     let Some(sizes) = sizes else { return refuse(segment.span(), SyntaxFault::HelperGeneric, errors) };
@@ -155,14 +175,18 @@ fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
     Some(HelperCall { function: segment.ident.to_string(), sizes, arguments, span: segment.ident.span() })
 }
 
-/// Reads the body of a helper function, which ends with its result.
-pub(super) fn with_result(block: &Block, errors: &mut Errors) -> Option<(Vec<BodyStmt>, BodyExpr)> {
+/// Reads the body of a helper function, which ends with its results.
+pub(super) fn with_results(block: &Block, errors: &mut Errors) -> Option<(Vec<BodyStmt>, Vec<BodyExpr>)> {
     let Some((Stmt::Expr(result, None), statements)) = block.stmts.split_last() else {
         return refuse(block.brace_token.span.close(), SyntaxFault::HelperResult, errors);
     };
     let read_all = |statement| read(statement, errors);
     let before = statements.iter().filter(|statement| !is_empty(statement)).filter_map(read_all).collect();
-    Some((before, expression(result, errors)?))
+    let results: Vec<&Expr> = match result {
+        Expr::Tuple(tuple) => tuple.elems.iter().collect(),
+        one => vec![one],
+    };
+    Some((before, results.into_iter().map(|result| expression(result, errors)).collect::<Option<_>>()?))
 }
 
 /// The name on the left of an assignment.

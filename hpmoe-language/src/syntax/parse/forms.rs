@@ -112,6 +112,16 @@ pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
     }
 }
 
+/// A const argument; `_` leaves it to inference.
+pub(super) fn written_or_inferred(argument: &GenericArgument) -> Option<Expr> {
+    match argument {
+        GenericArgument::Type(Type::Infer(infer)) => {
+            Some(Expr::Infer(syn::ExprInfer { attrs: Vec::new(), underscore_token: infer.underscore_token }))
+        }
+        other => constant_argument(other),
+    }
+}
+
 /// The text of a call on one line, with the usual spaces.
 pub(super) fn one_line(call: &syn::ExprCall) -> String {
     let mut text = call.to_token_stream().to_string();

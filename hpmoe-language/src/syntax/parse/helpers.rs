@@ -12,7 +12,7 @@ use syn::{Expr, FnArg, ItemFn, Pat, PathArguments, ReturnType, Type};
 pub(super) fn helpers(unmarked: &[&ItemFn], tasks: &[TaskFn], errors: &mut Errors) -> Vec<HelperFn> {
     let mut read: Vec<HelperFn> = Vec::new();
     let mut seen: Vec<String> = Vec::new();
-    let mut waiting: Vec<HelperCall> = tasks.iter().flat_map(|task| calls(&task.body, None)).collect();
+    let mut waiting: Vec<HelperCall> = tasks.iter().flat_map(|task| calls(&task.body, &[])).collect();
     while let Some(call) = waiting.pop() {
         let Some(function) = unmarked.iter().find(|function| function.sig.ident == call.function) else {
             errors.push(call.span, unknown(call.function, unmarked, tasks));
@@ -22,7 +22,7 @@ pub(super) fn helpers(unmarked: &[&ItemFn], tasks: &[TaskFn], errors: &mut Error
             errors.within(Some(&call.function));
             let helper = helper(function, errors);
             errors.within(None);
-            waiting.extend(helper.iter().flat_map(|helper| calls(&helper.body, Some(&helper.result))));
+            waiting.extend(helper.iter().flat_map(|helper| calls(&helper.body, &helper.results)));
             read.extend(helper);
             seen.push(call.function);
         }
@@ -30,7 +30,7 @@ pub(super) fn helpers(unmarked: &[&ItemFn], tasks: &[TaskFn], errors: &mut Error
     read
 }
 
-fn calls(body: &[crate::syntax::BodyStmt], result: Option<&BodyExpr>) -> Vec<HelperCall> {
+fn calls(body: &[crate::syntax::BodyStmt], results: &[BodyExpr]) -> Vec<HelperCall> {
     let mut calls = Vec::new();
     let mut collect = |expr: &BodyExpr| {
         if let BodyExpr::Call(call) = expr {
@@ -38,7 +38,7 @@ fn calls(body: &[crate::syntax::BodyStmt], result: Option<&BodyExpr>) -> Vec<Hel
         }
     };
     visit(body, &mut collect);
-    result.into_iter().for_each(|result| result.visit(&mut collect));
+    results.iter().for_each(|result| result.visit(&mut collect));
     calls
 }
 
@@ -67,11 +67,15 @@ fn helper(function: &ItemFn, errors: &mut Errors) -> Option<HelperFn> {
         errors.push(fault.0, fault.1);
         return None;
     };
-    if helper_type(result).is_none() {
+    let returned: Vec<&Type> = match &**result {
+        Type::Tuple(tuple) => tuple.elems.iter().collect(),
+        one => vec![one],
+    };
+    let (body, results) = body::with_results(&function.block, errors)?;
+    if returned.iter().any(|ty| helper_type(ty).is_none()) || returned.len() != results.len() || results.is_empty() {
         errors.push(result.span(), Finding::Syntax(SyntaxFault::HelperResult));
     }
-    let (body, result) = body::with_result(&function.block, errors)?;
-    (errors.len() == before).then(|| HelperFn { name: function.sig.ident.to_string(), generics, params, body, result })
+    (errors.len() == before).then(|| HelperFn { name: function.sig.ident.to_string(), generics, params, body, results })
 }
 
 fn parameter(input: &FnArg) -> Option<HelperParam> {

@@ -1,7 +1,9 @@
 //! Reads statements of a taskflow.
 
 use super::arguments::argument;
-use super::forms::{Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element};
+use super::forms::{
+    Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element, written_or_inferred,
+};
 use super::parts::{self, KnownFlows};
 use super::route::{makes_route, whole};
 use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
@@ -9,7 +11,7 @@ use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
 use std::cell::RefCell;
 use syn::spanned::Spanned as _;
-use syn::{Expr, GenericArgument, Pat, PathArguments, Type};
+use syn::{Expr, Pat, PathArguments};
 
 /// A reader of statements that knows the names of the ranks and of the route.
 #[derive(Clone, Copy)]
@@ -197,7 +199,7 @@ impl Reader<'_> {
         let generics = match &segment.arguments {
             PathArguments::None => Vec::new(),
             PathArguments::AngleBracketed(arguments) => {
-                arguments.args.iter().map(generic).collect::<Option<_>>().ok_or_else(not_a_task)?
+                arguments.args.iter().map(written_or_inferred).collect::<Option<_>>().ok_or_else(not_a_task)?
             }
             PathArguments::Parenthesized(_) => return Err(not_a_task()),
         };
@@ -271,15 +273,5 @@ fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
         ("row_tiles", [expert]) => Some(Over::RowTiles { height: height()?, expert: expert.clone() }),
         ("token_blocks", [rank]) => Some(Over::TokenBlocks { height: height()?, rank: rank.clone(), like: None }),
         _ => None,
-    }
-}
-
-/// A const argument; `_` leaves it to inference.
-fn generic(argument: &GenericArgument) -> Option<Expr> {
-    match argument {
-        GenericArgument::Type(Type::Infer(infer)) => {
-            Some(Expr::Infer(syn::ExprInfer { attrs: Vec::new(), underscore_token: infer.underscore_token }))
-        }
-        other => constant_argument(other),
     }
 }
