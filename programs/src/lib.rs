@@ -8,7 +8,8 @@
 //! | `tensor` | tensors with their rows, element types and columns |
 //! | `body` | the bodies of vector tasks |
 //! | `nest` | loops around calls |
-//! | `layer` | the tasks and calls of one program, stage by stage |
+//! | `stages` | the tasks and calls of each stage |
+//! | `layer` | the parts of one program, and the order of its stages |
 //! | `module` | the text of the module, and of its test |
 //! | `fault` | changes of a program's text |
 
@@ -17,6 +18,7 @@ mod fault;
 mod layer;
 mod module;
 mod nest;
+mod stages;
 mod tensor;
 
 use fastrand::Rng;

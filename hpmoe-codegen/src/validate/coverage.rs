@@ -99,6 +99,9 @@ fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
             let joined = joined || !column_by_column(step);
             let reached = signalled_home(graph, step);
             let on_both_ranks = graph.spaces[graph.phases[step.after].space].kind == SpaceKind::Chunks;
+            if may_leave_out(graph, step, wanted) {
+                continue;
+            }
             if !on_both_ranks && reached != home(graph, step.after, step.wait.index, false) {
                 continue;
             }
@@ -111,6 +114,14 @@ fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
         }
     }
     false
+}
+
+/// Whether a step leads over sends, which have no tile for a token whose slots are all empty, and both ends touch such a token, too.
+fn may_leave_out(graph: &TaskGraph, step: &Dependency, wanted: &Dependency) -> bool {
+    let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
+    kind(step.before) == SpaceKind::Blocks
+        && matches!(kind(step.after), SpaceKind::Sends | SpaceKind::SendsOnce)
+        && matches!(kind(wanted.after), SpaceKind::Blocks | SpaceKind::Chunks)
 }
 
 /// The rank, told by a row, on which the counter of a dependency lies.

@@ -144,9 +144,9 @@ pub enum Violation {
         /// The tensor of these rows.
         tensor: TensorId,
     },
-    /// Rows of a chunk may be written while those of another one lie there.
+    /// Rows of a chunk may be written, or read where nothing was written, while those of another one lie there.
     WrittenEarly {
-        /// The phase that writes.
+        /// The phase that touches them.
         phase: PhaseId,
         /// The tensor of these rows.
         tensor: TensorId,

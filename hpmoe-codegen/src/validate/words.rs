@@ -113,7 +113,7 @@ impl Violation {
             }
             Self::WrittenEarly { phase, tensor } => {
                 format!(
-                    "{} may write rows of {} before those of an earlier chunk are freed",
+                    "{} may touch rows of {} before those of an earlier chunk are freed",
                     phase_name(phase),
                     tensor_name(tensor)
                 )

@@ -37,7 +37,7 @@ pub(super) fn reuse(
 ) -> Option<Reuse> {
     let frees = graph.phases.ids().find(|&phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::Chunks)?;
     let waits = waits(graph, dependencies);
-    let last = graph.phases.ids().filter(|&phase| is_last(dependencies, phase));
+    let last = graph.phases.ids().filter(|&phase| is_last(graph, dependencies, phase));
     for before in last.collect::<Vec<_>>() {
         let Some(tensor) = touched(graph, before) else { continue };
         let counter = counters.push(Counter { tensor, grid: Grid::Rank, through: true });
@@ -71,12 +71,12 @@ pub(super) fn check_read(graph: &TaskGraph, errors: &mut Errors) {
 
 /// Whether no phase of the same rank waits for this one, directly or through the ranks that its rows went to: the phases that work
 /// on a row follow one another, and rows that come back were sent.
-fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
+fn is_last(graph: &TaskGraph, dependencies: &[Dependency], phase: PhaseId) -> bool {
     // A phase, and whether it runs on another rank.
     let mut open = vec![(phase, false)];
     let mut seen = Vec::new();
     while let Some((phase, away)) = open.pop() {
-        for step in dependencies.iter().filter(|d| d.before == phase) {
+        for step in dependencies.iter().filter(|d| d.before == phase && !may_be_missing(graph, d)) {
             let away = away != step.signal.remote;
             if !away {
                 return false;
@@ -88,6 +88,12 @@ fn is_last(dependencies: &[Dependency], phase: PhaseId) -> bool {
         }
     }
     true
+}
+
+/// Whether there may be a tile of the first phase without one of the second: a token whose slots are all empty is sent to nobody.
+fn may_be_missing(graph: &TaskGraph, dependency: &Dependency) -> bool {
+    let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
+    kind(dependency.before) == SpaceKind::Blocks && kind(dependency.after) == SpaceKind::Sends
 }
 
 /// A tensor of the chunk that a phase touches on its own rank. A phase that reads origins gives rows of such a tensor back.
@@ -106,13 +112,15 @@ struct Freed {
 }
 
 /// The rank whose freed word each phase waits for. A tile that waits for other phases waits for at least one of their rows, and the
-/// phases that work on a row follow one another.
+/// phases that work on a row follow one another. Of slots there may be none: a block of tokens may have empty ones only.
 fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Option<Whose>> {
     let mut freed: Arena<PhaseId, Freed> = Arena::new();
     let mut waits: Arena<PhaseId, Option<Whose>> = Arena::new();
     for (id, phase) in graph.phases.iter() {
         let mut known = Freed::default();
-        for before in dependencies.iter().filter(|d| d.after == id) {
+        let by_block = graph.spaces[phase.space].kind == SpaceKind::Blocks;
+        let of_slots = |dependency: &Dependency| by_block && dependency.wait.need.per_slot > 0;
+        for before in dependencies.iter().filter(|d| d.after == id && !of_slots(d)) {
             let Freed { own, sources } = freed[before.before];
             let sends = graph.spaces[graph.phases[before.before].space].kind == SpaceKind::Sends;
             known.own |= if before.signal.remote { waits[before.before] == Some(Whose::Peer) } else { own };
@@ -122,7 +130,9 @@ fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Optio
             let mut written = phase.accesses.iter().filter(|access| access.write && access.remote == remote);
             written.any(|access| !graph.tensors[access.tensor].storage.is_argument())
         };
-        let wait = match (writes(true), writes(false)) {
+        // Empty slots are loaded, too, whatever lies there.
+        let reads_slots = dependencies.iter().any(|d| d.after == id && of_slots(d));
+        let wait = match (writes(true), writes(false) || reads_slots) {
             (true, _) if !known.sources => Some(Whose::Peer),
             (_, true) if !known.own => Some(Whose::Own),
             _ => None,

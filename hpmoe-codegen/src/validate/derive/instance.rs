@@ -35,6 +35,8 @@ pub(super) struct Row {
 pub(super) struct Instance {
     /// Number of tokens, by rank.
     pub(super) tokens: [usize; RANKS],
+    /// Number of tokens that some expert gets, by rank: the first ones.
+    routed: [usize; RANKS],
     /// Experts of a token.
     pub(super) top_k: usize,
     /// By expert: rows by source, then in the sender's order.
@@ -61,7 +63,9 @@ impl Instance {
         // Two of the largest tile, and a token more. An expert gets about as many rows.
         let most = 2 * rows.max(tokens) + 1;
         let mut instance = Self {
-            tokens: [most, most, 1],
+            // Tokens whose slots are all empty follow, so that a block of the largest height has no others.
+            tokens: [most + 2 * tokens, most, 1],
+            routed: [most, most, 1],
             top_k: checked.graph().sizes.top_k.min(2),
             received: Default::default(),
             once: Default::default(),
@@ -74,7 +78,7 @@ impl Instance {
 
     fn route(&mut self) {
         for source in ranks() {
-            for token in 0..self.tokens[source] {
+            for token in 0..self.routed[source] {
                 let experts = &CHOSEN[(FIRST[source] + token) % CHOSEN.len()][..self.top_k];
                 for (k, &expert) in experts.iter().enumerate() {
                     let row = Row { source, token, k };
@@ -194,14 +198,15 @@ mod tests {
         let tokens = |put: usize, tile_m: usize, block: usize| {
             Instance::new(&moe_ffn(&Layer { put, tile_m, block, ..Layer::TINY })).tokens
         };
-        assert_eq!(tokens(2, 12, 4), [2 * 6 + 1, 2 * 6 + 1, 1]);
-        assert_eq!(tokens(5, 5, 3), [3, 3, 1]);
+        // Two blocks of tokens without an expert follow on the first rank.
+        assert_eq!(tokens(2, 12, 4), [2 * 6 + 1 + 2, 2 * 6 + 1, 1]);
+        assert_eq!(tokens(5, 5, 3), [3 + 2, 3, 1]);
         let checked = moe_ffn(&Layer { put: 4, tile_m: 4, block: 2, ..Layer::TINY });
         let mut counters = checked.counters().clone();
         let block = counters.position(|counter| matches!(counter.grid, Grid::Blocks { .. })).unwrap();
         counters[block].grid = Grid::Blocks { height: 6 };
         let coarse = CheckedGraph::for_tests(checked.graph().clone(), counters, Vec::new());
-        assert_eq!(Instance::new(&coarse).tokens, [2 * 3 + 1, 2 * 3 + 1, 1]);
+        assert_eq!(Instance::new(&coarse).tokens, [2 * 3 + 1 + 2 * 3, 2 * 3 + 1, 1]);
     }
 
     #[test]

@@ -125,8 +125,20 @@ impl<'a> CounterValues<'a> {
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
-        let rows = self.rows(place);
-        wait.need.at(rows as u64, (rows * self.routing.top_k) as u64)
+        let (rows, slots) = (self.rows(place), self.slots(place));
+        wait.need.at(rows as u64, slots as u64)
+    }
+
+    /// Slots that are not empty of the tokens that a counter stands for.
+    fn slots(&self, (rank, counter, group, tile, _): CounterKey) -> usize {
+        match self.checked.counters()[counter].grid {
+            Grid::Blocks { height } => {
+                let first = group * height as usize;
+                self.routing.full_slots(rank, tile, first..first + height as usize)
+            }
+            Grid::Rank => self.routing.full_slots(rank, tile, 0..usize::MAX),
+            Grid::RowTiles { .. } | Grid::Experts => 0,
+        }
     }
 
     /// Rows that a counter stands for.

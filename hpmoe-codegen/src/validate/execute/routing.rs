@@ -33,12 +33,19 @@ impl RoutedSlots {
                 1 => sizes.tokens,
                 _ => random.index(sizes.tokens + 1),
             };
-            routing.push(sizes, tokens, |_| {
+            // The rest is padding: tokens whose slots are all empty.
+            let padding = if random.index(3) == 0 { random.index(tokens + 1) } else { tokens };
+            routing.push(sizes, tokens, |token| {
                 let mut experts: Vec<usize> = (0..sizes.experts).collect();
                 random.shuffle(&mut experts);
                 // Favourites first, as long as there are enough.
                 experts.sort_by_key(|&expert| expert >= favourites);
-                experts.truncate(sizes.top_k);
+                let full = match random.index(4) {
+                    _ if token >= padding => 0,
+                    0 => random.index(sizes.top_k + 1),
+                    _ => sizes.top_k,
+                };
+                experts.truncate(full);
                 experts
             });
         }
@@ -98,6 +105,12 @@ impl RoutedSlots {
     /// Number of tokens of a rank in a chunk.
     pub(super) fn tokens(&self, rank: usize, chunk: usize) -> usize {
         self.first_token(rank, chunk + 1) - self.first_token(rank, chunk)
+    }
+
+    /// Slots of consecutive tokens of a rank in a chunk that are not empty.
+    pub(super) fn full_slots(&self, rank: usize, chunk: usize, tokens: std::ops::Range<usize>) -> usize {
+        let groups = self.slots[rank].iter().enumerate().filter(|(group, _)| self.chunk(*group) == chunk);
+        groups.map(|(_, slots)| slots.iter().filter(|slot| tokens.contains(&(*slot / self.top_k))).count()).sum()
     }
 
     /// The chunk of an expert chunk.
