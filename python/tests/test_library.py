@@ -177,7 +177,7 @@ def test_files_that_are_no_libraries(tmp_path) -> None:
         ({"ids": numpy.zeros(T, numpy.int64)}, "`ids` has the shape [24], but"),
         ({"ids": numpy.zeros((T, K), numpy.float32)}, "`ids` has elements of f32: pass int32 or int64"),
         ({"ids": numpy.full((T, K), [0, E])}, "topk_ids of rank 0, row 0, column 1 is 8, but experts are numbered from 0 to 7"),
-        ({"ids": numpy.full((T, K), [0, -1])}, "topk_ids of rank 0, row 0, column 1 is -1, but"),
+        ({"ids": numpy.full((T, K), [0, -2])}, "topk_ids of rank 0, row 0, column 1 is -2, but"),
         ({"ids": numpy.full((T, K), [3, 3])}, "topk_ids of rank 0, row 0 has expert 3 in column 0 and again in column 1"),
     ],
 )
