@@ -1,6 +1,6 @@
 //! Part of the build script: random programs, which a test runs. `HPMOE_PROGRAMS` says how many, `HPMOE_PROGRAMS_FROM` the first.
 
-use hpmoe_programs::Program;
+use hpmoe_programs::{Program, SETTINGS, seeds};
 use std::path::PathBuf;
 
 /// Programs that are built unless the environment says how many.
@@ -10,8 +10,8 @@ const USUAL: u64 = 3;
 pub fn write() -> Vec<PathBuf> {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let (mut files, mut tests) = (Vec::new(), String::new());
-    let from = setting("HPMOE_PROGRAMS_FROM", 0);
-    for seed in from..from + setting("HPMOE_PROGRAMS", USUAL) {
+    SETTINGS.iter().for_each(|name| println!("cargo::rerun-if-env-changed={name}"));
+    for seed in seeds(USUAL) {
         let Program { name, source, check } = Program::new(seed);
         let path = out_dir.join(format!("{name}.rs"));
         std::fs::write(&path, source).expect("OUT_DIR can be written");
@@ -24,12 +24,4 @@ pub fn write() -> Vec<PathBuf> {
     }
     std::fs::write(out_dir.join("programs.rs"), tests).expect("OUT_DIR can be written");
     files
-}
-
-fn setting(name: &str, usual: u64) -> u64 {
-    println!("cargo::rerun-if-env-changed={name}");
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not `{text}`")),
-        Err(_) => usual,
-    }
 }

@@ -22,6 +22,7 @@ mod stages;
 mod tensor;
 
 use fastrand::Rng;
+use std::ops::Range;
 
 /// A random kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +52,25 @@ impl Program {
     pub fn faulty(&self, seed: u64) -> String {
         fault::changed(&self.source, &mut Rng::with_seed(seed))
     }
+}
+
+/// What the environment sets: how many programs are tried, and the first.
+pub const SETTINGS: [&str; 2] = ["HPMOE_PROGRAMS", "HPMOE_PROGRAMS_FROM"];
+
+/// The seeds that the environment asks for: the first `usual` ones, unless it sets others.
+///
+/// # Panics
+///
+/// If one of [`SETTINGS`] is not a number.
+#[must_use]
+pub fn seeds(usual: u64) -> Range<u64> {
+    let setting = |name: &str, usual| match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not `{text}`")),
+        Err(_) => usual,
+    };
+    let [count, first] = SETTINGS;
+    let first = setting(first, 0);
+    first..first + setting(count, usual)
 }
 
 /// One of some items.

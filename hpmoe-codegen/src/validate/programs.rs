@@ -3,9 +3,10 @@
 //! `HPMOE_PROGRAMS` says how many are tried, `HPMOE_PROGRAMS_FROM` the first.
 
 use super::execute::runs;
+use super::fuzz::any;
 use crate::compile::back;
 use crate::random::Random;
-use crate::schedule::{CHOICES, Choices, Cores, schedule_with};
+use crate::schedule::{Choices, Cores, schedule_with};
 use crate::target::Target;
 use crate::validate::derive::derive;
 use crate::validate::validate;
@@ -15,7 +16,7 @@ use hpmoe_language::finding::Diagnostic;
 use hpmoe_language::fingerprint::Fingerprint;
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
-use hpmoe_programs::Program;
+use hpmoe_programs::{Program, seeds};
 
 /// Programs that are tried unless the environment says how many.
 const USUAL: u64 = 40;
@@ -33,24 +34,6 @@ pub(super) fn program(seed: u64) -> CheckedGraph {
     checked(&program.source).map_err(words).unwrap_or_else(|text| panic!("{text}\n{}", program.source))
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    let setting = |name: &str, usual| match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not `{text}`")),
-        Err(_) => usual,
-    };
-    let from = setting("HPMOE_PROGRAMS_FROM", 0);
-    from..from + setting("HPMOE_PROGRAMS", USUAL)
-}
-
-/// A value of each choice among those that tuning tries.
-fn any_choices(random: &mut Random) -> Choices {
-    let mut choices = Choices::default();
-    for choice in &CHOICES {
-        choices.set(choice.key, choice.tried[random.index(choice.tried.len())]).expect("it is tried");
-    }
-    choices
-}
-
 /// What is wrong with one program that the front end accepts: its schedules, on any machine and by any choices, are
 /// valid and run right, and it has a text for the device. The text of the user's limits that it passes is no fault.
 fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
@@ -62,7 +45,7 @@ fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
         return Err(words(violations));
     }
     let target = Target::ascend_a3();
-    for choices in [Choices::default(), any_choices(random)] {
+    for choices in [Choices::default(), any(random)] {
         let cores = Cores { aic: 1 + random.below(4) as u32, aiv: 2 + random.below(7) as u32 };
         let schedule = schedule_with(checked, &cores.on(&target), &choices);
         let valid = validate(checked, schedule).map_err(|found| format!("{choices}: {}", words(found)))?;
@@ -80,7 +63,7 @@ fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
 
 #[test]
 fn random_programs_are_accepted_and_run() {
-    for seed in seeds() {
+    for seed in seeds(USUAL) {
         let found = fault(&program(seed), &mut Random(seed));
         assert_eq!(found, Ok(()), "program {seed}:\n{}", Program::new(seed).source);
     }
@@ -90,7 +73,7 @@ fn random_programs_are_accepted_and_run() {
 #[test]
 fn faulty_programs_are_refused_at_a_line_or_run() {
     let mut refused = 0;
-    let seeds = seeds();
+    let seeds = seeds(USUAL);
     let count = (seeds.end - seeds.start) as usize;
     for seed in seeds {
         let source = Program::new(seed).faulty(seed);

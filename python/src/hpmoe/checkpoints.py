@@ -54,8 +54,7 @@ def load_experts(
     Raises:
         HpmoeError: If there are no such tensors, or the ranks can't share the experts equally.
     """
-    if not 0 <= rank < ranks:
-        raise HpmoeError(f"there is no rank {rank} of {ranks}: number them from 0 to {ranks - 1}")
+    _check_rank(rank, ranks)
     with ExitStack() as stack:
         files = _Files(Path(checkpoint), prefix, stack)
         if "gate_up_proj_blocks" in files.names:
@@ -91,8 +90,7 @@ def load_gpt_oss_experts(
     Raises:
         HpmoeError: If there are no such tensors, or the ranks can't share the experts equally.
     """
-    if not 0 <= rank < ranks:
-        raise HpmoeError(f"there is no rank {rank} of {ranks}: number them from 0 to {ranks - 1}")
+    _check_rank(rank, ranks)
     found = []
     with ExitStack() as stack:
         files = _Files(Path(checkpoint), prefix, stack)
@@ -148,6 +146,11 @@ class _Files:
         if name not in self.names:
             raise HpmoeError(f"the checkpoint has no tensor {self.prefix}.{name}")
         return self.names[name].get_slice(f"{self.prefix}.{name}")[own.start : own.stop]
+
+
+def _check_rank(rank: int, ranks: int) -> None:
+    if not 0 <= rank < ranks:
+        raise HpmoeError(f"there is no rank {rank} of {ranks}: number them from 0 to {ranks - 1}")
 
 
 def _own(experts: int, rank: int, ranks: int) -> range:

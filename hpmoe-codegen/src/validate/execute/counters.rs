@@ -125,7 +125,8 @@ impl<'a> CounterValues<'a> {
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
-        let (rows, slots) = (self.rows(place), self.slots(place));
+        let rows = self.rows(place);
+        let slots = if wait.need.per_slot > 0 { self.slots(place) } else { 0 };
         wait.need.at(rows as u64, slots as u64)
     }
 

@@ -20,7 +20,8 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use subjects::{Subject, any, made, subjects};
+pub(super) use subjects::any;
+use subjects::{Subject, made, subjects};
 use tally::{Tally, Verdict};
 use together::together;
 

@@ -41,7 +41,7 @@ fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
 }
 
 /// A value of each choice among those that tuning tries.
-pub(super) fn any(random: &mut Random) -> Choices {
+pub(in crate::validate) fn any(random: &mut Random) -> Choices {
     let mut choices = Choices::default();
     for choice in &CHOICES {
         choices.set(choice.key, choice.tried[random.index(choice.tried.len())]).expect("it is tried");
