@@ -24,6 +24,8 @@ pub struct Launch {
 /// earlier one left helps nobody; both sets of counters are used again.
 pub fn rows(kernel: &Kernel) -> Vec<Row> {
     let (experts, most) = (kernel.compiled.tables().experts, kernel.compiled.tables().tokens);
+    // What a token's ids are, besides any: with slots that are empty, all of a token's, or a whole rank's.
+    let takes_empty = kernel.compiled.tables().whole_slots.is_none() && kernel.name != "chosen";
     let divisors: Vec<usize> = (1..=6).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
     let row = |seed: u64| {
         let turn = seed as usize;
@@ -37,8 +39,9 @@ pub fn rows(kernel: &Kernel) -> Vec<Row> {
             _ => Routing::Few,
         };
         let late = (turn % 2 == 1).then_some(turn % ranks);
+        let kind = if takes_empty { [0, 4, 0, 6, 0, 7, 0, 5][turn % 8] } else { 0 };
         let launch = |at: u64, routing, alone| Launch {
-            case: Case { tokens: tokens.clone(), routing, seed: seed ^ at << 16, late },
+            case: Case { tokens: tokens.clone(), routing, seed: seed ^ at << 16 ^ kind << 5, late },
             alone: alone && experts / ranks >= kernel.compiled.tables().top_k,
         };
         let launches = vec![
