@@ -27,7 +27,22 @@ fn main() {
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
+    // What the macro shows of their faults, each in a program of its own (`tests/all/compile.rs`).
+    hpmoe_build::kernels(faulty()).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.
     hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
     hpmoe_build::kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();
+}
+
+/// The kernels with faults, but for those that no build script names or can find.
+fn faulty() -> Vec<std::path::PathBuf> {
+    const FOLDER: &str = "cases/fail";
+    const UNNAMED: [&str; 2] = ["kernel-missing-from-build.rs", "marker-outside.rs"];
+    println!("cargo::rerun-if-changed={FOLDER}");
+    let entries = std::fs::read_dir(FOLDER).expect("the folder can be listed");
+    let files = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let named = |file: &std::path::PathBuf| {
+        file.extension().is_some_and(|ending| ending == "rs") && !UNNAMED.iter().any(|name| file.ends_with(name))
+    };
+    files.filter(named).collect()
 }

@@ -23,7 +23,7 @@ struct Exports {
 static EXPORTS: Mutex<Exports> = Mutex::new(Exports { kernels: BTreeMap::new(), faulty: BTreeSet::new() });
 
 /// Writes the list of what has been built, with what earlier builds of the same script have written.
-pub(crate) fn write(Built { units, faulty }: &Built, folder: &Path) -> Result<(), String> {
+pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Result<(), String> {
     let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
     exports.faulty.extend(faulty.iter().cloned());
     for unit in units {
@@ -84,9 +84,9 @@ mod tests {
         for notice in ["layer_backward_0a.device", "layer_refused_0a.fault"] {
             std::fs::write(folder.path().join(notice), "").unwrap();
         }
-        write(&Built { units: vec![unit("forward"), unit("refused")], faulty: Vec::new() }, folder.path()).unwrap();
+        write(&Built { units: vec![unit("forward"), unit("refused")], ..Built::default() }, folder.path()).unwrap();
         let broken = vec!["broken".to_owned()];
-        write(&Built { units: vec![unit("backward")], faulty: broken }, folder.path()).unwrap();
+        write(&Built { units: vec![unit("backward")], faulty: broken, ..Built::default() }, folder.path()).unwrap();
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         let plain: String = text.split_whitespace().collect();
         let fault = |kernel| format!("\"kernel`{kernel}`hasfaults,which`#[megakernel]`shows,sothatitcan'tbeexported\"");

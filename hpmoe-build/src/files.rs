@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Once;
 
 /// Endings of what a build says of itself.
-const NOTICES: [&str; 4] = ["built", "fault", "constants", "device"];
+const NOTICES: [&str; 4] = ["built", "fault", "expansion", "device"];
 
 static FIRST: Once = Once::new();
 

@@ -32,6 +32,7 @@
 mod cann;
 mod cxx;
 mod device;
+mod expansions;
 mod exports;
 mod files;
 mod module;
@@ -45,7 +46,8 @@ mod units;
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::Tuned;
-use hpmoe_language::artifacts::{self, FOLDER};
+use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_language::artifacts;
 use hpmoe_language::front::modules;
 use hpmoe_language::syntax::{Constant, Overrides, declared_constants, refuse_unknown_overrides};
 use module::Build;
@@ -200,14 +202,16 @@ impl Kernels {
             let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
             let build = Build { settings, target, expected, tune, device, package, folder, root };
             for source in &sources {
-                let Built { units, faulty } = build.module(source)?;
+                let Built { units, faulty, modules } = build.module(source)?;
                 built.units.extend(units);
                 built.faulty.extend(faulty);
+                built.modules.extend(modules);
             }
         }
         built.units = distinct(built.units);
         compile(&built.units, &folder)?;
         exports::write(&built, &folder)?;
+        expansions::write(built.modules, &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
         Ok(())
     }

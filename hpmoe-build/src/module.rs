@@ -1,5 +1,6 @@
 //! What a build makes of one kernel module.
 
+use crate::expansions::ModuleToTell;
 use crate::operators::OperatorFiles;
 use crate::tuned::{Kept, kept_for, tuned_file, with_tuned};
 use crate::units::{Built, DeviceBuild, Unit};
@@ -9,9 +10,11 @@ use hpmoe_codegen::program::{DEVICE_SOURCE, Program};
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{self, Candidate, NamedSizes};
-use hpmoe_language::artifacts::{self, Artifact, Resolved};
-use hpmoe_language::fingerprint::of_module;
-use hpmoe_language::front::{Front, front};
+use hpmoe_expansion::expansion;
+use hpmoe_expansion::place::Places;
+use hpmoe_language::artifacts::{Artifact, Resolved};
+use hpmoe_language::expansion::{TaskflowToTell, of_faults, of_front};
+use hpmoe_language::front::front;
 use hpmoe_language::syntax::{Constant, Overrides, declared_constants};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
@@ -44,7 +47,6 @@ impl Build {
     /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
     pub(crate) fn module(&self, source: &KernelModule) -> Result<Built, String> {
         let name = source.module.ident.to_string();
-        let hash = of_module(&source.module);
         let set = settings_of(&source.module, &self.settings);
         let open = open_sizes(&source.module, &set, &self.target, self.expected)?;
         let candidate = self.tuned_for(source, (&set, &open)).unwrap_or_default();
@@ -55,22 +57,27 @@ impl Build {
         let front = front(&source.module, &overrides);
         let operators = OperatorFiles::read(front.as_ref().map_or(&[], |front| &front.flows), &self.root);
         let externals = operators.fingerprints();
-        let resolved = Resolved { source: source.file.clone(), target, overrides, choices: texts, externals };
-        files::write(&self.folder.join(artifacts::resolved_file(&name, hash)), &resolved.write())?;
-        files::write(&self.folder.join(format!("{name}.built")), &source.file)?;
-        // The macro runs the same front end and shows its faults at their places.
-        let Ok(Front { flows, kernel }) = front else {
-            return Ok(Built { faulty: vec![name], ..Built::default() });
+        let resolved = Resolved { target, choices: texts, externals };
+        files::write(&self.folder.join(expansion::latest_file(&source.module)), &source.file)?;
+        let front = match front {
+            Ok(front) => front,
+            Err(faults) => {
+                let modules = vec![ModuleToTell::new(&source.module, of_faults(&source.module, &faults))];
+                return Ok(Built { faulty: vec![name], modules, ..Built::default() });
+            }
         };
         self.tell_of_open(&name, &open, &candidate);
+        let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
+        let places = Places::of(&source.module);
         let constants: Vec<(String, Constant)> =
-            kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut built = Built::default();
-        for checked in &flows {
+        for checked in &front.flows {
             let graph = checked.graph();
-            let fingerprint = resolved.fingerprint_of(hash, graph);
+            let fingerprint = resolved.fingerprint_of(front.fingerprint, graph);
             let choices = candidate.choices_of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
+            to_tell.taskflows.push(TaskflowToTell::new(graph, &artifact, &places));
             let made = operators.of_flow(graph).and_then(|operators| {
                 let program = back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex())?;
                 Ok((operators, program))
@@ -99,6 +106,7 @@ impl Build {
                 }
             }
         }
+        built.modules.push(to_tell);
         Ok(built)
     }
 

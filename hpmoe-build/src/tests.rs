@@ -2,10 +2,10 @@
 
 use crate::module::Build;
 use crate::target::Machine;
-use crate::{KernelModule, read_sources};
+use crate::{KernelModule, expansions, read_sources};
 use hpmoe_codegen::sizes::Expected;
-use hpmoe_language::artifacts::FOLDER;
-use hpmoe_language::expand::{Environment, megakernel};
+use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_expansion::megakernel;
 use hpmoe_language::syntax::Overrides;
 use quote::ToTokens as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,9 @@ impl Package {
             folder,
             root: self.path(""),
         };
-        let units = build.module(&self.source()).unwrap().units;
+        let built = build.module(&self.source()).unwrap();
+        expansions::write(built.modules, &build.folder).unwrap();
+        let units = built.units;
         units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     }
 
@@ -71,9 +73,9 @@ impl Package {
 
     /// What the macro makes of the kernel next to such a build.
     fn expand(&self, out: &str) -> String {
-        let environment = Environment { package: "user".into(), out_dir: Some(self.path(out)) };
         let read = |path: &Path| std::fs::read_to_string(path).ok();
-        megakernel(Default::default(), self.source().module.into_token_stream(), &environment, &read).to_string()
+        megakernel(Default::default(), self.source().module.into_token_stream(), Some(self.path(out)), &read)
+            .to_string()
     }
 
     fn schedule(&self, out: &str, stem: &str) -> String {

@@ -1,6 +1,7 @@
 //! What compilers get.
 
 use crate::Device;
+use crate::expansions::ModuleToTell;
 use crate::operators::Operator;
 use hpmoe_language::artifacts::Artifact;
 use hpmoe_language::syntax::Constant;
@@ -12,6 +13,7 @@ pub(crate) struct Built {
     pub(crate) units: Vec<Unit>,
     /// The name of the kernel, once for each stage that found faults.
     pub(crate) faulty: Vec<String>,
+    pub(crate) modules: Vec<ModuleToTell>,
 }
 
 /// A generated file and what it becomes.

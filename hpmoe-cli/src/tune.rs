@@ -58,7 +58,7 @@ fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, ta
     let KernelSource { module, set: settings, open } = kernel;
     let name = module.ident.to_string();
     let file = options.file.display();
-    let Front { kernel, flows } = input.front(kernel)?;
+    let Front { kernel, flows, .. } = input.front(kernel)?;
     let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, options.ranks));
     let routings = routings(options, routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??)?;
     let kernels = |sizes: &NamedSizes| Some(front(module, &overrides(settings, &with_tuned(open, sizes))).ok()?.flows);

@@ -1,12 +1,10 @@
-//! What the build script writes for the macro: names of files, libraries and symbols, and resolved constants.
+//! Names of what a build makes of a taskflow, and what they depend on: two builds that differ never share a name.
 
 use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
 use crate::graph::TaskGraph;
 use crate::names::ByName;
-
-/// The folder below `OUT_DIR` that holds everything that the build script writes.
-pub const FOLDER: &str = "hpmoe";
+use hpmoe_expansion::expansion::FOLDER;
 
 /// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
 pub const ABI: u32 = 1;
@@ -49,21 +47,11 @@ impl Artifact {
     }
 }
 
-/// The name of the file that tells the macro that a module has been built, and with which constants.
-#[must_use]
-pub fn resolved_file(kernel: &str, module: Fingerprint) -> String {
-    format!("{kernel}_{}.constants", module.hex())
-}
-
-/// The settings with which a module was built.
+/// The settings with which a module is built.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
-    /// The source file, as the build script names it.
-    pub source: String,
     /// The fingerprint of the target that its schedules are made for, in hexadecimal digits.
     pub target: String,
-    /// The constants that the build sets.
-    pub overrides: Overrides,
     /// The choices that differ from the default, as text, by taskflow.
     pub choices: ByName<String>,
     /// The fingerprints of the files of external operators, in hexadecimal digits, by file.
@@ -71,38 +59,6 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The text of the file: source, target, a line `NAME=value` for each constant that the build sets, a line
-    /// `@taskflow key=value …` for each taskflow with choices, and a line `#fingerprint file` for each file of external operators.
-    #[must_use]
-    pub fn write(&self) -> String {
-        let lines: String = self.overrides.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-        let choices: String = self.choices.iter().map(|(flow, choices)| format!("@{flow} {choices}\n")).collect();
-        let externals: String = self.externals.iter().map(|(file, hash)| format!("#{hash} {file}\n")).collect();
-        format!("{}\n{}\n{lines}{choices}{externals}", self.source, self.target)
-    }
-
-    /// Reads the text of such a file; `None` if it has another form.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        let mut lines = text.lines();
-        let (source, target) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let (overrides, choices, externals) = (Overrides::new(), ByName::new(), ByName::new());
-        let mut resolved = Self { source, target, overrides, choices, externals };
-        for line in lines {
-            if let Some(choices) = line.strip_prefix('@') {
-                let (flow, choices) = choices.split_once(' ')?;
-                resolved.choices.insert(flow.to_owned(), choices.to_owned());
-            } else if let Some(external) = line.strip_prefix('#') {
-                let (hash, file) = external.split_once(' ')?;
-                resolved.externals.insert(file.to_owned(), hash.to_owned());
-            } else {
-                let (name, value) = line.split_once('=')?;
-                resolved.overrides.insert(name.to_owned(), Constant::read(value)?);
-            }
-        }
-        Some(resolved)
-    }
-
     /// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target, the choices of its
     /// schedule, the files of its external operators, this compiler.
     #[must_use]
@@ -132,7 +88,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The text of the file that tells the macro.
+    /// The text of the file that tells of it.
     #[must_use]
     pub fn write(&self) -> String {
         match &self.task {
@@ -186,17 +142,6 @@ mod tests {
         assert_eq!(settings.get("LIMIT"), Some(&(-7.5).into()));
         assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is not a setting"));
         assert!(parse_settings("HIDDEN=inf").unwrap_err().contains("`inf`"));
-    }
-
-    #[test]
-    fn resolved_constants_come_back_as_written() {
-        let overrides = parse_settings("B=2,A=-1e-7").unwrap();
-        let choices = ByName::from_iter([("forward".to_owned(), "put_cores=8 ahead=0".to_owned())]);
-        let externals = ByName::from_iter([("ops/a = b.h".to_owned(), "0123456789abcdef".to_owned())]);
-        let (source, target) = ("src/moe.rs".into(), "0123456789abcdef".into());
-        let resolved = Resolved { source, target, overrides, choices, externals };
-        assert_eq!(Resolved::read(&resolved.write()), Some(resolved));
-        assert_eq!(Resolved::read("x\n0123456789abcdef\nA=b\n"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::analyze::{CheckedGraph, analyze};
 use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
+use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::lower;
 use crate::syntax::{Kernel, parse, with_tasks};
 use syn::{Item, ItemMod};
@@ -14,25 +15,28 @@ pub struct Front {
     pub kernel: Kernel,
     /// The checked graph of each taskflow, in order of declaration.
     pub flows: Vec<CheckedGraph>,
+    /// The fingerprint of the module's tokens and of the tasks that it uses from the library.
+    pub fingerprint: Fingerprint,
 }
 
-/// Runs the front end on a module; macro and build script call it alike.
+/// Runs the front end on a module as it is written.
 ///
 /// # Errors
 ///
 /// All findings of the first stage that has any.
 pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagnostic>> {
     let errors = &mut Errors::default();
-    let kernel = parse(module, overrides, errors);
+    let module = with_tasks(module);
+    let kernel = parse(&module, overrides, errors);
     errors.checkpoint()?;
     let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(&kernel, flow, errors)).collect();
     errors.checkpoint()?;
     let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();
     errors.checkpoint()?;
-    Ok(Front { kernel, flows })
+    Ok(Front { kernel, flows, fingerprint: of_module(&module) })
 }
 
-/// The kernel modules of a source file, also those inside of inline modules, with the tasks that they use from the library.
+/// The kernel modules of a source file, also those inside of inline modules.
 ///
 /// # Errors
 ///
@@ -51,7 +55,7 @@ fn collect(items: Vec<Item>, kernels: &mut Vec<ItemMod>) {
         };
         if module.attrs.iter().any(marked) {
             module.attrs.retain(|attribute| !marked(attribute));
-            kernels.push(with_tasks(&module));
+            kernels.push(module);
         } else if let Some((_, items)) = module.content {
             collect(items, kernels);
         }

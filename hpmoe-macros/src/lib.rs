@@ -1,4 +1,4 @@
-//! The attribute macros of hpmoe: a thin layer over `hpmoe-language`. Programs take them from `hpmoe_runtime::prelude`.
+//! The attribute macros of hpmoe: a thin layer over `hpmoe-expansion`. Programs take them from `hpmoe_runtime::prelude`.
 //!
 //! | attribute | stands at | meaning |
 //! |---|---|---|
@@ -8,7 +8,6 @@
 //! | [`macro@comm_put`] | a function of that module | a copy of rows, to another rank or through the route |
 //! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: the kernel is made of it |
 
-use hpmoe_language::expand::{self, Environment};
 use proc_macro::TokenStream;
 
 /// Marks an inline module as a kernel: its tasks and taskflows are checked, scheduled and compiled.
@@ -57,11 +56,9 @@ use proc_macro::TokenStream;
 /// The function itself stays what it is, an ordinary function: the reference, whose bits the kernel gives.
 #[proc_macro_attribute]
 pub fn megakernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let environment = Environment {
-        package: std::env::var("CARGO_PKG_NAME").unwrap_or_default(),
-        out_dir: std::env::var_os("OUT_DIR").map(Into::into),
-    };
-    expand::megakernel(arguments.into(), item.into(), &environment, &|path| std::fs::read_to_string(path).ok()).into()
+    let out_dir = std::env::var_os("OUT_DIR").map(Into::into);
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).ok();
+    hpmoe_expansion::megakernel(arguments.into(), item.into(), out_dir, &read).into()
 }
 
 macro_rules! markers {
@@ -69,7 +66,7 @@ macro_rules! markers {
         $(#[$doc])*
         #[proc_macro_attribute]
         pub fn $name(_arguments: TokenStream, item: TokenStream) -> TokenStream {
-            expand::stray_marker(stringify!($name), item.into()).into()
+            hpmoe_expansion::stray_marker(stringify!($name), item.into()).into()
         }
     )*};
 }

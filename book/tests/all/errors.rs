@@ -36,8 +36,9 @@ fn every_code_has_a_section_with_a_real_message() {
 /// The codes in the sources of the packages that make errors of kernels: `HP` and two digits.
 fn codes() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
-    let mut open =
-        ["hpmoe-language/src", "hpmoe-codegen/src", "hpmoe-build/src"].map(|folder| root().join(folder)).to_vec();
+    let mut open = ["hpmoe-expansion/src", "hpmoe-language/src", "hpmoe-codegen/src", "hpmoe-build/src"]
+        .map(|folder| root().join(folder))
+        .to_vec();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(fs::read_dir(&path).expect("a folder of sources").map(|entry| entry.expect("a file").path()));

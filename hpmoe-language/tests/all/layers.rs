@@ -20,7 +20,7 @@ const LAYERS: [&str; 16] = [
     "artifacts",
     "front",
     "fixture",
-    "expand",
+    "expansion",
 ];
 
 fn layer(module: &str) -> usize {

@@ -1,7 +1,7 @@
 //! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
-//! `cargo test -p hpmoe-language --test all expand`.
+//! `cargo test -p hpmoe-language --test all expansion`.
 
-mod expand;
+mod expansion;
 mod front;
 mod layers;
 mod mistakes;

@@ -3,7 +3,7 @@
 use hpmoe_runtime::prelude::*;
 
 #[megakernel]
-mod layer {
+mod forgotten {
     use hpmoe_runtime::prelude::*;
 
     pub const HIDDEN: usize = 64;

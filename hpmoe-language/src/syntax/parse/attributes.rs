@@ -2,6 +2,7 @@
 
 use super::external;
 use crate::finding::{Errors, Finding, SyntaxFault};
+use hpmoe_expansion::markers::{TASKFLOW, marker};
 use hpmoe_kernels::op::TaskKind;
 use proc_macro2::{Span, TokenStream};
 use syn::parse::Parser as _;
@@ -16,19 +17,16 @@ pub(crate) enum Marker {
     Flow,
 }
 
-/// The attributes of functions.
-const MARKERS: [(&str, Marker); 4] = [
-    ("aic_task", Marker::Task(TaskKind::Matrix)),
-    ("aiv_task", Marker::Task(TaskKind::Vector)),
-    ("comm_put", Marker::Task(TaskKind::Put)),
-    ("taskflow", Marker::Flow),
-];
-
 impl Marker {
     /// The marker that an attribute is, if it is one of the language.
-    pub(crate) fn from_attribute(attribute: &Attribute) -> Option<Self> {
-        let name = &attribute.path().segments.last()?.ident;
-        MARKERS.iter().find(|(marker, _)| name == marker).map(|(_, marker)| *marker)
+    pub(super) fn from_attribute(attribute: &Attribute) -> Option<Self> {
+        match marker(attribute)? {
+            "aic_task" => Some(Self::Task(TaskKind::Matrix)),
+            "aiv_task" => Some(Self::Task(TaskKind::Vector)),
+            "comm_put" => Some(Self::Task(TaskKind::Put)),
+            TASKFLOW => Some(Self::Flow),
+            other => unreachable!("`{other}` is a marker without a meaning"),
+        }
     }
 
     /// The marker among a function's attributes; refuses second markers, and arguments where a marker takes none.
@@ -59,7 +57,7 @@ impl Marker {
 }
 
 /// Refuses the arguments of an attribute that takes none; `at` is the place of arguments without a name.
-pub(crate) fn refuse_arguments(attribute: &str, arguments: TokenStream, at: Span, errors: &mut Errors) {
+fn refuse_arguments(attribute: &str, arguments: TokenStream, at: Span, errors: &mut Errors) {
     if arguments.is_empty() {
         return;
     }

@@ -6,6 +6,7 @@ use crate::constant::Overrides;
 use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, is_computed};
+use hpmoe_expansion::library::{runtime, used};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
@@ -37,7 +38,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         refuse_cfg(constant.to_token_stream(), errors);
     }
     kernel.constants = Constants::compute(&constants, overrides, errors);
-    let runtime = library::runtime(module).to_string();
+    let runtime = runtime(items);
     let (mut flows, mut unmarked) = (Vec::new(), Vec::new());
     for item in items {
         match item {
@@ -54,7 +55,7 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
                 }
                 None => unmarked.push(function),
             },
-            item if library::is_use(item, &runtime) => library::refuse(item, items, errors),
+            item if used(item, &runtime).is_some() => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
             _ => {}
         }

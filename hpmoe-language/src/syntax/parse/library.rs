@@ -3,9 +3,10 @@
 
 use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
 use crate::names::nearest;
+use hpmoe_expansion::library::{self, at, runtime};
 use hpmoe_kernels::tasks::SOURCES;
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use syn::{Item, ItemFn, ItemMod, ItemUse, UseTree};
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::{Item, ItemFn, ItemMod, UseTree};
 
 /// The module with the library's tasks in place of its `use` of them. A `use` of a task that the library doesn't have stays,
 /// and [`parse`](super::parse) refuses it.
@@ -14,7 +15,7 @@ pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let declared: Vec<String> = items.iter().filter_map(declared).collect();
-    let runtime = runtime_of(items);
+    let runtime = runtime(items);
     let mut all = Vec::with_capacity(items.len());
     for item in std::mem::take(items) {
         let functions = used(&item, &runtime).map(|used| used.iter().map(|used| used.function(&declared)).collect());
@@ -27,38 +28,9 @@ pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
     module
 }
 
-/// The name of the crate `hpmoe-runtime` in a kernel module: that from which it imports the prelude.
-pub(crate) fn runtime(module: &ItemMod) -> Ident {
-    let items = module.content.as_ref().map_or(&[][..], |(_, items)| items);
-    Ident::new(&runtime_of(items), Span::call_site())
-}
-
-fn runtime_of(items: &[Item]) -> String {
-    const USUAL: &str = "hpmoe_runtime";
-    let names: Vec<String> = items.iter().filter_map(prelude_of).collect();
-    if names.iter().any(|name| name == USUAL) {
-        return USUAL.to_owned();
-    }
-    let other = names.into_iter().find(|name| !matches!(name.as_str(), "crate" | "self" | "super" | "std" | "core"));
-    other.unwrap_or_else(|| USUAL.to_owned())
-}
-
-/// The crate of `use crate_name::prelude::*`.
-fn prelude_of(item: &Item) -> Option<String> {
-    let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
-    let UseTree::Path(second) = &*first.tree else { return None };
-    let all = matches!(*second.tree, UseTree::Glob(_)) && second.ident == "prelude";
-    all.then(|| first.ident.to_string())
-}
-
-/// Whether an item is a `use` of the library; `runtime` is the crate's name.
-pub(crate) fn is_use(item: &Item, runtime: &str) -> bool {
-    used(item, runtime).is_some()
-}
-
 /// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
-    for Used { task, name } in used(item, &runtime_of(items)).into_iter().flatten() {
+    for Used { task, name } in used(item, &runtime(items)).into_iter().flatten() {
         let Some(task) = task else {
             errors.push(name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
             continue;
@@ -87,14 +59,10 @@ impl Used {
     }
 }
 
-fn used(item: &Item, runtime: &str) -> Option<Vec<Used>> {
-    let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
-    let UseTree::Path(second) = &*first.tree else { return None };
-    if first.ident != runtime || second.ident != "tasks" {
-        return None;
-    }
+fn used(item: &Item, runtime: &Ident) -> Option<Vec<Used>> {
+    let (word, tree) = library::used(item, runtime)?;
     let mut tasks = Vec::new();
-    collect(&second.tree, second.ident.span(), &mut tasks);
+    collect(tree, word.span(), &mut tasks);
     Some(tasks)
 }
 
@@ -129,24 +97,18 @@ fn function(text: &str, name: &Ident) -> ItemFn {
     function
 }
 
+/// The functions of the library in a module that has them in place of its `use`.
+pub(crate) fn library_tasks(module: &ItemMod) -> impl Iterator<Item = &ItemFn> {
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    items.filter_map(|item| match item {
+        Item::Fn(function) if is_of_library(function) => Some(function),
+        _ => None,
+    })
+}
+
 /// Whether a function is one of the library, which has the span of its name on every token.
 pub(super) fn is_of_library(function: &ItemFn) -> bool {
     Site(function.block.brace_token.span.join()) == Site(function.sig.ident.span())
-}
-
-fn at(tokens: TokenStream, span: Span) -> TokenStream {
-    let moved = |token| match token {
-        TokenTree::Group(group) => {
-            let mut moved = Group::new(group.delimiter(), at(group.stream(), span));
-            moved.set_span(span);
-            TokenTree::Group(moved)
-        }
-        mut other => {
-            other.set_span(span);
-            other
-        }
-    };
-    tokens.into_iter().map(moved).collect()
 }
 
 #[cfg(test)]
@@ -178,10 +140,11 @@ mod tests {
     #[test]
     fn the_crate_can_have_another_name() {
         let used = with_tasks(&module("mod k { use moe::prelude::*; use moe::tasks::dispatch; }"));
-        assert_eq!(runtime(&used), "moe");
-        assert_eq!(used.content.unwrap().1.iter().filter_map(declared).collect::<Vec<_>>(), ["dispatch"]);
+        let (_, items) = used.content.unwrap();
+        assert_eq!(runtime(&items), "moe");
+        assert_eq!(items.iter().filter_map(declared).collect::<Vec<_>>(), ["dispatch"]);
         let both = module("mod k { use other::prelude::*; use hpmoe_runtime::prelude::*; }");
-        assert_eq!(runtime(&both), "hpmoe_runtime");
+        assert_eq!(runtime(&both.content.unwrap().1), "hpmoe_runtime");
     }
 
     #[test]

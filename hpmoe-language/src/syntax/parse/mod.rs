@@ -14,10 +14,8 @@ mod route;
 mod statements;
 mod task;
 
-pub(crate) use attributes::{Marker, refuse_arguments};
 pub(crate) use kernel::parse;
-pub(crate) use library::is_use as is_library_use;
-pub(crate) use library::{runtime, with_tasks};
+pub(crate) use library::{library_tasks, with_tasks};
 
 #[cfg(test)]
 mod tests {

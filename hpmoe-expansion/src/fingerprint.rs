@@ -1,6 +1,8 @@
 //! Fingerprints: a kernel that was compiled from other tokens, constants or choices is never linked.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens as _;
+use syn::ItemMod;
 
 /// A 64-bit FNV-1a hash: stable across platforms and compiler versions, unlike the standard hasher.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +28,8 @@ impl Fingerprint {
     /// file represent them differently.
     #[must_use]
     pub fn tokens(mut self, tokens: TokenStream) -> Self {
-        let mut tokens = tokens.into_iter().peekable();
-        while let Some(token) = tokens.next() {
+        for token in without_documentation(tokens) {
             self = match token {
-                TokenTree::Punct(hash) if hash.as_char() == '#' && tokens.peek().is_some_and(is_documentation) => {
-                    tokens.next();
-                    self
-                }
                 TokenTree::Ident(ident) => self.text(&ident.to_string()),
                 TokenTree::Punct(punct) => self.text(punct.as_char().encode_utf8(&mut [0; 4])),
                 TokenTree::Literal(literal) => self.text(&literal.to_string()),
@@ -54,18 +51,37 @@ impl Fingerprint {
     }
 }
 
+/// Token trees without attributes of documentation, into which rustc and `proc_macro2` turn comments differently.
+pub(crate) fn without_documentation(tokens: TokenStream) -> impl Iterator<Item = TokenTree> {
+    let mut tokens = tokens.into_iter().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let token = tokens.next()?;
+            let is_hash = matches!(&token, TokenTree::Punct(hash) if hash.as_char() == '#');
+            if !(is_hash && tokens.peek().is_some_and(is_documentation)) {
+                return Some(token);
+            }
+            tokens.next();
+        }
+    })
+}
+
 fn is_documentation(token: &TokenTree) -> bool {
     let TokenTree::Group(group) = token else { return false };
     let first = group.stream().into_iter().next();
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// The fingerprint of a module's tokens, the same from a source file and from a macro's input. The attributes of the module
-/// itself don't count, because rustc removes `#[cfg]` and its like before a macro sees the rest.
+/// The fingerprint of a module's tokens, the same from a source file and from a macro's input.
 #[must_use]
-pub fn of_module(module: &syn::ItemMod) -> Fingerprint {
-    let bare = syn::ItemMod { attrs: Vec::new(), ..module.clone() };
-    Fingerprint::default().tokens(quote::ToTokens::to_token_stream(&bare))
+pub fn of_module(module: &ItemMod) -> Fingerprint {
+    Fingerprint::default().tokens(bare(module))
+}
+
+/// The tokens of a module without the attributes of the module itself, of which rustc removes `#[cfg]` and its like before a macro
+/// sees the rest.
+pub(crate) fn bare(module: &ItemMod) -> TokenStream {
+    ItemMod { attrs: Vec::new(), ..module.clone() }.into_token_stream()
 }
 
 #[cfg(test)]

@@ -1,45 +1,65 @@
 //! What `#[megakernel]` makes of a module, with and without a build script's output.
 
-use hpmoe_language::artifacts::{FOLDER, Resolved, resolved_file};
-use hpmoe_language::expand::{Environment, megakernel};
-use hpmoe_language::fingerprint::of_module;
-use hpmoe_language::front::modules;
-use hpmoe_language::names::ByName;
+use hpmoe_expansion::expansion::{Expansion, FOLDER, file, latest_file};
+use hpmoe_expansion::megakernel;
+use hpmoe_expansion::place::Places;
+use hpmoe_language::artifacts::{Artifact, Fault};
+use hpmoe_language::expansion::{TaskflowToTell, of_faults, of_front};
+use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use syn::ItemMod;
 
 const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 
 /// Expands the example where the build script left `files`.
 fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>) -> String {
-    let module = modules(source).unwrap().remove(0);
-    let environment = Environment { package: "my-layers".into(), out_dir: out_dir.map(PathBuf::from) };
     let read = |path: &Path| files.get(path).cloned();
-    megakernel(TokenStream::new(), module.into_token_stream(), &environment, &read).to_string()
+    megakernel(TokenStream::new(), module(source).into_token_stream(), out_dir.map(PathBuf::from), &read).to_string()
+}
+
+fn module(source: &str) -> ItemMod {
+    modules(source).unwrap().remove(0)
 }
 
 fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
-    let module = modules(source).unwrap().remove(0);
-    let file = Path::new("out").join(FOLDER).join(resolved_file("moe_ffn", of_module(&module)));
-    let resolved = Resolved {
-        source: "src/moe.rs".into(),
-        target: "0123456789abcdef".to_owned(),
-        overrides: overrides.clone(),
-        choices: ByName::new(),
-        externals: ByName::new(),
+    built_with(source, overrides, |_| {})
+}
+
+/// What a build script writes of the example with these constants; `edit` changes what it tells the macro.
+fn built_with(source: &str, overrides: &Overrides, edit: impl FnOnce(&mut Expansion)) -> HashMap<PathBuf, String> {
+    let module = module(source);
+    let mut expansion = match front(&module, overrides) {
+        Ok(front) => {
+            let mut expansion = of_front(&module, &front, overrides);
+            expansion.taskflows = taskflows(&module, overrides).into_iter().map(|taskflow| taskflow.built).collect();
+            expansion
+        }
+        Err(faults) => of_faults(&module, &faults),
     };
-    let latest = Path::new("out").join(FOLDER).join("moe_ffn.built");
-    HashMap::from([(file, resolved.write()), (latest, "src/moe.rs".into())])
+    edit(&mut expansion);
+    let folder = Path::new("out").join(FOLDER);
+    HashMap::from([
+        (folder.join(file(&module)), expansion.write()),
+        (folder.join(latest_file(&module)), "src/moe.rs".into()),
+    ])
+}
+
+fn taskflows(module: &ItemMod, overrides: &Overrides) -> Vec<TaskflowToTell> {
+    let (front, places) = (front(module, overrides).unwrap(), Places::of(module));
+    let graphs = front.flows.iter().map(|checked| checked.graph());
+    let artifact = |flow: &str| Artifact::new("my-layers", "moe_ffn", flow, front.fingerprint);
+    graphs.map(|graph| TaskflowToTell::new(graph, &artifact(&graph.taskflow), &places)).collect()
 }
 
 #[test]
 fn a_built_kernel_gets_its_launch_and_its_assertions() {
     let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
     assert!(!text.contains("compile_error"), "{text}");
-    assert!(text.contains("assert ! (HIDDEN == 128usize"), "{text}");
+    assert!(text.contains("assert ! (HIDDEN == 128"), "{text}");
     assert!(text.contains("pub mod forward"));
     assert!(text.contains(r#"Argument :: read ("x" , x)"#) && text.contains(r#"Argument :: write ("y" , y)"#));
     for marker in ["aic_task", "aiv_task", "comm_put", "taskflow"] {
@@ -65,25 +85,41 @@ fn sizes_that_are_left_open_are_those_that_the_build_has_chosen() {
     // Nothing has chosen what was not built, which is the only fault.
     let missing = expand(&source, Some("out"), &HashMap::new());
     assert_eq!(missing.matches("compile_error").count(), 1, "{missing}");
-    assert!(missing.contains("was not built") && missing.contains("pub const TILE_N : usize = 16 ;"), "{missing}");
+    assert!(missing.contains("was not built") && missing.contains("pub const TILE_N : usize = 16usize ;"), "{missing}");
 }
 
 #[test]
 fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
-    let mut files = built(EXAMPLE, &Overrides::new());
-    let plain = expand(EXAMPLE, Some("out"), &files);
+    let plain = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
     assert!(plain.contains("CompiledKernel :: new") && !plain.contains("with_device"), "{plain}");
     // The names are those of the tables that the module includes.
     let start = plain.find("/hpmoe/moe_ffn_forward_").unwrap() + "/hpmoe/".len();
     let stem = plain[start..].split('.').next().unwrap();
-    files.insert(Path::new("out").join(FOLDER).join(format!("{stem}.device")), "CANN 9.1.0, dav-2201\n".into());
-    let text = expand(EXAMPLE, Some("out"), &files);
+    let for_device = |expansion: &mut Expansion| expansion.taskflows[0].for_device = true;
+    let text = expand(EXAMPLE, Some("out"), &built_with(EXAMPLE, &Overrides::new(), for_device));
     let added = format!(
         " . with_device (\"hpmoe1_my_layers_{stem}\" , :: core :: include_bytes ! (:: core :: concat ! (:: core :: env ! \
          (\"OUT_DIR\") , \"/hpmoe/{stem}.device.o\")))"
     );
     assert!(text.contains(&added), "{text}");
     assert!(text.replace(&added, "") == plain, "only the object is added");
+}
+
+#[test]
+fn what_compilers_refuse_is_shown_at_its_task() {
+    let module = module(EXAMPLE);
+    let taskflow = taskflows(&module, &Overrides::new()).remove(0);
+    let refused = Fault { task: Some("project".to_owned()), text: "too large [HP20]".to_owned() };
+    let files = built_with(EXAMPLE, &Overrides::new(), |expansion| expansion.faults = vec![taskflow.fault(refused)]);
+    let read = |path: &Path| files.get(path).cloned();
+    let tokens = megakernel(TokenStream::new(), module.to_token_stream(), Some("out".into()), &read);
+    let text = tokens.to_string();
+    assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+    // Users of the kernel still compile.
+    assert!(text.contains("pub mod forward") && text.contains("pub fn launch"), "{text}");
+    let fault = tokens.into_iter().last().expect("a fault follows the module");
+    let line = EXAMPLE.lines().position(|line| line.contains("pub fn project")).unwrap() + 1;
+    assert_eq!(fault.span().start().line, line);
 }
 
 #[test]
@@ -102,7 +138,7 @@ fn numbers_are_set_and_asserted_by_their_bits() {
     let overrides = Overrides::from_iter([("LIMIT".to_owned(), 8.into())]);
     let text = expand(&edited, Some("out"), &built(&edited, &overrides));
     assert!(text.contains("pub const LIMIT : f32 = 8.0 ;"), "{text}");
-    assert!(text.contains(&format!("LESS . to_bits () == {}u32", (-8.0_f32).to_bits())), "{text}");
+    assert!(text.contains("let built : f32 = - 8.0 ; LESS . to_bits () == built . to_bits ()"), "{text}");
     let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 1.5.into())]);
     let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
     assert!(text.contains("`HIDDEN` is a usize, but this build sets it to 1.5"), "{text}");
@@ -142,16 +178,15 @@ fn comments_and_layout_do_not_make_a_kernel_stale() {
 #[test]
 fn a_faulty_body_is_replaced_so_that_rustc_does_not_repeat_the_fault() {
     let faulty = EXAMPLE.replace("y.store(x.matmul_t(w));", "y.store(x.matmul_t(w).silu());");
-    let text = expand(&faulty, Some("out"), &HashMap::new());
+    let text = expand(&faulty, Some("out"), &built(&faulty, &Overrides::new()));
     assert!(text.contains("matrix cores have no `silu` [HP07]"), "{text}");
     assert!(!text.contains("matmul_t"), "{text}");
 }
 
 #[test]
 fn the_kernel_attribute_takes_no_arguments() {
-    let environment = Environment { package: "my-layers".into(), out_dir: None };
-    let module = modules(EXAMPLE).unwrap().remove(0).into_token_stream();
-    let text = megakernel("rank = 4".parse().unwrap(), module, &environment, &|_: &Path| None).to_string();
+    let module = module(EXAMPLE).into_token_stream();
+    let text = megakernel("rank = 4".parse().unwrap(), module, None, &|_: &Path| None).to_string();
     assert!(text.contains("`#[megakernel]` takes no arguments [HP01]"), "{text}");
 }
 

@@ -1,14 +1,13 @@
 //! The module that the macro adds for a taskflow: its texts, its tables, and `launch`.
 
-use super::BuiltFlow;
-use crate::artifacts::FOLDER;
+use crate::expansion::{BuiltTaskflow, FOLDER};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Lifetime, Pat, Type};
 
 /// The module for a kernel that was built.
-pub(super) fn built(function: &ItemFn, built: &BuiltFlow, runtime: &Ident) -> TokenStream {
-    let tables = format!("/{FOLDER}/{}.rs", built.artifact.stem);
+pub(crate) fn built(function: &ItemFn, built: &BuiltTaskflow, runtime: &Ident) -> TokenStream {
+    let tables = below_out_dir(&built.stem, "rs");
     let (_, route) = parameters(function, false);
     let arguments = arguments(function);
     let (group, streams) = (group(), streams());
@@ -34,11 +33,10 @@ pub(super) fn built(function: &ItemFn, built: &BuiltFlow, runtime: &Ident) -> To
 ///
 /// The macro writes this and not the build script, because lints of the user's crate reach the file that is included
 /// and not what an attribute macro makes: with `forbid(unsafe_code)`, kernels compile as well.
-fn kernel(BuiltFlow { artifact, for_device }: &BuiltFlow) -> TokenStream {
-    let symbol = &artifact.symbol;
+fn kernel(BuiltTaskflow { symbol, stem, for_device, .. }: &BuiltTaskflow) -> TokenStream {
     let entry = Ident::new(symbol, Span::call_site());
     let device = for_device.then(|| {
-        let object = artifact.below_out_dir("device.o");
+        let object = below_out_dir(stem, "device.o");
         let bytes = quote!(::core::include_bytes!(::core::concat!(::core::env!("OUT_DIR"), #object)));
         quote!(.with_device(#symbol, #bytes))
     });
@@ -55,8 +53,13 @@ fn kernel(BuiltFlow { artifact, for_device }: &BuiltFlow) -> TokenStream {
     }
 }
 
+/// The path of a file below `OUT_DIR`, with a leading slash.
+fn below_out_dir(stem: &str, ending: &str) -> String {
+    format!("/{FOLDER}/{stem}.{ending}")
+}
+
 /// The module for a kernel with faults, so that code that uses the kernel compiles.
-pub(super) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
+pub(crate) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
     let items = quote! {
         /// The kernel has faults.
         pub const GRAPH: &str = "";

@@ -1,0 +1,254 @@
+//! What a build script writes for the macro: a file of Rust's tokens for each module.
+//!
+//! ```text
+//! constant HIDDEN: usize = 128;      // what the kernels were built with, to be asserted
+//! set LIMIT: f32 = 8.0;              // the same, and the module takes it in place of its own
+//! runs dispatch;                     // a function that a kernel runs
+//! library 57 { pub fn dispatch … }   // a task of the library, and the place that names it
+//! taskflow forward hpmoe1_crate_layer_forward_0a layer_forward_0a device;
+//! ```
+//!
+//! Of a module with faults:
+//!
+//! ```text
+//! faulty project;                    // a function to be left out
+//! fault 88 "message";                // at a token, or `88 close` for the end of a group
+//! ```
+
+use crate::fingerprint::of_module;
+use crate::place::Place;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+use syn::parse::discouraged::Speculative as _;
+use syn::parse::{Parse, ParseStream};
+use syn::{Expr, Ident, ItemFn, ItemMod, LitInt, LitStr, Token, Type, braced};
+
+/// The folder below `OUT_DIR` that holds everything that the build script writes.
+pub const FOLDER: &str = "hpmoe";
+
+/// The name of a module's file below [`FOLDER`].
+#[must_use]
+pub fn file(module: &ItemMod) -> String {
+    format!("{}_{}.expansion", module.ident, of_module(module).hex())
+}
+
+/// The name of the file below [`FOLDER`] that tells which source was built last for a module of this name.
+#[must_use]
+pub fn latest_file(module: &ItemMod) -> String {
+    format!("{}.built", module.ident)
+}
+
+/// What a build script tells the macro of one module.
+#[derive(Clone, Default, Debug)]
+pub struct Expansion {
+    /// The constants that its kernels were built with.
+    pub constants: Vec<BuiltConstant>,
+    /// The names of the functions that its kernels run.
+    pub runs: Vec<String>,
+    /// The tasks that it uses from the library.
+    pub library: Vec<LibraryTask>,
+    /// Its kernels.
+    pub taskflows: Vec<BuiltTaskflow>,
+    /// The names of functions that rustc would repeat faults of.
+    pub faulty: Vec<String>,
+    /// What is wrong; where something is, nothing else counts.
+    pub faults: Vec<Fault>,
+}
+
+/// A constant that kernels were built with.
+#[derive(Clone, Debug)]
+pub struct BuiltConstant {
+    /// Its name.
+    pub name: String,
+    /// Its type, `usize` or `f32`.
+    pub ty: Type,
+    /// Its value.
+    pub value: Expr,
+    /// Whether the value is the build's, and not the source's.
+    pub set: bool,
+}
+
+/// A task of the library under the name that a module gives it.
+#[derive(Clone, Debug)]
+pub struct LibraryTask {
+    /// Where the module names it.
+    pub at: Place,
+    /// The function.
+    pub function: ItemFn,
+}
+
+/// A compiled taskflow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuiltTaskflow {
+    /// Its name.
+    pub name: String,
+    /// The symbol of its kernel, which is also the name of its library.
+    pub symbol: String,
+    /// The stem of its files below [`FOLDER`].
+    pub stem: String,
+    /// Whether there is an object for the device, too.
+    pub for_device: bool,
+}
+
+/// Something wrong at a place of the module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Where.
+    pub at: Place,
+    /// What is wrong, and a way out.
+    pub text: String,
+}
+
+impl Expansion {
+    /// The text of the file.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let constants = self.constants.iter().map(|BuiltConstant { name, ty, value, set }| {
+            let (kind, name) = (if *set { quote!(set) } else { quote!(constant) }, token(name));
+            quote!(#kind #name: #ty = #value;)
+        });
+        let runs = self.runs.iter().map(|name| token(name)).map(|name| quote!(runs #name;));
+        let library = self.library.iter().map(|LibraryTask { at, function }| {
+            let at = written(*at);
+            quote!(library #at { #function })
+        });
+        let taskflows = self.taskflows.iter().map(|BuiltTaskflow { name, symbol, stem, for_device }| {
+            let [name, symbol, stem] = [name, symbol, stem].map(|name| token(name));
+            let device = for_device.then(|| quote!(device));
+            quote!(taskflow #name #symbol #stem #device;)
+        });
+        let faulty = self.faulty.iter().map(|name| token(name)).map(|name| quote!(faulty #name;));
+        let faults = self.faults.iter().map(|Fault { at, text }| {
+            let at = written(*at);
+            quote!(fault #at #text;)
+        });
+        let lines = constants.chain(runs).chain(library).chain(taskflows).chain(faulty).chain(faults);
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// A name, which may be a raw one, as a token.
+fn token(name: &str) -> TokenStream {
+    name.parse().expect("a name is a token")
+}
+
+fn written(Place { token, close }: Place) -> TokenStream {
+    let (token, close) = (Literal::usize_unsuffixed(token), close.then(|| quote!(close)));
+    quote!(#token #close)
+}
+
+impl Parse for Expansion {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut expansion = Self::default();
+        while !input.is_empty() {
+            let kind: Ident = input.parse()?;
+            match kind.to_string().as_str() {
+                "constant" => expansion.constants.push(constant(input, false)?),
+                "set" => expansion.constants.push(constant(input, true)?),
+                "runs" => expansion.runs.push(name(input)?),
+                "library" => {
+                    expansion.library.push(library(input)?);
+                    // A group ends it.
+                    continue;
+                }
+                "taskflow" => expansion.taskflows.push(taskflow(input)?),
+                "faulty" => expansion.faulty.push(name(input)?),
+                "fault" => {
+                    let (at, text) = (place(input)?, input.parse::<LitStr>()?.value());
+                    expansion.faults.push(Fault { at, text });
+                }
+                other => return Err(syn::Error::new(kind.span(), format!("`{other}` is not known"))),
+            }
+            input.parse::<Token![;]>()?;
+        }
+        Ok(expansion)
+    }
+}
+
+fn name(input: ParseStream<'_>) -> syn::Result<String> {
+    Ok(input.parse::<Ident>()?.to_string())
+}
+
+/// Whether a word follows, which is then read.
+fn word(input: ParseStream<'_>, wanted: &str) -> bool {
+    let ahead = input.fork();
+    let follows = ahead.parse::<Ident>().is_ok_and(|word| word == wanted);
+    if follows {
+        input.advance_to(&ahead);
+    }
+    follows
+}
+
+fn constant(input: ParseStream<'_>, set: bool) -> syn::Result<BuiltConstant> {
+    let name = name(input)?;
+    input.parse::<Token![:]>()?;
+    let ty = input.parse()?;
+    input.parse::<Token![=]>()?;
+    Ok(BuiltConstant { name, ty, value: input.parse()?, set })
+}
+
+fn library(input: ParseStream<'_>) -> syn::Result<LibraryTask> {
+    let (at, function);
+    at = place(input)?;
+    braced!(function in input);
+    Ok(LibraryTask { at, function: function.parse()? })
+}
+
+fn taskflow(input: ParseStream<'_>) -> syn::Result<BuiltTaskflow> {
+    let (name, symbol, stem) = (name(input)?, name(input)?, name(input)?);
+    Ok(BuiltTaskflow { name, symbol, stem, for_device: word(input, "device") })
+}
+
+fn place(input: ParseStream<'_>) -> syn::Result<Place> {
+    let token = input.parse::<LitInt>()?.base10_parse()?;
+    Ok(Place { token, close: word(input, "close") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens as _;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let constant = |name: &str, ty: &str, value: &str, set| BuiltConstant {
+            name: name.to_owned(),
+            ty: syn::parse_str(ty).unwrap(),
+            value: syn::parse_str(value).unwrap(),
+            set,
+        };
+        let at = Place { token: 57, close: true };
+        let function: ItemFn = syn::parse_str("#[comm_put] pub fn r#move<const N: usize>(x: u8) { x; }").unwrap();
+        let expansion = Expansion {
+            constants: vec![constant("A", "usize", "128", false), constant("größe", "f32", "-8.0", true)],
+            runs: vec!["r#try".to_owned()],
+            library: vec![LibraryTask { at, function }],
+            taskflows: vec![BuiltTaskflow {
+                name: "r#try".to_owned(),
+                symbol: "hpmoe1_a_b_try_0a".to_owned(),
+                stem: "b_try_0a".to_owned(),
+                for_device: true,
+            }],
+            faulty: vec!["project".to_owned()],
+            faults: vec![Fault { at: Place { token: 0, close: false }, text: "\"a\"\nb \\ ` é".to_owned() }],
+        };
+        let text = expansion.write();
+        let read: Expansion = syn::parse_str(&text).unwrap();
+        assert_eq!(read.write(), text);
+        assert_eq!(read.taskflows, expansion.taskflows);
+        assert_eq!(read.faults, expansion.faults);
+        assert_eq!((read.runs, read.faulty, read.library[0].at), (expansion.runs, expansion.faulty, at));
+        assert_eq!(read.library[0].function, expansion.library[0].function);
+        let values = |read: &[BuiltConstant]| -> Vec<_> {
+            read.iter().map(|read| (read.name.clone(), read.value.to_token_stream().to_string(), read.set)).collect()
+        };
+        assert_eq!(values(&read.constants), values(&expansion.constants));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["wish A;", "fault \"text\";", "constant A = 1;", "runs a", "taskflow a b;"] {
+            assert!(syn::parse_str::<Expansion>(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The expansion of `#[megakernel]`: the user's module with the launch of each taskflow, or with its faults.
+//!
+//! The build script runs the compiler, and writes what it found of each module as an [`Expansion`]; the macro only looks that up and
+//! edits the module. So a macro, which everything that has kernels waits for, has no compiler in it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`expansion`] | what the build script writes for the macro |
+//! | [`fingerprint`] | by which the macro finds it |
+//! | [`place`] | places in the source that both know: numbers of tokens |
+//! | `module`, `launch` | the edited module, and what is added for each taskflow |
+//! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, as both read them |
+
+#![forbid(unsafe_code)]
+
+pub mod expansion;
+pub mod fingerprint;
+mod launch;
+pub mod library;
+pub mod markers;
+mod module;
+pub mod place;
+
+use expansion::{Expansion, FOLDER, Fault};
+use place::Places;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use std::path::{Path, PathBuf};
+use syn::ItemMod;
+
+/// A function that reads a file for the expansion; this package itself does no I/O.
+pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// Expands `#[megakernel(arguments)]` on a module; `out_dir` is the folder that the build script of its package writes to, if it has one.
+#[must_use]
+pub fn megakernel(arguments: TokenStream, item: TokenStream, out_dir: Option<PathBuf>, read: Read<'_>) -> TokenStream {
+    let mut tokens = match syn::parse2(item) {
+        Ok(module) => expanded(&module, out_dir, read),
+        Err(_) => fault(
+            Span::call_site(),
+            "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`",
+        ),
+    };
+    if let Some(first) = arguments.into_iter().next() {
+        tokens.extend(fault(first.span(), "`#[megakernel]` takes no arguments [HP01]\nhelp: write `#[megakernel]`"));
+    }
+    tokens
+}
+
+fn expanded(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> TokenStream {
+    let expansion = match look_up(module, out_dir, read) {
+        Ok(expansion) => expansion,
+        Err(missing) => {
+            let mut tokens = module::stand_in(module, &[]).into_token_stream();
+            tokens.extend(fault(module.ident.span(), &missing));
+            return tokens;
+        }
+    };
+    let places = Places::of(module);
+    if expansion.faults.is_empty() {
+        return module::with_launch(module, &expansion, &places);
+    }
+    let mut tokens = module::stand_in(module, &expansion.faulty).into_token_stream();
+    tokens.extend(expansion.faults.iter().map(|Fault { at, text }| fault(places.span(*at), text)));
+    tokens
+}
+
+/// What the build script has written for a module, or why there is nothing.
+fn look_up(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> Result<Expansion, String> {
+    let name = &module.ident;
+    let help = "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";
+    let Some(out_dir) = out_dir else {
+        return Err(format!("kernel `{name}` has no build script [HP17]\n{help}"));
+    };
+    let folder = out_dir.join(FOLDER);
+    if let Some(text) = read(&folder.join(expansion::file(module))) {
+        return syn::parse_str(&text).map_err(|error| {
+            format!(
+                "kernel `{name}`: what the build script wrote can't be read: {error} [HP17]\nhelp: let `hpmoe-build` and \
+                 `hpmoe-runtime` have the same version"
+            )
+        });
+    }
+    Err(match read(&folder.join(expansion::latest_file(module))) {
+        Some(source) => format!(
+            "kernel `{name}` is stale: what was built from `{}` is not this module [HP17]\nhelp: let the build script name the \
+             file that holds this module, and give each kernel of a package a name of its own",
+            source.trim()
+        ),
+        None => format!("kernel `{name}` was not built [HP17]\n{help}"),
+    })
+}
+
+/// Expands a marker that stands outside of a kernel module.
+#[must_use]
+pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
+    let text = format!(
+        "`#[{name}]` stands outside of a kernel module [HP18]\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
+    );
+    let span = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let mut tokens = item;
+    tokens.extend(fault(span, &text));
+    tokens
+}
+
+fn fault(span: Span, text: &str) -> TokenStream {
+    quote_spanned!(span=> ::core::compile_error! { #text })
+}

@@ -1,0 +1,16 @@
+//! The attributes of functions in a kernel module.
+
+use syn::Attribute;
+
+/// The attribute of a taskflow.
+pub const TASKFLOW: &str = "taskflow";
+
+/// All of them.
+const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", TASKFLOW];
+
+/// The marker that an attribute is, under whichever path, if it is one.
+#[must_use]
+pub fn marker(attribute: &Attribute) -> Option<&'static str> {
+    let name = &attribute.path().segments.last()?.ident;
+    MARKERS.into_iter().find(|marker| name == marker)
+}

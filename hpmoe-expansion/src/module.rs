@@ -1,0 +1,134 @@
+//! The user's module: markers stripped, constants resolved and asserted.
+
+use crate::expansion::{BuiltConstant, Expansion, LibraryTask};
+use crate::markers::{TASKFLOW, marker};
+use crate::place::Places;
+use crate::{launch, library};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Item, ItemFn, ItemMod, parse_quote};
+
+/// The module of a program without faults.
+pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, places: &Places) -> TokenStream {
+    let runtime = runtime(module);
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
+    items.extend(expansion.library.iter().map(|task| of_library(task, places)));
+    let mut added = Vec::new();
+    for item in items.iter_mut() {
+        if let Item::Fn(function) = item
+            && expansion.runs.iter().any(|name| function.sig.ident == name)
+        {
+            let reason = "the megakernel runs it";
+            function.attrs.push(parse_quote!(#[allow(dead_code, reason = #reason)]));
+        } else if let Item::Const(constant) = item
+            && let Some(built) = expansion.constants.iter().find(|built| constant.ident == built.name)
+        {
+            if built.set {
+                *constant.expr = built.value.clone();
+                constant.attrs.push(parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
+            } else {
+                added.push(assertion(&constant.ident, built));
+            }
+        }
+    }
+    for taskflow in &expansion.taskflows {
+        let function = items.iter().find_map(|item| match item {
+            Item::Fn(function) if function.sig.ident == taskflow.name => Some(function),
+            _ => None,
+        });
+        added.extend(function.map(|function| launch::built(function, taskflow, &runtime)));
+    }
+    items.extend(added.into_iter().map(Item::Verbatim));
+    module.into_token_stream()
+}
+
+/// Asserts that rustc computes the value of a constant that the kernel was built with, to the bit.
+fn assertion(name: &Ident, BuiltConstant { ty, value, .. }: &BuiltConstant) -> TokenStream {
+    let written = value.to_token_stream().to_string().replace(' ', "");
+    let text = format!("`{name}` is not the {written} that the kernel was built with");
+    let is_number = matches!(ty, syn::Type::Path(path) if path.path.is_ident("f32"));
+    let same = if is_number {
+        quote!({
+            let built: #ty = #value;
+            #name.to_bits() == built.to_bits()
+        })
+    } else {
+        quote!(#name == #value)
+    };
+    quote_spanned!(name.span()=> const _: () = ::core::assert!(#same, #text);)
+}
+
+fn of_library(LibraryTask { at, function }: &LibraryTask, places: &Places) -> Item {
+    let tokens = library::at(function.to_token_stream(), places.span(*at));
+    let mut function: ItemFn = syn::parse2(tokens).expect("it was a function before its spans were changed");
+    strip(&mut function);
+    Item::Fn(function)
+}
+
+/// What tile sizes that are left open stand for in a module that has faults.
+const STAND_IN: usize = 16;
+
+/// The module of a program with faults: the rest of the user's crate still compiles. The faulty functions and the taskflows that
+/// call them have no body, so that rustc doesn't report the same faults.
+pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
+    let (mut marked, mut taskflows) = (Vec::new(), Vec::new());
+    if let Some((_, items)) = &module.content {
+        for item in items {
+            if let Item::Fn(function) = item
+                && function.attrs.iter().any(|attribute| marker(attribute) == Some(TASKFLOW))
+            {
+                marked.push(launch::stand_in(function, &runtime(module)));
+                taskflows.push(function.sig.ident.clone());
+            }
+        }
+    }
+    let mut module = stripped(module);
+    let Some((_, items)) = &mut module.content else { return module };
+    for item in items.iter_mut() {
+        if let Item::Fn(function) = item
+            && (taskflows.contains(&function.sig.ident) || faulty.iter().any(|name| function.sig.ident == name))
+        {
+            function.attrs.push(parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
+            // An `async` function must name lifetimes that others leave out, and would say so.
+            function.sig.asyncness = None;
+            *function.block = parse_quote!({ ::core::unreachable!() });
+        } else if let Item::Const(constant) = item
+            && matches!(*constant.expr, syn::Expr::Infer(_))
+        {
+            let number = matches!(&*constant.ty, syn::Type::Path(path) if path.path.is_ident("f32"));
+            *constant.expr = if number { parse_quote!(1.0) } else { parse_quote!(#STAND_IN) };
+        }
+    }
+    items.extend(marked.into_iter().map(Item::Verbatim));
+    module
+}
+
+fn runtime(module: &ItemMod) -> Ident {
+    library::runtime(module.content.as_ref().map_or(&[][..], |(_, items)| items))
+}
+
+/// The module without its markers, and without what it uses of the library.
+fn stripped(module: &ItemMod) -> ItemMod {
+    let runtime = runtime(module);
+    let mut module = module.clone();
+    if let Some((_, items)) = &mut module.content {
+        items.retain(|item| library::used(item, &runtime).is_none());
+        for item in items {
+            if let Item::Fn(function) = item {
+                strip(function);
+            }
+        }
+    }
+    module
+}
+
+fn strip(function: &mut ItemFn) {
+    let marked = function.attrs.len();
+    function.attrs.retain(|attribute| marker(attribute).is_none());
+    if function.attrs.len() < marked {
+        function.attrs.push(parse_quote!(
+            #[allow(clippy::too_many_arguments, reason = "it names every tensor, or tile, that it touches")]
+        ));
+    }
+}

@@ -1,0 +1,94 @@
+//! What the macro is told of a module: its faults at their tokens, or what its kernels were built with.
+
+use crate::analyze::CheckedGraph;
+use crate::artifacts::{Artifact, Fault};
+use crate::constant::{Constant, Overrides};
+use crate::finding::Diagnostic;
+use crate::front::Front;
+use crate::graph::TaskGraph;
+use crate::syntax::{library_tasks, with_tasks};
+use hpmoe_expansion::expansion::{self, BuiltConstant, BuiltTaskflow, Expansion, LibraryTask};
+use hpmoe_expansion::place::{Place, Places};
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use syn::{ItemMod, parse_quote};
+
+/// What is told of a module with faults.
+#[must_use]
+pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
+    let places = Places::of(module);
+    let at = |span: Span, text: String| expansion::Fault { at: places.place(span), text };
+    let told = |fault: &Diagnostic| {
+        let words = fault.words();
+        let also = words.also.into_iter().map(|(span, text)| (span, format!("{text} [{}]", words.code)));
+        let told = std::iter::once((fault.at, fault.text())).chain(also);
+        told.map(|(span, text)| at(span, text)).collect::<Vec<_>>()
+    };
+    let functions = faults.iter().filter_map(|fault| fault.function.clone());
+    Expansion {
+        faulty: functions.collect::<BTreeSet<_>>().into_iter().collect(),
+        faults: faults.iter().flat_map(told).collect(),
+        ..Expansion::default()
+    }
+}
+
+/// What is told of a module without faults, before anything is known of its taskflows.
+#[must_use]
+pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
+    let places = Places::of(module);
+    let constants = front.kernel.constants.iter().map(|(name, value)| constant(name, value, overrides.contains(name)));
+    let in_place = with_tasks(module);
+    let library = library_tasks(&in_place)
+        .map(|function| LibraryTask { at: places.place(function.sig.ident.span()), function: function.clone() });
+    let runs: BTreeSet<String> = front.flows.iter().map(CheckedGraph::graph).flat_map(functions_of).collect();
+    Expansion {
+        constants: constants.collect(),
+        runs: runs.into_iter().collect(),
+        library: library.collect(),
+        ..Expansion::default()
+    }
+}
+
+fn constant(name: &str, value: Constant, set: bool) -> BuiltConstant {
+    let (ty, value) = match value {
+        Constant::Size(size) => (parse_quote!(usize), size.to_string()),
+        Constant::Number(number) => (parse_quote!(f32), format!("{number:?}")),
+    };
+    let value = syn::parse_str(&value).expect("a constant is written as Rust");
+    BuiltConstant { name: name.to_owned(), ty, value, set }
+}
+
+fn functions_of(graph: &TaskGraph) -> impl Iterator<Item = String> {
+    std::iter::once(graph.taskflow.clone()).chain(graph.tasks.iter().map(|(_, task)| task.name.clone()))
+}
+
+/// What is told of a taskflow, and where its faults are shown.
+#[derive(Clone, Debug)]
+pub struct TaskflowToTell {
+    /// The taskflow, as it was built.
+    pub built: BuiltTaskflow,
+    /// Its name in the module.
+    at: Place,
+    /// The tasks that it calls, by name.
+    tasks: Vec<(String, Place)>,
+}
+
+impl TaskflowToTell {
+    /// A taskflow that becomes `artifact`.
+    #[must_use]
+    pub fn new(graph: &TaskGraph, artifact: &Artifact, places: &Places) -> Self {
+        let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());
+        Self {
+            built: BuiltTaskflow { name: graph.taskflow.clone(), symbol, stem, for_device: false },
+            at: places.place(graph.span),
+            tasks: graph.tasks.iter().map(|(_, task)| (task.name.clone(), places.place(task.span))).collect(),
+        }
+    }
+
+    /// A fault at the task that it belongs to, or at the taskflow.
+    #[must_use]
+    pub fn fault(&self, Fault { task, text }: Fault) -> expansion::Fault {
+        let named = task.and_then(|name| self.tasks.iter().find(|(task, _)| *task == name));
+        expansion::Fault { at: named.map_or(self.at, |(_, place)| *place), text }
+    }
+}
