@@ -11,7 +11,7 @@ use syn::spanned::Spanned as _;
 const MOST_ROWS: usize = 65_535;
 
 /// A loop variable in scope, and what its loop runs over.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Variable {
     pub(super) name: String,
     over: Over<u32>,

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::Expr;
 
 /// A statement of a task body.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum BodyStmt {
     /// `let name = value;`
     Let { name: String, value: BodyExpr },
@@ -21,7 +21,7 @@ pub(crate) enum BodyStmt {
 }
 
 /// An expression of a task body.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum BodyExpr {
     /// A parameter or a `let`.
     Name { name: String, span: Span },

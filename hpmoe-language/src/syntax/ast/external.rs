@@ -4,7 +4,7 @@ use crate::memory::OnChipMemory;
 use syn::Expr;
 
 /// A function of C++ that takes the place of a task's body on the device.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ExternalFn {
     /// The file that holds it, relative to the package.
     pub(crate) file: String,

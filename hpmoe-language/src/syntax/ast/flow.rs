@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::Expr;
 
 /// How a tensor of a taskflow is written: the constructor of a `let` or the type of a parameter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum TensorKind {
     /// `PerRank::tokens`, or `Tensor<T, C>`: a row per token.
     Tokens,
@@ -25,7 +25,7 @@ pub(crate) enum TensorKind {
 }
 
 /// A tensor parameter of a taskflow.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct FlowParam {
     pub(crate) name: String,
     /// Taken by `&mut`.
@@ -37,7 +37,7 @@ pub(crate) struct FlowParam {
 }
 
 /// A tensor that a taskflow creates.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Let {
     pub(crate) name: String,
     pub(crate) kind: TensorKind,
@@ -49,7 +49,7 @@ pub(crate) struct Let {
 }
 
 /// What a loop runs over. `N` is what stands for a number in its head: an expression as written, then its value.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Over<N = Expr> {
     /// `ep`.
     Ranks,
@@ -81,7 +81,7 @@ pub(crate) enum Rank {
 }
 
 /// One step from a tensor to a tile.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Accessor {
     /// `.gather(&send)`.
     Gather(String),
@@ -137,7 +137,7 @@ impl Accessor {
 }
 
 /// `&tensor[rank].accessor()…`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Argument {
     /// Taken by `&mut`.
     pub(crate) write: bool,
@@ -148,7 +148,7 @@ pub(crate) struct Argument {
 }
 
 /// A statement of a taskflow.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Stmt {
     Let(Let),
     For {
@@ -180,7 +180,7 @@ pub(crate) enum Role {
 }
 
 /// The route that a taskflow makes: `let route = Route::of::<EXPERTS>(ep, ids);`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct MadeRoute {
     /// How many statements of the body come before it, those of parts included.
     pub(crate) after: usize,
@@ -194,7 +194,7 @@ pub(crate) struct MadeRoute {
 }
 
 /// A taskflow function, with the statements of those that it calls in place of the calls.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Flow {
     pub(crate) name: String,
     /// All parameters, in their order.

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::Expr;
 
 /// A function without a marker that task bodies call: values and numbers in, one or more of them out.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct HelperFn {
     pub(crate) name: String,
     /// Names of the const parameters.
@@ -17,14 +17,14 @@ pub(crate) struct HelperFn {
 }
 
 /// A parameter of a helper function.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct HelperParam {
     pub(crate) name: String,
     pub(crate) ty: HelperType,
 }
 
 /// The type of such a parameter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum HelperType {
     /// `Value<ROWS, COLS>` or a reference to one: constant expressions or const parameters.
     Value { rows: Box<Expr>, cols: Box<Expr> },
@@ -33,7 +33,7 @@ pub(crate) enum HelperType {
 }
 
 /// A call of a helper function.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct HelperCall {
     pub(crate) function: String,
     /// The const arguments, if they are written; `_` follows from the values.

@@ -5,7 +5,7 @@ use crate::syntax::Constants;
 use proc_macro2::Span;
 
 /// A kernel module as written.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Kernel {
     /// The name of the module, which is the kernel's name.
     pub name: String,

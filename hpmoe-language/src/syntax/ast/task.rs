@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::Expr;
 
 /// A tile parameter: `name: &Tile<element, rows, cols>` or `&mut`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct TileParam {
     pub(crate) name: String,
     /// Taken by `&mut`.
@@ -19,7 +19,7 @@ pub(crate) struct TileParam {
 }
 
 /// A function that a marker makes a task.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct TaskFn {
     pub(crate) name: String,
     /// Which cores run it.
