@@ -1,17 +1,18 @@
 //! What a build makes of one kernel module.
 
 use crate::expansions::ModuleToTell;
+use crate::files;
 use crate::operators::OperatorFiles;
+use crate::sources::KernelModule;
 use crate::tuned::{Kept, kept_for, tuned_file, with_tuned};
 use crate::units::{Built, DeviceBuild, Unit};
-use crate::{KernelModule, files};
 use hpmoe_codegen::compile::back;
 use hpmoe_codegen::program::{DEVICE_SOURCE, Program};
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{self, Candidate, NamedSizes};
 use hpmoe_expansion::expansion;
-use hpmoe_expansion::place::Places;
+use hpmoe_expansion::tokens::SourceTokens;
 use hpmoe_language::artifacts::{Artifact, Resolved};
 use hpmoe_language::expansion::{TaskflowToTell, of_faults, of_front};
 use hpmoe_language::front::front;
@@ -68,7 +69,7 @@ impl Build {
         };
         self.tell_of_open(&name, &open, &candidate);
         let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
-        let places = Places::of(&source.module);
+        let places = SourceTokens::of(&source.module);
         let constants: Vec<(String, Constant)> =
             front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut built = Built::default();

@@ -1,8 +1,9 @@
 //! Builds for several targets side by side, without a C++ compiler.
 
+use crate::expansions;
 use crate::module::Build;
+use crate::sources::{KernelModule, read_sources};
 use crate::target::Machine;
-use crate::{KernelModule, expansions, read_sources};
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_expansion::expansion::FOLDER;
 use hpmoe_expansion::megakernel;

@@ -20,7 +20,7 @@ impl Failure {
         Self { status: HPMOE_INVALID, message: message.into() }
     }
 
-    /// The words.
+    /// What went wrong, and the way out.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -43,7 +43,7 @@ impl Library {
         Self { kernels, description: OnceLock::new() }
     }
 
-    /// Its kernels.
+    /// The kernels that the library was built with.
     #[must_use]
     pub const fn kernels(&self) -> &'static [Kernel] {
         self.kernels

@@ -16,7 +16,7 @@
 //! ```
 
 use crate::fingerprint::of_module;
-use crate::place::Place;
+use crate::tokens::SourceToken;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::parse::discouraged::Speculative as _;
@@ -47,22 +47,22 @@ pub struct Expansion {
     pub runs: Vec<String>,
     /// The tasks that it uses from the library.
     pub library: Vec<LibraryTask>,
-    /// Its kernels.
+    /// The kernels that were compiled of it.
     pub taskflows: Vec<BuiltTaskflow>,
     /// The names of functions that rustc would repeat faults of.
     pub faulty: Vec<String>,
     /// What is wrong; where something is, nothing else counts.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<PlacedFault>,
 }
 
 /// A constant that kernels were built with.
 #[derive(Clone)]
 pub struct BuiltConstant {
-    /// Its name.
+    /// The name in the module.
     pub name: String,
     /// Its type, `usize` or `f32`.
     pub ty: Type,
-    /// Its value.
+    /// The value as the front end computed it.
     pub value: Expr,
     /// Whether the value is the build's, and not the source's.
     pub set: bool,
@@ -72,15 +72,15 @@ pub struct BuiltConstant {
 #[derive(Clone)]
 pub struct LibraryTask {
     /// Where the module names it.
-    pub at: Place,
-    /// The function.
+    pub at: SourceToken,
+    /// The source of the task, under that name.
     pub function: ItemFn,
 }
 
 /// A compiled taskflow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BuiltTaskflow {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The symbol of its kernel, which is also the name of its library.
     pub symbol: String,
@@ -92,9 +92,9 @@ pub struct BuiltTaskflow {
 
 /// Something wrong at a place of the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// Where.
-    pub at: Place,
+pub struct PlacedFault {
+    /// The token that the message points at.
+    pub at: SourceToken,
     /// What is wrong, and a way out.
     pub text: String,
 }
@@ -118,7 +118,7 @@ impl Expansion {
             quote!(taskflow #name #symbol #stem #device;)
         });
         let faulty = self.faulty.iter().map(|name| token(name)).map(|name| quote!(faulty #name;));
-        let faults = self.faults.iter().map(|Fault { at, text }| {
+        let faults = self.faults.iter().map(|PlacedFault { at, text }| {
             let at = written(*at);
             quote!(fault #at #text;)
         });
@@ -132,7 +132,7 @@ fn token(name: &str) -> TokenStream {
     name.parse().expect("a name is a token")
 }
 
-fn written(Place { token, close }: Place) -> TokenStream {
+fn written(SourceToken { token, close }: SourceToken) -> TokenStream {
     let (token, close) = (Literal::usize_unsuffixed(token), close.then(|| quote!(close)));
     quote!(#token #close)
 }
@@ -155,7 +155,7 @@ impl Parse for Expansion {
                 "faulty" => expansion.faulty.push(name(input)?),
                 "fault" => {
                     let (at, text) = (place(input)?, input.parse::<LitStr>()?.value());
-                    expansion.faults.push(Fault { at, text });
+                    expansion.faults.push(PlacedFault { at, text });
                 }
                 other => return Err(syn::Error::new(kind.span(), format!("`{other}` is not known"))),
             }
@@ -199,9 +199,9 @@ fn taskflow(input: ParseStream<'_>) -> syn::Result<BuiltTaskflow> {
     Ok(BuiltTaskflow { name, symbol, stem, for_device: word(input, "device") })
 }
 
-fn place(input: ParseStream<'_>) -> syn::Result<Place> {
+fn place(input: ParseStream<'_>) -> syn::Result<SourceToken> {
     let token = input.parse::<LitInt>()?.base10_parse()?;
-    Ok(Place { token, close: word(input, "close") })
+    Ok(SourceToken { token, close: word(input, "close") })
 }
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ mod tests {
             value: syn::parse_str(value).unwrap(),
             set,
         };
-        let at = Place { token: 57, close: true };
+        let at = SourceToken { token: 57, close: true };
         let function: ItemFn = syn::parse_str("#[comm_put] pub fn r#move<const N: usize>(x: u8) { x; }").unwrap();
         let expansion = Expansion {
             constants: vec![constant("A", "usize", "128", false), constant("größe", "f32", "-8.0", true)],
@@ -230,7 +230,10 @@ mod tests {
                 for_device: true,
             }],
             faulty: vec!["project".to_owned()],
-            faults: vec![Fault { at: Place { token: 0, close: false }, text: "\"a\"\nb \\ ` é".to_owned() }],
+            faults: vec![PlacedFault {
+                at: SourceToken { token: 0, close: false },
+                text: "\"a\"\nb \\ ` é".to_owned(),
+            }],
         };
         let text = expansion.write();
         let read: Expansion = syn::parse_str(&text).unwrap();

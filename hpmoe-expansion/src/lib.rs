@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`expansion`] | what the build script writes for the macro |
 //! | [`fingerprint`] | by which the macro finds it |
-//! | [`place`] | places in the source that both know: numbers of tokens |
+//! | [`tokens`] | places in the source that both know: numbers of tokens |
 //! | `module`, `launch` | the edited module, and what is added for each taskflow |
 //! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, as both read them |
 
@@ -19,14 +19,14 @@ mod launch;
 pub mod library;
 pub mod markers;
 mod module;
-pub mod place;
+pub mod tokens;
 
-use expansion::{Expansion, FOLDER, Fault};
-use place::Places;
+use expansion::{Expansion, FOLDER, PlacedFault};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
+use tokens::SourceTokens;
 
 /// A function that reads a file for the expansion; this package itself does no I/O.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
@@ -56,12 +56,12 @@ fn expanded(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> Token
             return tokens;
         }
     };
-    let places = Places::of(module);
+    let places = SourceTokens::of(module);
     if expansion.faults.is_empty() {
         return module::with_launch(module, &expansion, &places);
     }
     let mut tokens = module::stand_in(module, &expansion.faulty).into_token_stream();
-    tokens.extend(expansion.faults.iter().map(|Fault { at, text }| fault(places.span(*at), text)));
+    tokens.extend(expansion.faults.iter().map(|PlacedFault { at, text }| fault(places.span(*at), text)));
     tokens
 }
 

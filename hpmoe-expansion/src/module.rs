@@ -2,14 +2,14 @@
 
 use crate::expansion::{BuiltConstant, Expansion, LibraryTask};
 use crate::markers::{TASKFLOW, marker};
-use crate::place::Places;
+use crate::tokens::SourceTokens;
 use crate::{launch, library};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod, parse_quote};
 
 /// The module of a program without faults.
-pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, places: &Places) -> TokenStream {
+pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, places: &SourceTokens) -> TokenStream {
     let runtime = runtime(module);
     let mut module = stripped(module);
     let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
@@ -59,7 +59,7 @@ fn assertion(name: &Ident, BuiltConstant { ty, value, .. }: &BuiltConstant) -> T
     quote_spanned!(name.span()=> const _: () = ::core::assert!(#same, #text);)
 }
 
-fn of_library(LibraryTask { at, function }: &LibraryTask, places: &Places) -> Item {
+fn of_library(LibraryTask { at, function }: &LibraryTask, places: &SourceTokens) -> Item {
     let tokens = library::at(function.to_token_stream(), places.span(*at));
     let mut function: ItemFn = syn::parse2(tokens).expect("it was a function before its spans were changed");
     strip(&mut function);

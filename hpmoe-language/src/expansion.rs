@@ -7,8 +7,8 @@ use crate::finding::Diagnostic;
 use crate::front::Front;
 use crate::graph::TaskGraph;
 use crate::syntax::{library_tasks, with_tasks};
-use hpmoe_expansion::expansion::{self, BuiltConstant, BuiltTaskflow, Expansion, LibraryTask};
-use hpmoe_expansion::place::{Place, Places};
+use hpmoe_expansion::expansion::{BuiltConstant, BuiltTaskflow, Expansion, LibraryTask, PlacedFault};
+use hpmoe_expansion::tokens::{SourceToken, SourceTokens};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use syn::{ItemMod, parse_quote};
@@ -16,8 +16,8 @@ use syn::{ItemMod, parse_quote};
 /// What is told of a module with faults.
 #[must_use]
 pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
-    let places = Places::of(module);
-    let at = |span: Span, text: String| expansion::Fault { at: places.place(span), text };
+    let places = SourceTokens::of(module);
+    let at = |span: Span, text: String| PlacedFault { at: places.place(span), text };
     let told = |fault: &Diagnostic| {
         let words = fault.words();
         let also = words.also.into_iter().map(|(span, text)| (span, format!("{text} [{}]", words.code)));
@@ -35,7 +35,7 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
 /// What is told of a module without faults, before anything is known of its taskflows.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
-    let places = Places::of(module);
+    let places = SourceTokens::of(module);
     let constants = front.kernel.constants.iter().map(|(name, value)| constant(name, value, overrides.contains(name)));
     let in_place = with_tasks(module);
     let library = library_tasks(&in_place)
@@ -68,15 +68,15 @@ pub struct TaskflowToTell {
     /// The taskflow, as it was built.
     pub built: BuiltTaskflow,
     /// Its name in the module.
-    at: Place,
+    at: SourceToken,
     /// The tasks that it calls, by name.
-    tasks: Vec<(String, Place)>,
+    tasks: Vec<(String, SourceToken)>,
 }
 
 impl TaskflowToTell {
     /// A taskflow that becomes `artifact`.
     #[must_use]
-    pub fn new(graph: &TaskGraph, artifact: &Artifact, places: &Places) -> Self {
+    pub fn new(graph: &TaskGraph, artifact: &Artifact, places: &SourceTokens) -> Self {
         let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());
         Self {
             built: BuiltTaskflow { name: graph.taskflow.clone(), symbol, stem, for_device: false },
@@ -87,8 +87,8 @@ impl TaskflowToTell {
 
     /// A fault at the task that it belongs to, or at the taskflow.
     #[must_use]
-    pub fn fault(&self, Fault { task, text }: Fault) -> expansion::Fault {
+    pub fn fault(&self, Fault { task, text }: Fault) -> PlacedFault {
         let named = task.and_then(|name| self.tasks.iter().find(|(task, _)| *task == name));
-        expansion::Fault { at: named.map_or(self.at, |(_, place)| *place), text }
+        PlacedFault { at: named.map_or(self.at, |(_, place)| *place), text }
     }
 }

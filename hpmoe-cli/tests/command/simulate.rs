@@ -48,8 +48,8 @@ fn a_policy_is_one_object() {
 
 #[test]
 fn the_baselines_have_a_backward_pass() {
-    let of = |direction| json(&with(&["--policy", "hyperparallel", "--direction", direction, "--json"]));
-    let (forward, backward) = (of("forward"), of("backward"));
+    let simulated = |direction| json(&with(&["--policy", "hyperparallel", "--direction", direction, "--json"]));
+    let (forward, backward) = (simulated("forward"), simulated("backward"));
     assert!(number(&backward, "simulated_us") > number(&forward, "simulated_us"));
     let refused = refuses(&with(&["--taskflow", "sideways"]));
     assert!(refused.contains("no taskflow `sideways`") && refused.contains("moe_ffn::forward"), "{refused}");
@@ -57,12 +57,12 @@ fn the_baselines_have_a_backward_pass() {
 
 #[test]
 fn constants_and_polling_change_what_is_simulated() {
-    let of = |more: &[&str]| {
+    let time = |more: &[&str]| {
         let base = with(&["--policy", "hyperparallel", "--json"]);
         number(&json(&[&base, more].concat()), "simulated_us")
     };
-    assert!(of(&["--polling", "off"]) < of(&[]));
-    assert!(of(&["--constant", "sync.tile_overhead_ns=9000"]) > of(&[]));
+    assert!(time(&["--polling", "off"]) < time(&[]));
+    assert!(time(&["--constant", "sync.tile_overhead_ns=9000"]) > time(&[]));
     let table = prints(&with(&["--constant", "sync.tile_overhead_ns=900"]));
     assert!(table.contains("constants set for this run:\n  sync.tile_overhead_ns = 900"), "{table}");
 }
@@ -70,8 +70,8 @@ fn constants_and_polling_change_what_is_simulated() {
 #[test]
 fn extras_are_counted_on_request() {
     for policy in ["ours", "serial"] {
-        let of = |more: &[&str]| json(&with(&[&["--policy", policy, "--json"], more].concat()));
-        let (without, with) = (of(&[]), of(&["--count-extras"]));
+        let run = |more: &[&str]| json(&with(&[&["--policy", policy, "--json"], more].concat()));
+        let (without, with) = (run(&[]), run(&["--count-extras"]));
         assert!(number(&with, "simulated_us") > number(&without, "simulated_us"), "{policy}");
     }
 }
@@ -80,14 +80,14 @@ fn extras_are_counted_on_request() {
 fn a_layer_in_int8_is_compared_with_others_in_bf16_and_says_so() {
     let kernel = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/moe_w8a8.rs");
     let sizes = "HIDDEN=2048,INTER=1024,TILE_M=128,TILE_N=256,COLUMNS=1024";
-    let of = |file: &str, more: &[&str]| {
+    let table = |file: &str, more: &[&str]| {
         prints(
             &[&["simulate", file, "--set", sizes, "--ranks", "4", "--constant", "cube.int8_efficiency=0.8"], more]
                 .concat(),
         )
     };
     let note = "the others have no products of int8, and are simulated in bf16";
-    let (narrow, wide) = (of(kernel, &[]), of(LAYER, &[]));
+    let (narrow, wide) = (table(kernel, &[]), table(LAYER, &[]));
     assert!(narrow.contains(note) && !wide.contains(note), "{narrow}");
     // Nothing but the products of one layer depends on the constant.
     assert!(narrow.contains("cube.int8_efficiency = 0.8"), "{narrow}");
@@ -121,16 +121,16 @@ fn what_was_tuned_is_simulated_unless_refused() {
         shape = { EXPERTS = 16, HIDDEN = 1024, INTER = 256, TOKENS = 256, TOP_K = 4 }\n\
         choices.forward = { put_cores = 3 }\n";
     std::fs::write(folder.path().join("layer.tuned.toml"), text).unwrap();
-    let of = |more: &[&str]| {
+    let run = |more: &[&str]| {
         let base = ["simulate", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json"];
         json(&[&base, more].concat())
     };
-    let (tuned, untuned) = (of(&[]), of(&["--untuned"]));
+    let (tuned, untuned) = (run(&[]), run(&["--untuned"]));
     assert_eq!((tuned["schedule"].as_str(), untuned["schedule"].as_str()), (Some("tuned"), Some("default")));
     // Three cores that put are too few.
     assert!(number(&tuned, "simulated_us") > number(&untuned, "simulated_us"));
-    assert_eq!(of(&["--set", "TOKENS=128"])["schedule"], "default");
-    let given = of(&["--choices", "put_cores=3"]);
+    assert_eq!(run(&["--set", "TOKENS=128"])["schedule"], "default");
+    let given = run(&["--choices", "put_cores=3"]);
     assert_eq!((&given["schedule"], &given["simulated_us"]), (&Value::from("given"), &tuned["simulated_us"]));
 }
 

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn bytes_are_half_as_many_and_take_less_than_half_the_time_of_their_share() {
         let target = Target::ascend_a3();
-        let of = |operands| Work::Gemm {
+        let product = |operands| Work::Gemm {
             m: 128,
             n: 256,
             k: 4080,
@@ -174,7 +174,7 @@ mod tests {
             right_reuse: 16.0,
             out: Written { element: 4, adds: false },
         };
-        let [wide, narrow] = [ElementType::bf16, ElementType::i8].map(|operands| shared(&of(operands)));
+        let [wide, narrow] = [ElementType::bf16, ElementType::i8].map(|operands| shared(&product(operands)));
         assert_eq!(wide.l2, 2.0 * narrow.l2);
         // Sums of bytes are padded to 32.
         let operations = 2.0 * 128.0 * 256.0 * 4096.0;

@@ -92,9 +92,10 @@ mod tests {
         let role_of: Arena<PhaseId, RoleId> = checked.graph().phases.ids().map(|_| RoleId(0)).collect();
         let precedence = Precedence::new(&checked, &groups, 4, Some(&role_of));
         let [dispatch, gate, up, swiglu, down, back, combine] = [0, 1, 2, 3, 4, 5, 6];
-        let of = |phase: u32| Entry { phase: PhaseId(phase), expert: 1, peer_offset: 0 };
-        let entry =
-            |phase: u32| groups.number(if phase == combine { Entry { expert: 0, ..of(phase) } } else { of(phase) });
+        let next_expert = |phase: u32| Entry { phase: PhaseId(phase), expert: 1, peer_offset: 0 };
+        let entry = |phase: u32| {
+            groups.number(if phase == combine { Entry { expert: 0, ..next_expert(phase) } } else { next_expert(phase) })
+        };
         // By phase, in ns; of gate and up the latter takes longer.
         let of_phase = [1, 20, 300, 4_000, 50_000, 600_000, 7_000_000];
         let times: Vec<Nanos> = groups.all().map(|entry| Nanos(of_phase[entry.phase.index()])).collect();

@@ -14,8 +14,8 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, TaskGraph};
 use hpmoe_language::ids::{PhaseId, TensorId};
 use instance::Instance;
-use kept::Kept;
-pub use kept::Step;
+use kept::KeptOrder;
+pub use kept::OrderStep;
 use required::{Nodes, Required, required};
 use std::collections::BTreeSet;
 
@@ -44,7 +44,11 @@ pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
 /// The ways by which tiles of two phases that share elements are ordered, where all of them are. Without `before` they begin at
 /// the words that free memory for a chunk, without `after` they end at those that free it again.
 #[must_use]
-pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<BTreeSet<Vec<Step>>> {
+pub fn ways(
+    checked: &CheckedGraph,
+    before: Option<PhaseId>,
+    after: Option<PhaseId>,
+) -> Option<BTreeSet<Vec<OrderStep>>> {
     let orders = Orders::new(checked);
     let phase = |node: usize| orders.nodes.tile(node).map(|tile| tile.phase);
     let between =
@@ -56,7 +60,7 @@ pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<Phase
 struct Orders {
     nodes: Nodes,
     required: BTreeSet<Required>,
-    kept: Kept,
+    kept: KeptOrder,
 }
 
 impl Orders {
@@ -64,7 +68,7 @@ impl Orders {
         let instance = Instance::new(checked);
         let nodes = Nodes::new(checked.graph(), &instance);
         let required = required(checked.graph(), &instance, &nodes);
-        let kept = Kept::new(checked, &instance, &nodes, &required);
+        let kept = KeptOrder::new(checked, &instance, &nodes, &required);
         Self { nodes, required, kept }
     }
 

@@ -48,7 +48,7 @@ mod validate;
 mod violation;
 mod words;
 
-pub use derive::{Step, ways};
+pub use derive::{OrderStep, ways};
 pub use footprint::{Footprint, footprint, lossless_rows};
 pub use validate::{ValidSchedule, validate};
 pub use violation::Violation;

@@ -3,6 +3,9 @@
 use super::{Diagnostic, Finding, Site};
 use proc_macro2::Span;
 
+/// Why something can't be read, and where.
+pub(crate) type FindingAt = Box<(Span, Finding)>;
+
 /// Findings so far.
 #[derive(Debug, Default)]
 pub(crate) struct Errors {

@@ -21,7 +21,7 @@ pub(crate) use capacity::{Content, Overflow, Piece};
 pub(crate) use chunks::ChunkFault;
 pub(crate) use diagnostic::Site;
 pub use diagnostic::{Diagnostic, Words};
-pub(crate) use errors::Errors;
+pub(crate) use errors::{Errors, FindingAt};
 pub(crate) use external::ExternalFault;
 pub(crate) use helpers::HelperFault;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};

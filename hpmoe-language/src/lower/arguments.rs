@@ -13,7 +13,7 @@ use syn::spanned::Spanned as _;
 
 /// An argument whose accessors are resolved; the sizes of its tile still come from the parameter.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LoweredArgument {
     pub(super) tensor: TensorId,
     pub(super) side: Side,
     /// The rows that the accessors name; of a matrix all rows, which `tile` and the parameter cut.
@@ -38,7 +38,7 @@ pub(super) fn place(
     nest: &Nest,
     argument: &Argument,
     errors: &mut Errors,
-) -> Option<Place> {
+) -> Option<LoweredArgument> {
     let Some(tensor) = graph.tensors.position(|tensor| tensor.name == argument.tensor) else {
         let names = graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str());
         let nearest = nearest(&argument.tensor, names);
@@ -106,7 +106,7 @@ pub(super) fn place(
     match rows {
         Some(rows) if fits(rows) => {
             check_end(nest, argument, rows, side, errors)?;
-            Some(Place { tensor, side, rows, tile, cols })
+            Some(LoweredArgument { tensor, side, rows, tile, cols })
         }
         other => refuse_rows(argument, of_other_send(nest, other, row_kind).unwrap_or(rows_fault(row_kind)), errors),
     }
@@ -123,7 +123,7 @@ pub(super) fn unknown_variables(argument: &Argument, known: impl Fn(&str) -> boo
 }
 
 /// Refuses accessors that the rows of a tensor don't have.
-fn refuse_rows(argument: &Argument, rows: RowsFault, errors: &mut Errors) -> Option<Place> {
+fn refuse_rows(argument: &Argument, rows: RowsFault, errors: &mut Errors) -> Option<LoweredArgument> {
     let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows };
     errors.push(argument.span, Finding::Call(fault));
     None
@@ -254,7 +254,7 @@ fn terms(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-impl Place {
+impl LoweredArgument {
     /// The most rows and columns, if the accessors or the tensor fix them; `None` if the parameter decides.
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let height = nest.space.height.number() as usize;

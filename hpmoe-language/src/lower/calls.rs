@@ -1,9 +1,9 @@
 //! Statements of a taskflow: each task call becomes a phase.
 
-use super::arguments::Place;
+use super::arguments::LoweredArgument;
 use super::chunks::Chunks;
 use super::loops::{Nest, Side, Variable};
-use super::order::{Loop, Written};
+use super::order::{Loop, LoopWrite};
 use super::{arguments, chunks, loops, route, tasks, tensors};
 use crate::finding::{CallFault, Errors, Finding, NameKind, RemoteFault};
 use crate::graph::{Access, Origins, Phase, Rows, SpaceKind, Storage, TaskGraph};
@@ -58,7 +58,7 @@ pub(super) struct Lowering<'a> {
     /// The number of loops so far.
     pub(super) count: u32,
     /// The arguments that the calls so far write.
-    pub(super) written: Vec<Written>,
+    pub(super) written: Vec<LoopWrite>,
     /// Whether any put gives rows back to their slots.
     pub(super) gives_back: bool,
     /// Faulty instances, so that each fault is reported once.
@@ -160,12 +160,12 @@ impl Lowering<'_> {
             self.errors.push(call.span, Finding::Call(fault));
             return None;
         }
-        let places: Vec<Option<Place>> = call
+        let places: Vec<Option<LoweredArgument>> = call
             .arguments
             .iter()
             .map(|argument| arguments::place(self.kernel, self.graph, &nest, argument, self.errors))
             .collect();
-        let places: Vec<Place> = places.into_iter().collect::<Option<_>>()?;
+        let places: Vec<LoweredArgument> = places.into_iter().collect::<Option<_>>()?;
         let generics = self.const_arguments(function, call, &nest, &places)?;
         let returns =
             places.iter().zip(call.arguments).any(|(place, argument)| argument.write && place.rows == Rows::Scatter);
@@ -210,7 +210,7 @@ impl Lowering<'_> {
     }
 
     /// The side that runs the task: that of the arguments it reads. Only a put may write on the other side.
-    fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[Place]) -> Option<Side> {
+    fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[LoweredArgument]) -> Option<Side> {
         let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
         let all = || call.arguments.iter().zip(places);
         let side = reads().next().or_else(|| all().next()).map_or(Side::Source, |(_, place)| place.side);
@@ -232,7 +232,14 @@ impl Lowering<'_> {
         Some(side)
     }
 
-    fn phase(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place], side: Side) -> Option<()> {
+    fn phase(
+        &mut self,
+        task: TaskId,
+        call: &Call<'_>,
+        nest: &Nest,
+        places: &[LoweredArgument],
+        side: Side,
+    ) -> Option<()> {
         let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| tasks::writes(step.operation));
         let space = nest.space_of_call(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
         let kind = space.kind;

@@ -1,6 +1,6 @@
 //! The loop over chunks: what may be inside and outside of it, and the phase that ends it.
 
-use super::arguments::Place;
+use super::arguments::LoweredArgument;
 use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
 use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::names::ByName;
@@ -97,7 +97,7 @@ pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
 /// The use of an argument by a call.
 pub(super) struct Use<'a> {
     pub(super) argument: &'a Argument,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a LoweredArgument,
     /// Whether it lies on another rank than the one that runs the call.
     pub(super) remote: bool,
     /// Whether the call adds to it rather than overwriting it.

@@ -1,6 +1,6 @@
 //! Checks the arguments of a call: shapes and types, the order of iterations, and what a put may write.
 
-use super::arguments::{Index, Place};
+use super::arguments::{Index, LoweredArgument};
 use super::calls::{Call, Lowering};
 use super::loops::Nest;
 use super::tails::Uneven;
@@ -19,7 +19,7 @@ impl Lowering<'_> {
         task: TaskId,
         call: &Call<'_>,
         nest: &Nest,
-        places: &[Place],
+        places: &[LoweredArgument],
     ) -> Option<()> {
         let before = self.errors.len();
         let task = &self.graph.tasks[task];
@@ -85,7 +85,7 @@ impl Lowering<'_> {
     }
 
     /// Checks that every iteration reads only what it or an earlier one has written.
-    pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[Place]) {
+    pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[LoweredArgument]) {
         let params = &self.graph.tasks[task].params;
         for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
             let read = (nest, place, param.shape.cols);

@@ -1,6 +1,6 @@
 //! Instances of tasks: the const arguments of a call, written or inferred from its tiles, and the task with these arguments.
 
-use super::arguments::Place;
+use super::arguments::LoweredArgument;
 use super::calls::{Call, Lowering};
 use super::loops::Nest;
 use super::tasks;
@@ -19,7 +19,7 @@ impl Lowering<'_> {
         function: &TaskFn,
         call: &Call<'_>,
         nest: &Nest,
-        places: &[Place],
+        places: &[LoweredArgument],
     ) -> Option<ByName<usize>> {
         let mut values = ByName::new();
         let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));

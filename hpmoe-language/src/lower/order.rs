@@ -4,7 +4,7 @@
 //! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the next
 //! call began. The two agree if the variable of each shared loop chooses the same part of the tensor for both calls.
 
-use super::arguments::{Index, Place};
+use super::arguments::{Index, LoweredArgument};
 use super::loops::Nest;
 use crate::graph::{Rows, TaskGraph};
 use crate::ids::TensorId;
@@ -21,16 +21,16 @@ pub(super) struct Loop {
 
 /// An argument that an earlier call writes.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct LoopWrite {
     tensor: TensorId,
     /// The loops around the call, and the part of the tensor that each chooses.
-    loops: Vec<(u32, Part)>,
+    loops: Vec<(u32, LoopPart)>,
     span: Span,
 }
 
 /// The part of a tensor that a loop variable chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+enum LoopPart {
     /// The rank that holds it.
     Holder,
     /// Rows that came from a rank.
@@ -48,17 +48,17 @@ enum Part {
 }
 
 /// Records an argument that a call writes.
-pub(super) fn written(loops: &[Loop], nest: &Nest, place: &Place, width: usize, span: Span) -> Written {
+pub(super) fn written(loops: &[Loop], nest: &Nest, place: &LoweredArgument, width: usize, span: Span) -> LoopWrite {
     let loops = loops.iter().map(|around| (around.id, part(&around.name, nest, place, width))).collect();
-    Written { tensor: place.tensor, loops, span }
+    LoopWrite { tensor: place.tensor, loops, span }
 }
 
 /// The loop whose later iterations still write what this call reads, if there is one, and the place of the writer.
 pub(super) fn still_written<'a>(
-    earlier: &[Written],
+    earlier: &[LoopWrite],
     loops: &'a [Loop],
     graph: &TaskGraph,
-    (nest, place, width): (&Nest, &Place, usize),
+    (nest, place, width): (&Nest, &LoweredArgument, usize),
 ) -> Option<(&'a Loop, Span)> {
     let whole = u64::from(graph.tensors[place.tensor].columns);
     let last = last_column(place, width, whole);
@@ -70,51 +70,51 @@ pub(super) fn still_written<'a>(
 }
 
 /// Whether every iteration finds what it reads written.
-fn follows(wrote: Part, read: Part, last_column: u64) -> bool {
+fn follows(wrote: LoopPart, read: LoopPart, last_column: u64) -> bool {
     match (wrote, read) {
         // A loop of one step has no later iteration; a writer that the range doesn't move has a fault of its own.
-        (Part::Columns { steps: 1, .. } | Part::Nothing, _) => true,
-        (Part::Columns { from, width, steps }, Part::Columns { from: first, width: read, steps: turns }) => {
+        (LoopPart::Columns { steps: 1, .. } | LoopPart::Nothing, _) => true,
+        (LoopPart::Columns { from, width, steps }, LoopPart::Columns { from: first, width: read, steps: turns }) => {
             let end = |from: u64, width: u64, steps: u32| from.saturating_add(width.saturating_mul(steps.into()));
             let apart = end(from, width, steps) <= first || end(first, read, turns) <= from;
             apart || read <= width && first + read <= from + width
         }
-        (Part::Columns { from, width, .. }, _) => last_column <= from + width,
+        (LoopPart::Columns { from, width, .. }, _) => last_column <= from + width,
         _ => wrote == read,
     }
 }
 
 /// End of the columns that the iterations of the first step read.
-fn last_column(place: &Place, width: usize, whole: u64) -> u64 {
+fn last_column(place: &LoweredArgument, width: usize, whole: u64) -> u64 {
     match place.cols {
         Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(width as u64)),
         _ => whole,
     }
 }
 
-fn part(variable: &str, nest: &Nest, place: &Place, width: usize) -> Part {
+fn part(variable: &str, nest: &Nest, place: &LoweredArgument, width: usize) -> LoopPart {
     if let Some(range) = nest.ranges.iter().position(|(name, _)| name == variable) {
         let (width, steps) = (width as u64, nest.ranges[range].1);
         return match place.cols {
             Some(Index::Range(by, added)) if by as usize == range => {
-                Part::Columns { from: u64::from(added).saturating_mul(width), width, steps }
+                LoopPart::Columns { from: u64::from(added).saturating_mul(width), width, steps }
             }
-            _ => Part::Nothing,
+            _ => LoopPart::Nothing,
         };
     }
     let by_token = matches!(place.rows, Rows::Gather | Rows::Scatter);
     if nest.is_expert(variable) {
-        return Part::Expert;
+        return LoopPart::Expert;
     }
     if nest.is_item(variable) {
-        return Part::Item;
+        return LoopPart::Item;
     }
     if !nest.space.kind.sends() {
-        return Part::Holder;
+        return LoopPart::Holder;
     }
     match (nest.source == variable, by_token) {
-        (true, true) | (false, false) => Part::Holder,
-        (true, false) => Part::Source,
-        (false, true) => Part::Target,
+        (true, true) | (false, false) => LoopPart::Holder,
+        (true, false) => LoopPart::Source,
+        (false, true) => LoopPart::Target,
     }
 }

@@ -4,7 +4,7 @@
 //! Types give the most rows and columns. The sizes at run time follow from the loops: rows from the item, columns and rows
 //! of experts' matrices from the index of the tile and from where the tensor ends.
 
-use super::arguments::{Index, Place};
+use super::arguments::{Index, LoweredArgument};
 use super::loops::Nest;
 use crate::finding::{RealOperand, RealSize};
 use crate::graph::{Param, RowKind, Rows, Task, TaskGraph};
@@ -82,7 +82,7 @@ fn contracted(size: &RealSize, way: Contracted) -> RealOperand {
 }
 
 /// The first operation of a body, if any, that these arguments don't fit.
-pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Place]) -> Option<Uneven> {
+pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[LoweredArgument]) -> Option<Uneven> {
     let shapes = task.shapes();
     let mut sizes: Arena<ValueId, Size> =
         task.params.iter().zip(places).map(|(param, place)| size(graph, nest, param, place)).collect();
@@ -192,7 +192,7 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Plac
 }
 
 /// The size at run time of the tile that an argument gives a parameter.
-fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &Place) -> Size {
+fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &LoweredArgument) -> Size {
     let tensor = &graph.tensors[place.tensor];
     let cut = |index: Index, most: usize, extent: u32| {
         let (most, extent) = (most as u64, u64::from(extent));

@@ -1,16 +1,17 @@
 //! From the steps of a body to vector calls on buffers.
 
 mod buffers;
+mod bytes;
 mod slots;
 
-use super::program::{BufferId, Call, Holds, Instruction, Program, Width};
+use super::program::{BufferId, Call, Holds, Instruction, VectorProgram, Width};
 use super::single::single_rows;
 use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
 use hpmoe_kernels::op::{self, Device, ElementType, More, Shape, Sizes, Slot, VectorCall, Waits};
 
 /// Flattens a body.
-pub(super) fn flatten(task: &Task) -> Program {
+pub(super) fn flatten(task: &Task) -> VectorProgram {
     let single = single_rows(task);
     // A task with single rows alone has pieces of one row.
     let all = task.params.iter().enumerate();
@@ -22,7 +23,7 @@ pub(super) fn flatten(task: &Task) -> Program {
     let mut builder = Builder {
         task,
         shapes: task.shapes(),
-        program: Program { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
+        program: VectorProgram { buffers: Arena::new(), calls: Vec::new(), rows: rows as u32, leader },
         place: vec![None; task.params.len() + task.body.steps.len()],
         width: (0..task.params.len()).map(|param| Width::Of { param, parts: 1 }).collect(),
         same: (0..task.params.len()).collect(),
@@ -46,7 +47,7 @@ struct Builder<'a> {
     task: &'a Task,
     /// Shapes of parameters and of the results of steps.
     shapes: Arena<ValueId, Shape>,
-    program: Program,
+    program: VectorProgram,
     /// Where each value lies; parameters lie in their input stage.
     place: Vec<Option<BufferId>>,
     /// Columns of each value at run time.
@@ -185,15 +186,6 @@ impl Builder<'_> {
         to
     }
 
-    /// The hardware converts bytes to f32 only by way of half, which has as many bits as bf16.
-    fn load_bytes(&mut self, step: usize, input: BufferId, shape: &Shape, made: Made, name: String) -> BufferId {
-        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
-        let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
-        let instruction = routine("WidenBytes", false);
-        self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
-        to
-    }
-
     fn store(&mut self, step: usize, param: usize, value: ValueId) {
         let shape = self.task.params[param].shape;
         let mut from = self.value(value);
@@ -210,17 +202,6 @@ impl Builder<'_> {
             ElementType::i8 => self.store_bytes(step, param, to, from),
             ElementType::bf16 | ElementType::i32 => self.call(step, Instruction::Narrow, to, &[from]),
         }
-    }
-
-    /// The hardware converts f32 to bytes only by way of half, which would round twice: numbers are made whole before.
-    fn store_bytes(&mut self, step: usize, param: usize, to: BufferId, from: BufferId) {
-        let (shape, made) = (self.task.params[param].shape, self.of_param(param));
-        let name = |what: &str| format!("{}_{what}", self.task.params[param].name);
-        let (whole, halves) = (name("whole"), name("halves"));
-        let whole = self.buffer(whole, Holds::Value, ElementType::f32, &shape, made);
-        let halves = self.buffer(halves, Holds::Value, ElementType::bf16, &shape, made);
-        let instruction = routine("NarrowBytes", false);
-        self.program.calls.push(Call { instruction, to, from: vec![from], scratch: vec![whole, halves], step });
     }
 
     fn cast(&mut self, step: usize, from: BufferId, to: &Step, name: String) -> BufferId {
@@ -274,7 +255,7 @@ impl Builder<'_> {
         self.program.calls.push(Call { instruction, to, from: from.to_vec(), scratch: Vec::new(), step });
     }
 
-    fn finish(mut self) -> Program {
+    fn finish(mut self) -> VectorProgram {
         for id in self.program.buffers.ids() {
             if let Width::Of { param, .. } = &mut self.program.buffers[id].width {
                 *param = self.same[*param];

@@ -5,7 +5,7 @@ use crate::graph::Task;
 use crate::ids::{Arena, Id};
 use hpmoe_kernels::op::{ElementType, More, Spread, Waits};
 
-/// A buffer of a vector task, by its number in the [`Program`].
+/// A buffer of a vector task, by its number in the [`VectorProgram`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BufferId(pub u32);
 
@@ -32,7 +32,7 @@ pub enum Holds {
 /// The number of columns of a buffer at run time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
-    /// So many.
+    /// That many columns in every tile.
     Fixed(u32),
     /// As many as a parameter has, divided by a number that they are a multiple of.
     Of {
@@ -117,7 +117,7 @@ pub struct Call {
 
 /// The body of a vector task as vector calls.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Program {
+pub struct VectorProgram {
     /// The buffers, in order of first use.
     pub buffers: Arena<BufferId, Buffer>,
     /// The calls, in the order of execution.
@@ -128,7 +128,7 @@ pub struct Program {
     pub leader: usize,
 }
 
-impl Program {
+impl VectorProgram {
     /// Whether a call takes the ids of slots.
     #[must_use]
     pub fn takes_ids(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Vector tasks: pieces of rows, two stages of each tile, values that share UB once they are dead.
 
 use super::limits::{BLOCK, COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
-use super::program::{Buffer, BufferId, Call, Holds, Instruction, Program};
+use super::program::{Buffer, BufferId, Call, Holds, Instruction, VectorProgram};
 use super::{OnChipMemory, by_size};
 use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
@@ -12,7 +12,7 @@ use crate::units::Bytes;
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorPlan {
     /// Its body as vector calls on buffers.
-    pub program: Program,
+    pub program: VectorProgram,
     /// The rows of a piece, counted in rows of the leader.
     pub rows: u32,
     /// The offset of each buffer in UB; the second stage of a tile follows the first.
@@ -32,7 +32,7 @@ impl VectorPlan {
 
 /// Buffers that grow with the rows of a piece are placed for one row, and their offsets multiplied; single rows come first.
 pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
-    let program = Program::new(task);
+    let program = VectorProgram::new(task);
     let lives = lives(&program);
     let mut offsets: Arena<BufferId, Bytes> = program.buffers.ids().map(|_| Bytes(0)).collect();
     let fixed = place(&program, &lives, true, &mut offsets);
@@ -73,7 +73,7 @@ impl Life {
     }
 }
 
-fn lives(program: &Program) -> Arena<BufferId, Life> {
+fn lives(program: &VectorProgram) -> Arena<BufferId, Life> {
     let touches = |call: &Call, id: BufferId| call.to == id || call.from.contains(&id) || call.scratch.contains(&id);
     let life = |id: BufferId| {
         let mut calls = (0..program.calls.len()).filter(|&call| touches(&program.calls[call], id));
@@ -88,7 +88,7 @@ fn lives(program: &Program) -> Arena<BufferId, Life> {
 /// Places single rows, or all other buffers for one row of a piece, and returns their end: stages first, then every value at the
 /// lowest offset that is free while it lives.
 fn place(
-    program: &Program,
+    program: &VectorProgram,
     lives: &Arena<BufferId, Life>,
     single: bool,
     offsets: &mut Arena<BufferId, Bytes>,
@@ -144,7 +144,7 @@ fn overlap(a: Life, b: Life) -> bool {
     a.first <= b.last && b.first <= a.last
 }
 
-fn overflow(task: &Task, program: &Program, lives: &Arena<BufferId, Life>, needed: Bytes) -> Overflow {
+fn overflow(task: &Task, program: &VectorProgram, lives: &Arena<BufferId, Life>, needed: Bytes) -> Overflow {
     let leader = &task.params[program.leader];
     let live = |call: usize| {
         program.buffers.iter().filter(move |(id, buffer)| {

@@ -2,7 +2,7 @@
 
 use hpmoe_expansion::expansion::{Expansion, FOLDER, file, latest_file};
 use hpmoe_expansion::megakernel;
-use hpmoe_expansion::place::Places;
+use hpmoe_expansion::tokens::SourceTokens;
 use hpmoe_language::artifacts::{Artifact, Fault};
 use hpmoe_language::expansion::{TaskflowToTell, of_faults, of_front};
 use hpmoe_language::front::{front, modules};
@@ -49,7 +49,7 @@ fn built_with(source: &str, overrides: &Overrides, edit: impl FnOnce(&mut Expans
 }
 
 fn taskflows(module: &ItemMod, overrides: &Overrides) -> Vec<TaskflowToTell> {
-    let (front, places) = (front(module, overrides).unwrap(), Places::of(module));
+    let (front, places) = (front(module, overrides).unwrap(), SourceTokens::of(module));
     let graphs = front.flows.iter().map(|checked| checked.graph());
     let artifact = |flow: &str| Artifact::new("my-layers", "moe_ffn", flow, front.fingerprint);
     graphs.map(|graph| TaskflowToTell::new(graph, &artifact(&graph.taskflow), &places)).collect()

@@ -149,7 +149,7 @@ pub enum LaunchError {
          same calls in the same order", each_value(.values)
     )]
     Disagreement {
-        /// What differs.
+        /// What ranks disagree about.
         subject: &'static str,
         /// Each value with the ranks that have it.
         values: Vec<(Vec<usize>, String)>,

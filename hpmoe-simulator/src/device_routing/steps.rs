@@ -12,7 +12,7 @@ const PATTERN_WORDS: u64 = 1024;
 /// What one core does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoutingSteps {
-    /// Vector calls.
+    /// Number of vector calls.
     pub calls: u64,
     /// Their repeats of 64 lanes.
     pub repeats: u64,
@@ -26,7 +26,7 @@ pub struct RoutingSteps {
     pub copies: u64,
     /// Those of them that the core waits for.
     pub trips: u64,
-    /// Their bytes.
+    /// Bytes that copies move.
     pub bytes: u64,
 }
 

@@ -106,7 +106,7 @@ pub enum Device {
 pub struct Step {
     /// The name of the operation, or the sign of an operator.
     pub operation: &'static str,
-    /// Its operands.
+    /// What the operation of the step is given.
     pub operands: &'static [Part],
 }
 

@@ -14,9 +14,9 @@ pub type AnyTile<'a> = Tile<'a, bf16, MOST, MOST>;
 /// What an operation is given, in the order of its operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The values.
+    /// The operands that are values, in order.
     pub values: &'a [AnyValue],
-    /// The numbers.
+    /// The operands that are numbers, in order.
     pub numbers: &'a [f32],
     /// The sizes, in the order of its operands.
     pub sizes: &'a [usize],

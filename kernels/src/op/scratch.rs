@@ -7,7 +7,7 @@ use super::Shape;
 pub enum Of {
     /// The first operand.
     First,
-    /// The result.
+    /// As many rows and columns as the result.
     Result,
 }
 

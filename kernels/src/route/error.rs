@@ -29,7 +29,7 @@ pub enum RouteError {
     },
     /// Two processes of a group make their routes differently.
     Differ {
-        /// What differs.
+        /// The constant that differs.
         name: &'static str,
         /// The rank that this process is.
         rank: Rank,

@@ -31,7 +31,7 @@ impl bf16 {
         Self(bits)
     }
 
-    /// Its bits.
+    /// The sixteen bits, sign first.
     #[must_use]
     pub const fn to_bits(self) -> u16 {
         self.0

@@ -31,15 +31,15 @@ macro_rules! kernel {
         fn launch(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
             let routes: Vec<Route> =
                 row.iter().map(|launch| launch.route::<{ $kernel::TOP_K }>($kernel::EXPERTS)).collect();
-            let of = || row.iter().map(|launch| &launch.case).zip(&routes);
-            $(let $tensor: Vec<_> = of().map(|(case, route)| $make(case, route)).collect();)+
+            let cases = || row.iter().map(|launch| &launch.case).zip(&routes);
+            $(let $tensor: Vec<_> = cases().map(|(case, route)| $make(case, route)).collect();)+
             let reference = |(at, (case, route)): (usize, (&Case, &Route))| {
                 $(let mut $result = $new(case, route);)+
                 $kernel::forward(case.ep(), route, $(&$tensor[at],)+ $(&mut $result),+);
                 ($($result,)+)
             };
-            let expected: Vec<_> = of().enumerate().map(reference).collect();
-            let mut found = alike(&expected, of().map(|(case, route)| ($($new(case, route),)+)).collect());
+            let expected: Vec<_> = cases().enumerate().map(reference).collect();
+            let mut found = alike(&expected, cases().map(|(case, route)| ($($new(case, route),)+)).collect());
             let arguments: Vec<Vec<Argument<'_>>> = found
                 .iter_mut()
                 .enumerate()

@@ -89,7 +89,7 @@ impl Flag {
 }
 
 fn flags(source: &Source) -> Vec<Flag> {
-    let of = |head: &'static str| {
+    let flags = |head: &'static str| {
         source.statements(head).map(move |at| {
             let range = source.statement(at);
             let (event, id) = source.code[range.clone()][head.len()..].split_once(">(").expect("an event and an id");
@@ -98,7 +98,7 @@ fn flags(source: &Source) -> Vec<Flag> {
             Flag { set: head.starts_with('S'), event: event.to_owned(), id, function, range }
         })
     };
-    let mut all: Vec<Flag> = of("SetFlag<HardEvent::").chain(of("WaitFlag<HardEvent::")).collect();
+    let mut all: Vec<Flag> = flags("SetFlag<HardEvent::").chain(flags("WaitFlag<HardEvent::")).collect();
     all.sort_by_key(|flag| flag.range.start);
     all
 }

@@ -233,8 +233,10 @@ mod tests {
         let dependency = &checked.dependencies()[4];
         let mut other = dependency.clone();
         other.wait.counter = checked.dependencies()[5].wait.counter;
-        let of = |phase: PhaseId| all.iter().filter(move |tile| tile.phase == phase);
-        let pairs = || of(dependency.before).flat_map(|before| of(dependency.after).map(move |after| (before, after)));
+        let tiles_of = |phase: PhaseId| all.iter().filter(move |tile| tile.phase == phase);
+        let pairs = || {
+            tiles_of(dependency.before).flat_map(|before| tiles_of(dependency.after).map(move |after| (before, after)))
+        };
         let orders =
             |dependency: &Dependency| pairs().filter(|&pair| ordered(&checked, &instance, dependency, pair)).count();
         assert!(orders(dependency) > 0 && orders(dependency) < pairs().count());

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What makes one tile, or one word of a rank, come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Step {
+pub enum OrderStep {
     /// The dependency of that number in the checked graph.
     Dependency(usize),
     /// Tiles of the phase wait for a word.
@@ -26,14 +26,14 @@ type ByEnds<'a> = BTreeMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Depende
 ///
 /// A dependency that the schedule elides is kept for tiles that share what it is about, and no others: so it is a step
 /// between these alone. A word waits for counters of its own.
-pub(super) struct Kept {
+pub(super) struct KeptOrder {
     /// By node: the nodes directly before it, and why they are.
-    steps: Vec<Vec<(usize, Step)>>,
+    steps: Vec<Vec<(usize, OrderStep)>>,
     /// By node: all nodes before it, as bits.
     before: Vec<Vec<u64>>,
 }
 
-impl Kept {
+impl KeptOrder {
     pub(super) fn new(
         checked: &CheckedGraph,
         instance: &Instance,
@@ -63,7 +63,7 @@ impl Kept {
             let (Some(before), Some(after)) = (nodes.tile(from), nodes.tile(to)) else { continue };
             for (number, dependency) in by_ends.get(&(before.phase, after.phase, tensor)).into_iter().flatten() {
                 if ordered(checked, instance, dependency, (before, after)) {
-                    self.steps[to].push((from, Step::Dependency(*number)));
+                    self.steps[to].push((from, OrderStep::Dependency(*number)));
                 }
             }
         }
@@ -79,7 +79,7 @@ impl Kept {
             }
             for (node, tile) in nodes.tiles().filter(|(_, tile)| tile.phase == dependency.before) {
                 for (rank, ..) in signalled(checked, instance, tile, signal) {
-                    self.steps[nodes.word_after(rank)].push((node, Step::Dependency(number)));
+                    self.steps[nodes.word_after(rank)].push((node, OrderStep::Dependency(number)));
                 }
             }
         }
@@ -89,7 +89,7 @@ impl Kept {
                 Some(Whose::Peer) => tile.peer,
                 None => continue,
             };
-            self.steps[node].push((nodes.word_before(rank), Step::Word(tile.phase)));
+            self.steps[node].push((nodes.word_before(rank), OrderStep::Word(tile.phase)));
         }
     }
 
@@ -112,7 +112,7 @@ impl Kept {
     }
 
     /// The steps that lead from one node to another, if these are ordered: a single one where there is one.
-    pub(super) fn path(&self, from: usize, to: usize) -> Option<Vec<Step>> {
+    pub(super) fn path(&self, from: usize, to: usize) -> Option<Vec<OrderStep>> {
         let mut path = Vec::new();
         let mut at = to;
         while at != from {

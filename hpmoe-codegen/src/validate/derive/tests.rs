@@ -201,16 +201,16 @@ fn word_name(checked: &CheckedGraph, phase: PhaseId) -> String {
 fn texts_of_ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Vec<String> {
     let ways = ways(checked, before, after).expect("all that is required is ordered");
     assert!(!ways.is_empty(), "something is required");
-    let text = |way: &Vec<Step>| {
+    let text = |way: &Vec<OrderStep>| {
         let mut at = before;
-        let step = |step: &Step| match *step {
-            Step::Dependency(number) => {
+        let step = |step: &OrderStep| match *step {
+            OrderStep::Dependency(number) => {
                 let dependency = &checked.dependencies()[number];
                 assert_eq!(at, Some(dependency.before));
                 at = Some(dependency.after);
                 dependency_name(checked, dependency)
             }
-            Step::Word(phase) => {
+            OrderStep::Word(phase) => {
                 assert_eq!(at, None);
                 at = Some(phase);
                 word_name(checked, phase)

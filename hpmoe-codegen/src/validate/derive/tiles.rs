@@ -46,7 +46,7 @@ fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
 
 /// Columns, or rows of an expert's matrix, that are cut into regions of one size: which of them an access is about.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Cut {
     /// The range that counts them, if one does.
     range: Option<usize>,
     /// The number of the only region, or of the one at the range's first value.
@@ -54,7 +54,7 @@ pub(super) struct Step {
     size: u32,
 }
 
-impl Step {
+impl Cut {
     pub(super) fn of_columns(access: &Access) -> Option<Self> {
         match access.region.columns {
             Columns::Tile { range, index, width } => Some(Self::new(range, index, width)),
@@ -81,10 +81,10 @@ impl Step {
 }
 
 /// Peer, expert and rows of a tile.
-type Item = (usize, usize, Range<usize>);
+type TileItem = (usize, usize, Range<usize>);
 
 /// Items of a phase on one rank.
-fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) -> Vec<Item> {
+fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) -> Vec<TileItem> {
     let space = graph.spaces[graph.phases[phase].space];
     let height = match space.kind {
         SpaceKind::Blocks => instance.height_of_blocks(space.height),
@@ -174,12 +174,12 @@ fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<BTreeSet<u32>>> {
 fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(PhaseId, usize, u32)> {
     let mut found = Vec::new();
     for access in &graph.phases[id].accesses {
-        for step_of in [Step::of_columns, Step::of_rows] {
-            let Some(step) = step_of(access).filter(|step| step.range == Some(range)) else { continue };
-            let first = (step.index + value).saturating_mul(step.size);
+        for cut_of in [Cut::of_columns, Cut::of_rows] {
+            let Some(cut) = cut_of(access).filter(|cut| cut.range == Some(range)) else { continue };
+            let first = (cut.index + value).saturating_mul(cut.size);
             for (other, phase) in graph.phases.iter().filter(|(other, _)| *other != id) {
-                let steps = phase.accesses.iter().filter(|met| met.tensor == access.tensor).filter_map(step_of);
-                found.extend(steps.filter_map(|Step { range, index, size }| {
+                let cuts = phase.accesses.iter().filter(|met| met.tensor == access.tensor).filter_map(cut_of);
+                found.extend(cuts.filter_map(|Cut { range, index, size }| {
                     let value = (first / size).checked_sub(index)?;
                     (value < phase.ranges[range?]).then_some((other, range?, value))
                 }));
@@ -197,9 +197,9 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeS
     }
     let mut values = BTreeSet::from([0, 1, length - 1]);
     for access in &phase.accesses {
-        for step_of in [Step::of_columns, Step::of_rows] {
-            if let Some(Step { size, index, .. }) = step_of(access).filter(|step| step.range == Some(range)) {
-                let met = fixed(graph, access.tensor, step_of).map(|at| at / size);
+        for cut_of in [Cut::of_columns, Cut::of_rows] {
+            if let Some(Cut { size, index, .. }) = cut_of(access).filter(|cut| cut.range == Some(range)) {
+                let met = fixed(graph, access.tensor, cut_of).map(|at| at / size);
                 values.extend(met.filter_map(|region| region.checked_sub(index)));
             }
         }
@@ -212,13 +212,13 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeS
 fn fixed(
     graph: &TaskGraph,
     tensor: TensorId,
-    step_of: fn(&Access) -> Option<Step>,
+    cut_of: fn(&Access) -> Option<Cut>,
 ) -> impl Iterator<Item = u32> + use<'_> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)));
-    let steps = accesses.filter(move |(_, access)| access.tensor == tensor);
-    let steps = steps.filter_map(move |(phase, access)| Some((phase, step_of(access)?)));
-    let moved = |step: &Step| step.range.is_none() || step.index > 0;
-    steps.filter(move |(_, step)| moved(step)).flat_map(|(phase, Step { range, index, size })| {
+    let cuts = accesses.filter(move |(_, access)| access.tensor == tensor);
+    let cuts = cuts.filter_map(move |(phase, access)| Some((phase, cut_of(access)?)));
+    let moved = |cut: &Cut| cut.range.is_none() || cut.index > 0;
+    cuts.filter(move |(_, cut)| moved(cut)).flat_map(|(phase, Cut { range, index, size })| {
         let last = range.map_or(1, |range| phase.ranges[range]) - 1;
         [0, last.min(1), last].into_iter().flat_map(move |turn| {
             let first = (index + turn).saturating_mul(size);
@@ -276,9 +276,9 @@ mod tests {
         let checked = moe_ffn(&Layer::SMALL);
         let gate = &checked.graph().phases[PhaseId(1)];
         let made = gate.accesses.iter().find(|access| access.write).unwrap();
-        let step = Step::of_columns(made).unwrap();
-        let ends: Vec<u32> = (0..gate.columns()).map(|column| step.span(gate, column).end).collect();
-        let starts: Vec<u32> = (0..gate.columns()).map(|column| step.span(gate, column).start).collect();
+        let cut = Cut::of_columns(made).unwrap();
+        let ends: Vec<u32> = (0..gate.columns()).map(|column| cut.span(gate, column).end).collect();
+        let starts: Vec<u32> = (0..gate.columns()).map(|column| cut.span(gate, column).start).collect();
         assert_eq!((starts[0], &starts[1..]), (0, &ends[..ends.len() - 1]));
         assert_eq!(ends.last(), Some(&checked.graph().tensors[made.tensor].columns));
     }
@@ -322,8 +322,8 @@ mod tests {
                 .iter()
                 .position(|access| {
                     access.write == write
-                        && Step::of_columns(access).is_some() == write
-                        && (write || Step::of_rows(access).is_some())
+                        && Cut::of_columns(access).is_some() == write
+                        && (write || Cut::of_rows(access).is_some())
                 })
                 .unwrap()
         };

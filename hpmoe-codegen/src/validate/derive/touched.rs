@@ -1,13 +1,13 @@
 //! What a tile reads and writes, element by element.
 
 use super::instance::{Instance, Row, owner};
-use super::tiles::{Step, Tile};
+use super::tiles::{Cut, Tile};
 use hpmoe_language::graph::{Access, RowKind, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::TensorId;
 use std::ops::Range;
 
 /// Where elements lie: tensor, rank, and a row, or an expert with its matrix.
-pub(super) type Place = (TensorId, usize, usize, usize);
+pub(super) type ElementRow = (TensorId, usize, usize, usize);
 
 /// The only row of a place that is not a matrix, and the only column of origins.
 const ONE: Range<u32> = 0..1;
@@ -15,7 +15,7 @@ const ONE: Range<u32> = 0..1;
 /// Elements of one place.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
-    pub(super) place: Place,
+    pub(super) place: ElementRow,
     /// Of a matrix, which of its rows.
     pub(super) rows: Range<u32>,
     pub(super) columns: Range<u32>,
@@ -36,11 +36,11 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
     let mut all = Vec::new();
     for access in &phase.accesses {
         let most = graph.tensors[access.tensor].columns;
-        let columns = Step::of_columns(access).map_or(0..most, |step| {
-            let span = step.span(phase, tile.column);
+        let columns = Cut::of_columns(access).map_or(0..most, |cut| {
+            let span = cut.span(phase, tile.column);
             span.start.min(most)..span.end.min(most)
         });
-        let rows = Step::of_rows(access).map_or(ONE, |step| step.span(phase, tile.column));
+        let rows = Cut::of_rows(access).map_or(ONE, |cut| cut.span(phase, tile.column));
         for (rank, group, row) in places(graph, instance, tile, access) {
             let place = (access.tensor, rank, group, row);
             all.push(Touched { place, rows: rows.clone(), columns: columns.clone(), write: access.write });
@@ -110,7 +110,7 @@ mod tests {
         // The last of the columns' tiles is cut short.
         let checked = moe_ffn(&Layer { inter: 48, tile_n: 32, ..Layer::TINY });
         let (graph, instance) = (checked.graph(), Instance::new(&checked));
-        let mut written: BTreeMap<Place, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut written: BTreeMap<ElementRow, Vec<(u32, u32)>> = BTreeMap::new();
         for touched in tiles(graph, &instance).iter().flat_map(|tile| touched(graph, &instance, tile)) {
             if touched.write {
                 written.entry(touched.place).or_default().push((touched.columns.start, touched.columns.end));

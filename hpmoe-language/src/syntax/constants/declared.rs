@@ -1,8 +1,8 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
-use super::table::{Constants, Fault, is_computed, is_f32};
+use super::table::{Constants, is_computed, is_f32};
 use crate::constant::{Constant, Overrides, TILE_SIZES};
-use crate::finding::{ConstantFault, Errors, Finding};
+use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
@@ -47,7 +47,7 @@ impl Constants {
     }
 
     /// The value of a constant: as the build sets or chooses it, else as it is written.
-    fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, Fault> {
+    fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, FindingAt> {
         let number = is_f32(&item.ty);
         if is_open(item) {
             let name = item.ident.to_string();

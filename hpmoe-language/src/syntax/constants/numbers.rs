@@ -1,15 +1,15 @@
 //! Numbers: expressions of type f32 that the compiler computes, each step rounded as Rust rounds it.
 
-use super::table::{Constants, Fault, is_f32};
+use super::table::{Constants, is_f32};
 use crate::constant::Constant;
-use crate::finding::{Finding, NameKind, NumberFault};
+use crate::finding::{Finding, FindingAt, NameKind, NumberFault};
 use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, UnOp};
 
 impl Constants {
     /// Computes an expression of type f32; `locals` are sizes in scope in addition to the constants.
-    pub(crate) fn number(&self, expr: &Expr, locals: &ByName<usize>) -> Result<f32, Fault> {
+    pub(crate) fn number(&self, expr: &Expr, locals: &ByName<usize>) -> Result<f32, FindingAt> {
         let fault = |fault: NumberFault| Box::new((expr.span(), Finding::Number(fault)));
         let value = match expr {
             Expr::Lit(lit) => return literal(&lit.lit).map_err(fault),
@@ -93,7 +93,7 @@ mod tests {
     fn number(text: &str) -> Result<f32, NumberFault> {
         let expr = syn::parse_str(text).unwrap();
         let locals = ByName::from_iter([("K".to_owned(), 3)]);
-        let words = |fault: Fault| match fault.1 {
+        let words = |fault: FindingAt| match fault.1 {
             Finding::Number(fault) => fault,
             other => panic!("{other:?}"),
         };

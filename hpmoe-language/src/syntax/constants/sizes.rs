@@ -1,8 +1,8 @@
 //! Sizes: expressions of type usize that the compiler computes.
 
-use super::table::{Constants, Fault};
+use super::table::Constants;
 use crate::constant::Constant;
-use crate::finding::{ConstantFault, Errors, Finding, NameKind};
+use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NameKind};
 use crate::names::{ByName, nearest};
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
@@ -19,7 +19,7 @@ impl Constants {
         }
     }
 
-    pub(super) fn value(&self, expr: &Expr, locals: &ByName<usize>) -> Result<usize, Fault> {
+    pub(super) fn value(&self, expr: &Expr, locals: &ByName<usize>) -> Result<usize, FindingAt> {
         let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
         let checked = |value: Option<usize>, operator: &'static str| {
             value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))

@@ -1,13 +1,9 @@
 //! The constants of a module, by name.
 
 use crate::constant::Constant;
-use crate::finding::Finding;
 use crate::names::ByName;
 use proc_macro2::Span;
 use syn::Type;
-
-/// Why an expression has no value, and where.
-pub(crate) type Fault = Box<(Span, Finding)>;
 
 /// The computed constants of one kernel module, in order of declaration.
 #[derive(Clone, Debug, Default)]

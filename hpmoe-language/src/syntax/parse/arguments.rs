@@ -1,13 +1,13 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
-use super::forms::{Fault, fault, ident};
-use crate::finding::{ArgumentForm, Finding, NameKind, SyntaxFault};
+use super::forms::{fault, ident};
+use crate::finding::{ArgumentForm, Finding, FindingAt, NameKind, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Accessor, Argument, Rank};
 use syn::Expr;
 use syn::spanned::Spanned as _;
 
-pub(super) fn argument(expr: &Expr) -> Result<Argument, Fault> {
+pub(super) fn argument(expr: &Expr) -> Result<Argument, FindingAt> {
     let refuse = |form: ArgumentForm| fault(expr, SyntaxFault::FlowArgument(form));
     let Expr::Reference(reference) = expr else {
         let tile = matches!(expr, Expr::MethodCall(_) | Expr::Index(_));
@@ -53,7 +53,7 @@ pub(super) const ACCESSORS: [(&str, &str); 9] = [
     ("cols", ".cols(n)"),
 ];
 
-fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, Fault> {
+fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, FindingAt> {
     let name = call.method.to_string();
     let Some((_, form)) = ACCESSORS.iter().find(|(known, _)| name == *known) else {
         let nearest = nearest(&name, ACCESSORS.iter().map(|(known, _)| *known));

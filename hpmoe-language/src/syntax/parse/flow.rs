@@ -1,10 +1,10 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{Fault, element_fault, plain_function, tensor_type};
+use super::forms::{element_fault, plain_function, tensor_type};
 use super::parts::KnownFlows;
 use super::route::{made_route, makes_route};
 use super::statements::Reader;
-use crate::finding::{Errors, Finding, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
 use std::cell::RefCell;
 use syn::spanned::Spanned as _;
@@ -105,7 +105,7 @@ fn lets(statements: &[syn::Stmt]) -> Vec<String> {
 }
 
 /// The fault of a tensor parameter whose element type is unknown.
-fn unknown_element(input: &FnArg) -> Option<Fault> {
+fn unknown_element(input: &FnArg) -> Option<FindingAt> {
     const TENSORS: [&str; 6] = ["Tensor", "Received", "Once", "Slots", "Experts", "Matrix"];
     let FnArg::Typed(typed) = input else { return None };
     let Type::Reference(reference) = &*typed.ty else { return None };

@@ -1,16 +1,13 @@
 //! Small forms that several readers share: names, const arguments, tensor types, signatures.
 
-use crate::finding::{Errors, Finding, NotPlain, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Signature, Type};
 
-/// A fault and its place.
-pub(super) type Fault = Box<(Span, Finding)>;
-
-pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> Fault {
+pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> FindingAt {
     Box::new((at.span(), Finding::Syntax(fault)))
 }
 
@@ -94,7 +91,7 @@ pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -
 }
 
 /// The fault of a type `Name<element, …>` whose element type is unknown; `inside` are the names of such types.
-pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<Fault> {
+pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<FindingAt> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| inside.iter().any(|name| last.ident == name))?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };

@@ -1,9 +1,9 @@
 //! Taskflows that call others: the statements of the one that is called stand in place of the call.
 
 use super::flow::flow;
-use super::forms::{Fault, fault, ident};
+use super::forms::{fault, ident};
 use super::statements::Reader;
-use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Over, Role, Stmt};
 use syn::spanned::Spanned as _;
@@ -73,7 +73,7 @@ fn called(statements: &[syn::Stmt]) -> Vec<String> {
 }
 
 /// The statements of a taskflow for the arguments of a call.
-pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>) -> Result<Vec<Stmt>, Fault> {
+pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>) -> Result<Vec<Stmt>, FindingAt> {
     let part_fault = |at: &Expr, part_fault| fault(at, SyntaxFault::Part(part_fault));
     if part.route.is_some() {
         return Err(part_fault(&call.func, PartFault::MakesRoute { name: part.name.clone() }));

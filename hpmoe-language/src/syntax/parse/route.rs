@@ -1,7 +1,7 @@
 //! Reads the statement that makes a route: `let route = Route::of::<EXPERTS>(ep, &ids);`.
 
-use super::forms::{Fault, constant_argument, fault, ident, one_line};
-use crate::finding::SyntaxFault;
+use super::forms::{constant_argument, fault, ident, one_line};
+use crate::finding::{FindingAt, SyntaxFault};
 use crate::syntax::ast::MadeRoute;
 use syn::{Expr, Pat, PathArguments, Stmt};
 
@@ -13,7 +13,7 @@ pub(super) fn makes_route(statement: &Stmt) -> bool {
 }
 
 /// Reads such a statement: the name of the route, and what it is made of.
-pub(super) fn made_route(statement: &Stmt, ranks: &str) -> Result<(String, MadeRoute), Fault> {
+pub(super) fn made_route(statement: &Stmt, ranks: &str) -> Result<(String, MadeRoute), FindingAt> {
     let form = || fault(statement, SyntaxFault::FlowRouteOf { ranks: ranks.to_owned() });
     read(statement, ranks).ok_or_else(form)
 }

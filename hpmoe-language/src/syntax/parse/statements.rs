@@ -2,11 +2,11 @@
 
 use super::arguments::argument;
 use super::forms::{
-    Fault, constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element, written_or_inferred,
+    constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element, written_or_inferred,
 };
 use super::parts::{self, KnownFlows};
 use super::route::{makes_route, whole};
-use crate::finding::{Errors, Finding, NameKind, PartFault, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
 use std::cell::RefCell;
@@ -45,7 +45,7 @@ impl Reader<'_> {
     }
 
     /// A statement; for a call of a taskflow, those of that one.
-    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, Fault> {
+    fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, FindingAt> {
         match statement {
             syn::Stmt::Local(_) if makes_route(statement) => Err(fault(statement, SyntaxFault::FlowRouteElsewhere)),
             syn::Stmt::Local(local) => self.tensor(local).map(|declared| vec![Stmt::Let(declared)]),
@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 
     /// The statements of a taskflow in place of its call.
-    fn statements_of(&self, call: &syn::ExprCall, part: Option<&Flow>) -> Result<Vec<Stmt>, Fault> {
+    fn statements_of(&self, call: &syn::ExprCall, part: Option<&Flow>) -> Result<Vec<Stmt>, FindingAt> {
         if let Some(variable) = self.around {
             let fault_of = PartFault::InLoop { variable: variable.to_owned() };
             return Err(fault(&call.func, SyntaxFault::Part(fault_of)));
@@ -94,7 +94,7 @@ impl Reader<'_> {
         format!("{}{}", if self.owned { "&" } else { "" }, self.route)
     }
 
-    fn tensor(&self, local: &syn::Local) -> Result<Let, Fault> {
+    fn tensor(&self, local: &syn::Local) -> Result<Let, FindingAt> {
         let no_tensor =
             || fault(local, SyntaxFault::FlowLet { ranks: self.ranks.to_owned(), route: self.route_argument() });
         let Some((name, call, constructor)) = constructor_call(local) else { return Err(no_tensor()) };
@@ -155,7 +155,7 @@ impl Reader<'_> {
         SyntaxFault::FlowRouteLater { ranks: self.ranks.to_owned(), route: self.route.to_owned() }
     }
 
-    fn over(&self, expr: &Expr) -> Result<Over, Fault> {
+    fn over(&self, expr: &Expr) -> Result<Over, FindingAt> {
         match expr {
             Expr::Path(_) if ident(expr).is_some_and(|name| name == self.ranks) => Ok(Over::Ranks),
             Expr::Range(range) => {
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn call(call: &syn::ExprCall) -> Result<Stmt, Fault> {
+    fn call(call: &syn::ExprCall) -> Result<Stmt, FindingAt> {
         let not_a_task = || fault(&call.func, SyntaxFault::FlowCall);
         let Expr::Path(path) = &*call.func else { return Err(not_a_task()) };
         let [segment] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return Err(not_a_task()) };

@@ -1,8 +1,8 @@
 //! Reads task functions.
 
-use super::forms::{Fault, const_parameters, element_fault, plain_function, tensor_type};
+use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
 use super::{body, external, library};
-use crate::finding::{Errors, Finding, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
 use syn::spanned::Spanned as _;
@@ -39,7 +39,7 @@ fn tile_param(input: &FnArg, errors: &mut Errors) -> Option<TileParam> {
     param
 }
 
-fn unknown_element(input: &FnArg) -> Option<Fault> {
+fn unknown_element(input: &FnArg) -> Option<FindingAt> {
     let FnArg::Typed(typed) = input else { return None };
     match &*typed.ty {
         Type::Reference(reference) => element_fault(&reference.elem, &["Tile"]),

@@ -21,9 +21,9 @@ pub enum NpuError {
         "`{library}` lacks a call that launches need ({cause}): it is older than CANN 8.5, so install that or a later one"
     )]
     OldLibrary {
-        /// The library.
+        /// The library that can't be used.
         library: String,
-        /// The call.
+        /// What the system says of it.
         cause: String,
     },
     /// There are fewer NPUs than ranks.
@@ -56,9 +56,9 @@ pub enum NpuError {
         "NPU {device} can't access the memory of NPU {peer}: choose NPUs of one server by ASCEND_RT_VISIBLE_DEVICES"
     )]
     Reach {
-        /// An NPU.
+        /// The NPU that would read the memory.
         device: i32,
-        /// Another one.
+        /// The NPU that has the memory.
         peer: i32,
     },
     /// The kernel was built for the CPU alone.

@@ -1,0 +1,63 @@
+//! What `hpmoe simulate` takes.
+
+use super::{DirectionName, GradientType, PolicyName, Switch, TargetChoice};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct SimulateArgs {
+    /// The Rust file with the `#[megakernel]` modules.
+    #[arg(value_name = "FILE.rs")]
+    pub(crate) file: PathBuf,
+    /// Sets a constant in every kernel that declares it; can be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Simulates one policy; by default all three.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<PolicyName>,
+    /// The pass of the layer.
+    #[arg(long, value_enum, default_value = "forward")]
+    pub(crate) direction: DirectionName,
+    /// The taskflow of `ours`, as NAME or KERNEL::NAME; by default the one with the name of the direction.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) taskflow: Option<String>,
+    /// Ignores what `tune` has kept, and simulates the default schedule.
+    #[arg(long)]
+    pub(crate) untuned: bool,
+    /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
+    #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
+    pub(crate) choices: Option<String>,
+    /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
+    #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
+    pub(crate) ablate: bool,
+    /// Ranks of the group.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) ranks: u32,
+    #[command(flatten)]
+    pub(crate) target: TargetChoice,
+    /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    #[arg(long, value_name = "ROUTING", default_value = "balanced")]
+    pub(crate) routing: String,
+    /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
+    #[arg(long, value_enum, default_value = "on")]
+    pub(crate) polling: Switch,
+    /// The type of weight gradients of the original and of `serial`: that of the kernel, so that all do the same work, or bf16, in
+    /// which the original is published.
+    #[arg(long, value_enum, default_value = "same")]
+    pub(crate) gradients: GradientType,
+    /// Counts the permutation and the top-k sum in the latency: overlapped in `ours`, as separate kernels in the others.
+    #[arg(long)]
+    pub(crate) count_extras: bool,
+    /// Draws the simulated run of --policy, by default of `ours`: cores, links and waits.
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) gantt: Option<PathBuf>,
+    /// Writes the simulated run of --policy, by default of `ours`, for chrome://tracing or ui.perfetto.dev.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Prints the simulated bytes that each rank puts to each other.
+    #[arg(long)]
+    pub(crate) traffic: bool,
+    /// Prints JSON: one object with --policy, otherwise a list of three.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
