@@ -26,7 +26,7 @@ static void *memory(size_t bytes, size_t shift) {
 
 /* Numbers near 1/32 of either sign. */
 static HpmoeTensor numbers(uint64_t rows, uint32_t columns, size_t shift) {
-    HpmoeTensor tensor = {NULL, rows, columns, HPMOE_BF16};
+    HpmoeTensor tensor = {NULL, rows, columns, HPMOE_BF16, HPMOE_CPU};
     uint16_t *data = memory(rows * columns * 2, shift);
     for (uint64_t i = 0; i < rows * columns; ++i) {
         uint32_t bits = next();
@@ -43,7 +43,7 @@ static void check(const char *what, HpmoeStatus status) {
 int main(void) {
     HpmoeTensor ids[RANKS], tensors[ARGUMENTS * RANKS];
     HpmoeMemory needed;
-    HpmoeOptions options = {7, 60000, 0, 1, HPMOE_CPU};
+    HpmoeOptions options = {7, 60000, 0, 1, HPMOE_CPU, 0};
     HpmoeGroup group = 0;
     const char *const forward = "moe_ffn::forward";
 
@@ -62,6 +62,7 @@ int main(void) {
         ids[rank].rows = TOKENS[rank];
         ids[rank].columns = TOP_K;
         ids[rank].element = HPMOE_I64;
+        ids[rank].device = HPMOE_CPU;
         tensors[rank] = numbers(TOKENS[rank], HIDDEN, rank == 0 ? 2 : 0);
         float *weights = memory(TOKENS[rank] * TOP_K * sizeof *weights, 0);
         for (uint64_t i = 0; i < TOKENS[rank] * TOP_K; ++i) weights[i] = (float)(next() & 0xff) / 256.0f;
@@ -69,6 +70,7 @@ int main(void) {
         tensors[RANKS + rank].rows = TOKENS[rank];
         tensors[RANKS + rank].columns = TOP_K;
         tensors[RANKS + rank].element = HPMOE_F32;
+        tensors[RANKS + rank].device = HPMOE_CPU;
         tensors[2 * RANKS + rank] = numbers(LOCAL * INTER, HIDDEN, 0);
         tensors[3 * RANKS + rank] = numbers(LOCAL * INTER, HIDDEN, 0);
         tensors[4 * RANKS + rank] = numbers(LOCAL * HIDDEN, INTER, 0);

@@ -21,6 +21,9 @@ impl ModuleToTell {
     }
 }
 
+/// What cargo tells the build scripts of packages that depend on `hpmoe-c`.
+const EXPORTS: &str = "DEP_HPMOE_C_EXPORTS";
+
 /// Writes the file of each module, with what compilers have left in the folder of its taskflows.
 pub(crate) fn write(modules: Vec<ModuleToTell>, folder: &Path) -> Result<(), String> {
     for ModuleToTell { file, mut expansion, taskflows } in modules {
@@ -34,6 +37,7 @@ pub(crate) fn write(modules: Vec<ModuleToTell>, folder: &Path) -> Result<(), Str
                 }
             }
             taskflow.built.for_device = left("device").is_ok();
+            taskflow.built.exported = std::env::var_os(EXPORTS).is_some();
             expansion.taskflows.push(taskflow.built);
         }
         files::write(&folder.join(file), &expansion.write())?;

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
-#define HPMOE_C_ABI 1
+#define HPMOE_C_ABI 2
 
 /* What a function returns: `HPMOE_OK`, or why not. */
 typedef enum HpmoeStatus {
@@ -31,14 +31,17 @@ typedef enum HpmoeElement {
     HPMOE_I64 = 5 /* of ids only */
 } HpmoeElement;
 
-/* Where a group runs kernels. */
+/* Where a group runs kernels, and whose memory a tensor lies in. */
 typedef enum HpmoeDevice {
-    HPMOE_CPU = 0, /* on the model of the device: the same results, but not its speed */
-    HPMOE_NPU = 1  /* on Ascend NPUs, rank r on the r-th that this process sees; needs a build with HPMOE_DEVICE=cann */
+    HPMOE_CPU = 0, /* on the model of the device: the same results, but not its speed; this machine's memory */
+    HPMOE_NPU = 1  /* on Ascend NPUs; needs a build with HPMOE_DEVICE=cann; the memory of the rank's NPU */
 } HpmoeDevice;
 
 /* The ranks that run kernels together, with their memory. No group is 0. */
 typedef uint64_t HpmoeGroup;
+
+/* A launch that has been put on streams and has not been waited for. None is 0. */
+typedef uint64_t HpmoePending;
 
 /* Settings of a group. With all fields zero, everything is the default. */
 typedef struct HpmoeOptions {
@@ -47,6 +50,8 @@ typedef struct HpmoeOptions {
     uint64_t capacity_rows; /* room for received rows on each rank, of each chunk; 0: as many as any routing can need */
     uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's */
     HpmoeDevice device;
+    uint32_t npu; /* the NPU of this process's first rank, counted from 1, and the next ones for the others; 0: the first NPU that
+                   * this process sees, or for a rank that is a process the one of its number on the machine */
 } HpmoeOptions;
 
 /* The part of one rank of a tensor: rows of `columns` elements, one after another without gaps. */
@@ -55,6 +60,7 @@ typedef struct HpmoeTensor {
     uint64_t rows; /* of a tensor with rows for each expert: those of all experts of the rank */
     uint32_t columns;
     HpmoeElement element;
+    HpmoeDevice device; /* whose memory it lies in; that of an NPU only for groups on NPUs, on the NPU of the rank */
 } HpmoeTensor;
 
 /* The memory that a launch needs on each rank. */
@@ -70,15 +76,17 @@ uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 1, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ * {"abi": 2, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "top_k": 4,
- *      "tokens": 384, "chunks": 1, "npu": false, "arguments": [
+ *      "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
  *
  * "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
  * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
- * received once), "expert" ("height" for each expert of the rank), or "rank" ("height" of each rank). */
+ * received once), "expert" ("height" for each expert of the rank), or "rank" ("height" of each rank). "npu" says whether it was built for
+ * NPUs, "route" who makes the route: the "host", of the ids of a launch, or the "kernel" itself, whose launches have no ids. No launch is
+ * "capturable" in a graph of CANN, because its tables come from the host. */
 const char *hpmoe_describe(void);
 
 /* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs. `capacity_rows` is that of the
@@ -103,7 +111,12 @@ HpmoeStatus hpmoe_group_free(HpmoeGroup group);
  * `ranks` is the number of ranks of this process: those of the group, or one if they are processes.
  * `ids` has the parts of the router's expert ids, one for each of them: a row of `top_k` ids (I32 or I64) for each token.
  * `tensors` has `arguments` times as many parts as there are ranks: those of the first argument for each rank, then those
- * of the second, in the order in which `hpmoe_describe` lists them. `stream` is null.
+ * of the second, in the order in which `hpmoe_describe` lists them. Ids lie in this machine's memory; for a
+ * taskflow that makes its route itself, `ids` is null.
+ * `streams` is null, or an array with a stream of CANN (`aclrtStream`) for each rank of this process, on the rank's NPU: the launch
+ * follows what has been put on it before, and what is put on it afterwards follows the launch.
+ *
+ * Tensors in the memory of NPUs are neither copied nor looked at by the host. What each rank passes starts at a multiple of 64 bytes.
  *
  * Memory is used where it lies, until the function returns. It belongs to the caller, who makes sure that it is as large as the
  * parts say, initialised, and that no other thread writes it (nor reads what is writable). What a launch writes must not
@@ -111,7 +124,23 @@ HpmoeStatus hpmoe_group_free(HpmoeGroup group);
  * bytes, and those to be read that share memory with others of the launch (unless both are the same bytes of one rank). A part of
  * received or once-sent rows may have more rows than the launch uses, which are the first ones. */
 HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
-                         const HpmoeTensor *tensors, uint64_t arguments, void *stream);
+                         const HpmoeTensor *tensors, uint64_t arguments, void *const *streams);
+
+/* Puts such a launch on the streams of NPUs and returns before it has ended: `pending` stands for it until `hpmoe_wait`. Several launches can
+ * be pending; they follow each other in the order of these calls. Tensors of NPUs may be freed or reused by what comes later on `streams`;
+ * those in this machine's memory stay until the launch has been waited for, which is when those that it writes are written. A group on the
+ * CPU runs the launch to its end. */
+HpmoeStatus hpmoe_enqueue(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
+                          const HpmoeTensor *tensors, uint64_t arguments, void *const *streams, HpmoePending *pending);
+
+/* Waits for a launch; its report is then the last one of this thread. If ranks are processes, all of them wait for their launches in the same
+ * order. Launches that are still pending when their group is freed are waited for there, and have no report. */
+HpmoeStatus hpmoe_wait(HpmoePending pending);
+
+/* Runs the reference of a taskflow, task after task, on copies of these tensors of this machine's memory, and brings back what it has
+ * written: the bits of a launch. The ranks of the group are threads of this process. The kernel's module is part of the library's crate. */
+HpmoeStatus hpmoe_reference(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
+                            const HpmoeTensor *tensors, uint64_t arguments);
 
 /* Takes the place of a launch that this process can't make: if ranks are processes, the launch of each other rank fails with these
  * words, instead of waiting for this one. Returns `HPMOE_INVALID`. */
@@ -121,7 +150,7 @@ HpmoeStatus hpmoe_refuse(HpmoeGroup group, const char *message);
  * call of this thread that returns a status. */
 const char *hpmoe_last_error(void);
 
-/* The report of the last launch of this thread, as JSON; empty if it failed. Valid until the next launch of this thread. Its
+/* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
  * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
  * "workspace_bytes", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
  * "reason"}), and "text", the same in words. */

@@ -43,6 +43,8 @@ fn taskflow(kernel: &Kernel) -> Value {
         "tokens": tables.tokens,
         "chunks": tables.chunks,
         "npu": kernel.compiled.device().is_some(),
+        "route": if tables.route.is_some() { "kernel" } else { "host" },
+        "capturable": false,
         "arguments": arguments,
     })
 }

@@ -3,10 +3,10 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::{self, Failure, guarded};
-use crate::header::{HPMOE_C_ABI, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoeStatus, HpmoeTensor};
+use crate::header::{HPMOE_C_ABI, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor};
 use crate::kernels::Library;
 use crate::launch::Request;
-use crate::{groups, report};
+use crate::{groups, pending, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -122,11 +122,66 @@ pub unsafe fn launch(
     ranks: u64,
     tensors: *const HpmoeTensor,
     arguments: u64,
-    stream: *mut c_void,
+    streams: *const *mut c_void,
 ) -> HpmoeStatus {
-    let request = Request { group, taskflow, ids, ranks, tensors, arguments, stream };
+    let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams };
     // SAFETY: as this function asks for.
     guarded(|| unsafe { crate::launch::launch(library, &request) })
+}
+
+/// `hpmoe_enqueue`.
+///
+/// # Safety
+///
+/// As the header says.
+#[expect(clippy::too_many_arguments, reason = "those of the header")]
+pub unsafe fn enqueue(
+    library: &'static Library,
+    group: HpmoeGroup,
+    taskflow: *const c_char,
+    ids: *const HpmoeTensor,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+    streams: *const *mut c_void,
+    pending: *mut HpmoePending,
+) -> HpmoeStatus {
+    let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams };
+    guarded(|| {
+        if pending.is_null() {
+            return Err(Failure::invalid("`pending` is null: pass where the number of the launch goes"));
+        }
+        // SAFETY: as this function asks for.
+        let started = unsafe { crate::launch::start(library, &request) }?;
+        // SAFETY: the caller's variable.
+        unsafe { pending.write(pending::keep(group, started)) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_wait`.
+pub fn wait(pending: HpmoePending) -> HpmoeStatus {
+    guarded(|| pending::wait(pending))
+}
+
+/// `hpmoe_reference`.
+///
+/// # Safety
+///
+/// As the header says.
+#[expect(clippy::too_many_arguments, reason = "those of the header")]
+pub unsafe fn reference(
+    library: &'static Library,
+    group: HpmoeGroup,
+    taskflow: *const c_char,
+    ids: *const HpmoeTensor,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+) -> HpmoeStatus {
+    let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams: std::ptr::null() };
+    // SAFETY: as this function asks for.
+    guarded(|| unsafe { crate::launch::reference(library, &request) })
 }
 
 /// `hpmoe_refuse`.

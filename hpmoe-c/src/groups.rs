@@ -8,6 +8,7 @@ use hpmoe_runtime::{Group, Place, TcpBootstrap};
 
 use crate::error::Failure;
 use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeOptions};
+use crate::pending;
 
 #[derive(Default)]
 struct Groups {
@@ -42,7 +43,7 @@ fn rank_count(ranks: u64) -> Result<usize, Failure> {
 
 /// Keeps a group with these options, and returns its number.
 fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device } = *options;
+    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device, npu } = *options;
     let mut group = group.seed(seed);
     if time_limit_ms > 0 {
         group = group.time_limit(Duration::from_millis(time_limit_ms));
@@ -55,7 +56,10 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
     }
     group = match device {
         HPMOE_CPU => group,
-        HPMOE_NPU => group.on_npus().map_err(|error| Failure::invalid(error.to_string()))?,
+        HPMOE_NPU => {
+            let group = if npu == 0 { group.on_npus() } else { group.on_npus_from(npu as usize - 1) };
+            group.map_err(|error| Failure::invalid(error.to_string()))?
+        }
         _ => return Err(Failure::invalid(format!("there is no device {device}: use HPMOE_CPU (0) or HPMOE_NPU (1)"))),
     };
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,12 +83,13 @@ pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     groups.living.get(&handle).map(Arc::clone).ok_or_else(|| missing(&groups, handle))
 }
 
-/// Forgets a group. Its memory goes with the last launch that uses it.
+/// Forgets a group. Its memory goes with the last launch that uses it; those that are pending are waited for.
 pub(crate) fn free(handle: HpmoeGroup) -> Result<(), Failure> {
     let freed = {
         let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
         groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))?
     };
+    pending::leave(handle);
     drop(freed);
     Ok(())
 }

@@ -45,9 +45,12 @@ mod launch;
 mod macros;
 mod memory;
 mod parts;
+mod pending;
 mod report;
 
-pub use header::{HpmoeDevice, HpmoeElement, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoeStatus, HpmoeTensor};
+pub use header::{
+    HpmoeDevice, HpmoeElement, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor,
+};
 #[doc(hidden)]
 pub use hpmoe_runtime;
 pub use kernels::{Constant, Kernel, Library};

@@ -148,10 +148,57 @@ macro_rules! functions {
             ranks: u64,
             tensors: *const $crate::HpmoeTensor,
             arguments: u64,
-            stream: *mut ::core::ffi::c_void,
+            streams: *const *mut ::core::ffi::c_void,
         ) -> $crate::HpmoeStatus {
             // SAFETY: as this function asks for.
-            unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, stream) }
+            unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, streams) }
+        }
+
+        /// Puts a taskflow on streams.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "those of the header")]
+        pub unsafe extern "C" fn hpmoe_enqueue(
+            group: $crate::HpmoeGroup,
+            taskflow: *const ::core::ffi::c_char,
+            ids: *const $crate::HpmoeTensor,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+            streams: *const *mut ::core::ffi::c_void,
+            pending: *mut $crate::HpmoePending,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe {
+                $crate::functions::enqueue(&$library, group, taskflow, ids, ranks, tensors, arguments, streams, pending)
+            }
+        }
+
+        /// Waits for a launch.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_wait(pending: $crate::HpmoePending) -> $crate::HpmoeStatus {
+            $crate::functions::wait(pending)
+        }
+
+        /// Runs the reference of a taskflow.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_reference(
+            group: $crate::HpmoeGroup,
+            taskflow: *const ::core::ffi::c_char,
+            ids: *const $crate::HpmoeTensor,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::reference(&$library, group, taskflow, ids, ranks, tensors, arguments) }
         }
 
         /// Takes the place of a launch.

@@ -16,6 +16,8 @@ pub(crate) struct Part {
     pub(crate) address: *mut u8,
     pub(crate) bytes: usize,
     pub(crate) writable: bool,
+    /// Whether its bytes are an NPU's, which the host can't look at.
+    pub(crate) on_npu: bool,
 }
 
 /// A part that a launch has copied, and why.
@@ -47,12 +49,12 @@ impl Part {
         (self.start(), self.bytes, self.rank) == (other.start(), other.bytes, other.rank)
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("`{}` of rank {}", self.tensor, self.rank)
     }
 }
 
-/// The parts that a launch can't use where they lie, by number, with the reasons.
+/// The parts that a launch can't use where they lie, by number, with the reasons. Those of NPUs are never copied.
 ///
 /// # Errors
 ///
@@ -64,7 +66,18 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
             "{name} can't have {bytes} bytes from address {address:#x} on: check its rows"
         )));
     }
-    let mut order: Vec<usize> = (0..parts.len()).filter(|&number| parts[number].bytes > 0).collect();
+    let mut copies = Vec::new();
+    for on_npu in [false, true] {
+        let in_memory = |&number: &usize| parts[number].bytes > 0 && parts[number].on_npu == on_npu;
+        copies.extend(overlaps(parts, (0..parts.len()).filter(in_memory).collect())?);
+    }
+    copies.retain(|(number, _)| !parts[*number].on_npu);
+    copies.sort_by_key(|(number, _)| *number);
+    Ok(copies)
+}
+
+/// Those of some parts in one memory that don't lie by themselves on a line, with the reasons.
+fn overlaps(parts: &[Part], mut order: Vec<usize>) -> Result<Vec<(usize, String)>, Failure> {
     order.sort_by_key(|&number| (parts[number].start(), parts[number].bytes, number));
     // Those with the furthest end so far: of all, of the written ones, and of those used where they lie, which are disjoint.
     let (mut any, mut written, mut in_place) = (None::<&Part>, None::<&Part>, None::<&Part>);
@@ -97,7 +110,6 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
             written = Some(part);
         }
     }
-    copies.sort_by_key(|(number, _)| *number);
     Ok(copies)
 }
 
@@ -149,7 +161,7 @@ impl PartCopy {
     }
 }
 
-/// What running launches use of callers' memory: start, end, whether they write it.
+/// What running launches use of callers' memory on the host: start, end, whether they write it.
 static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
 
 /// The use of parts by a launch, which ends when this is dropped.
@@ -157,26 +169,27 @@ static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
 pub(crate) struct InUse(Vec<(usize, usize, bool)>);
 
 impl InUse {
-    /// Begins to use parts.
+    /// Begins to use parts. What launches use of an NPU's memory is ordered by its streams.
     ///
     /// # Errors
     ///
     /// If a launch of another thread writes one of them, or uses one that is to be written.
     pub(crate) fn begin(parts: &[Part]) -> Result<Self, Failure> {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = || parts.iter().filter(|part| !part.on_npu);
         let used = |part: &&Part| {
             let meets = |&(start, end, written): &(usize, usize, bool)| {
                 start < part.end() && part.start() < end && (written || part.writable)
             };
             part.bytes > 0 && in_use.iter().any(meets)
         };
-        if let Some(part) = parts.iter().find(used) {
+        if let Some(part) = parts().find(used) {
             let name = part.name();
             return Err(Failure::invalid(format!(
                 "{name} lies in memory that a launch of another thread uses, and one of them writes it: wait for that launch"
             )));
         }
-        let own: Vec<_> = parts.iter().map(|part| (part.start(), part.end(), part.writable)).collect();
+        let own: Vec<_> = parts().map(|part| (part.start(), part.end(), part.writable)).collect();
         in_use.extend(&own);
         Ok(Self(own))
     }

@@ -8,7 +8,9 @@ use hpmoe_runtime::tables::{KernelTables, RowKind, TensorTable};
 use hpmoe_runtime::{RawPart, RawTensor};
 
 use crate::error::Failure;
-use crate::header::{HPMOE_BF16, HPMOE_F32, HPMOE_I8, HPMOE_I32, HPMOE_I64, HpmoeElement, HpmoeTensor};
+use crate::header::{
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I8, HPMOE_I32, HPMOE_I64, HPMOE_NPU, HpmoeDevice, HpmoeElement, HpmoeTensor,
+};
 use crate::memory::Part;
 
 /// The caller's array.
@@ -40,7 +42,12 @@ pub(crate) unsafe fn route_ids(
     parts: &[HpmoeTensor],
 ) -> Result<PerRank<Vec<i32>>, Failure> {
     let of_rank = |(rank, part): (Rank, &HpmoeTensor)| {
-        let HpmoeTensor { data, rows, columns, element } = *part;
+        let HpmoeTensor { data, rows, columns, element, device } = *part;
+        if on_npu(device, || format!("the ids of {rank}"))? {
+            return Err(Failure::invalid(format!(
+                "the ids of {rank} lie in the memory of an NPU, but the host makes the route of them: pass a copy in this machine's memory"
+            )));
+        }
         if !matches!(element, HPMOE_I32 | HPMOE_I64) {
             let element = element_name(element);
             return Err(Failure::invalid(format!("the ids of {rank} are {element}: pass i32 or i64")));
@@ -94,11 +101,12 @@ pub(crate) fn part(
     tables: &KernelTables,
     table: &'static TensorTable,
     rank: Rank,
-    route: &Route,
+    route: Option<&Route>,
     tensor: &HpmoeTensor,
 ) -> Result<(Part, RawPart), Failure> {
-    let HpmoeTensor { data, rows, columns, element } = *tensor;
+    let HpmoeTensor { data, rows, columns, element, device } = *tensor;
     let name = table.name;
+    let on_npu = on_npu(device, || format!("`{name}` of {rank}"))?;
     if (element, columns) != (number(table.element), table.columns) {
         return Err(Failure::invalid(format!(
             "`{name}` of {rank} has {columns} columns of {}, but {} takes {} columns of {}: pass that",
@@ -116,8 +124,8 @@ pub(crate) fn part(
             )));
         }
         RowKind::Expert(height) => (rows / height as usize, rows),
-        RowKind::Received => at_least(name, rank, rows, route.received(rank))?,
-        RowKind::Once => at_least(name, rank, rows, route.received_once(rank))?,
+        RowKind::Received => at_least(name, rank, rows, route.map(|route| route.received(rank)))?,
+        RowKind::Once => at_least(name, rank, rows, route.map(|route| route.received_once(rank)))?,
         RowKind::Token | RowKind::Slot | RowKind::Matrix(_) => (rows, rows),
     };
     let bytes = rows.checked_mul(table.columns as usize * table.element.bytes());
@@ -127,12 +135,27 @@ pub(crate) fn part(
         return Err(Failure::invalid(format!("`{name}` of {rank} is null, but has {rows} rows: pass its address")));
     }
     let address = data.cast();
-    let part = Part { tensor: name, rank: rank.id(), address, bytes, writable: table.writable };
+    let part = Part { tensor: name, rank: rank.id(), address, bytes, writable: table.writable, on_npu };
     Ok((part, RawPart { address, count }))
 }
 
-/// The rows of a tensor that has room for more than the route needs.
-fn at_least(name: &str, rank: Rank, rows: usize, needed: usize) -> Result<(usize, usize), Failure> {
+/// Whether something lies in the memory of an NPU.
+fn on_npu(device: HpmoeDevice, what: impl Fn() -> String) -> Result<bool, Failure> {
+    match device {
+        HPMOE_CPU => Ok(false),
+        HPMOE_NPU => Ok(true),
+        _ => {
+            let what = what();
+            Err(Failure::invalid(format!(
+                "there is no device {device} for {what} to lie in: use HPMOE_CPU (0) or HPMOE_NPU (1)"
+            )))
+        }
+    }
+}
+
+/// The rows of a tensor that has room for more than the route needs; those that the kernel's route needs are known to it alone.
+fn at_least(name: &str, rank: Rank, rows: usize, needed: Option<usize>) -> Result<(usize, usize), Failure> {
+    let needed = needed.unwrap_or(rows);
     match rows >= needed {
         true => Ok((needed, needed)),
         false => Err(Failure::invalid(format!(

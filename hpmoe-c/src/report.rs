@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-use hpmoe_runtime::prelude::Route;
+use hpmoe_runtime::Report;
 use hpmoe_runtime::tables::ExternalTable;
-use hpmoe_runtime::{Group, Report};
 use serde_json::{Value, json};
 
 use crate::error::text;
@@ -20,9 +19,8 @@ pub(crate) fn forget() {
     LAST_REPORT.take();
 }
 
-/// Keeps the report of a launch.
-pub(crate) fn keep(report: &Report, group: &Group, route: &Route, copied: &[Copied]) {
-    let received: Vec<usize> = group.ranks().here().map(|rank| route.received(rank)).collect();
+/// Keeps the report of a launch; `received` are the rows that each rank here has received by a route of the host.
+pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
     let copies: Vec<Value> = copied.iter().map(copy).collect();
     let words: String = copied.iter().map(|copied| format!("\n  {copied}")).collect();
     let json = json!({

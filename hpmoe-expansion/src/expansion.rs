@@ -88,6 +88,8 @@ pub struct BuiltTaskflow {
     pub stem: String,
     /// Whether there is an object for the device, too.
     pub for_device: bool,
+    /// Whether the crate has a C interface, by which its reference can be called.
+    pub exported: bool,
 }
 
 /// Something wrong at a place of the module.
@@ -112,10 +114,11 @@ impl Expansion {
             let at = written(*at);
             quote!(library #at { #function })
         });
-        let taskflows = self.taskflows.iter().map(|BuiltTaskflow { name, symbol, stem, for_device }| {
+        let taskflows = self.taskflows.iter().map(|BuiltTaskflow { name, symbol, stem, for_device, exported }| {
             let [name, symbol, stem] = [name, symbol, stem].map(|name| token(name));
             let device = for_device.then(|| quote!(device));
-            quote!(taskflow #name #symbol #stem #device;)
+            let exported = exported.then(|| quote!(exported));
+            quote!(taskflow #name #symbol #stem #device #exported;)
         });
         let faulty = self.faulty.iter().map(|name| token(name)).map(|name| quote!(faulty #name;));
         let faults = self.faults.iter().map(|PlacedFault { at, text }| {
@@ -196,7 +199,7 @@ fn library(input: ParseStream<'_>) -> syn::Result<LibraryTask> {
 
 fn taskflow(input: ParseStream<'_>) -> syn::Result<BuiltTaskflow> {
     let (name, symbol, stem) = (name(input)?, name(input)?, name(input)?);
-    Ok(BuiltTaskflow { name, symbol, stem, for_device: word(input, "device") })
+    Ok(BuiltTaskflow { name, symbol, stem, for_device: word(input, "device"), exported: word(input, "exported") })
 }
 
 fn place(input: ParseStream<'_>) -> syn::Result<SourceToken> {
@@ -228,6 +231,7 @@ mod tests {
                 symbol: "hpmoe1_a_b_try_0a".to_owned(),
                 stem: "b_try_0a".to_owned(),
                 for_device: true,
+                exported: true,
             }],
             faulty: vec!["project".to_owned()],
             faults: vec![PlacedFault {

@@ -1,6 +1,7 @@
 //! The module that the macro adds for a taskflow: its texts, its tables, and `launch`.
 
 use crate::expansion::{BuiltTaskflow, FOLDER};
+use crate::reference;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{FnArg, ItemFn, Lifetime, Pat, Type};
@@ -22,9 +23,11 @@ pub(crate) fn built(function: &ItemFn, built: &BuiltTaskflow, runtime: &Ident) -
         ],
     };
     let kernel = kernel(built);
+    let reference = built.exported.then(|| reference::registered(function));
     let items = quote! {
         ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #tables));
         #kernel
+        #reference
     };
     module(function, runtime, &items, &launch, &enqueue)
 }
@@ -175,7 +178,7 @@ const DECLARED: [&str; 8] =
     ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES"];
 
 /// A type as it reads outside of that module, where a constant may have one of those names.
-fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
+pub(crate) fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
     let named = |token: TokenTree| match token {
         TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {
             if in_braces {
@@ -210,7 +213,7 @@ fn arguments(function: &ItemFn) -> Vec<TokenStream> {
         .collect()
 }
 
-fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Type)> {
+pub(crate) fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Type)> {
     function.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(typed) => match &*typed.pat {
             Pat::Ident(name) => Some((&name.ident, &*typed.ty)),
@@ -220,6 +223,6 @@ fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Type)> {
     })
 }
 
-fn last_is(ty: &Type, wanted: &str) -> bool {
+pub(crate) fn last_is(ty: &Type, wanted: &str) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == wanted))
 }

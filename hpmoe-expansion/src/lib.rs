@@ -8,7 +8,7 @@
 //! | [`expansion`] | what the build script writes for the macro |
 //! | [`fingerprint`] | by which the macro finds it |
 //! | [`tokens`] | places in the source that both know: numbers of tokens |
-//! | `module`, `launch` | the edited module, and what is added for each taskflow |
+//! | `module`, `launch`, `reference` | the edited module, and what is added for each taskflow |
 //! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, as both read them |
 
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ mod launch;
 pub mod library;
 pub mod markers;
 mod module;
+mod reference;
 pub mod tokens;
 
 use expansion::{Expansion, FOLDER, PlacedFault};

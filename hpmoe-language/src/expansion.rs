@@ -79,7 +79,7 @@ impl TaskflowToTell {
     pub fn new(graph: &TaskGraph, artifact: &Artifact, places: &SourceTokens) -> Self {
         let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());
         Self {
-            built: BuiltTaskflow { name: graph.taskflow.clone(), symbol, stem, for_device: false },
+            built: BuiltTaskflow { name: graph.taskflow.clone(), symbol, stem, for_device: false, exported: false },
             at: places.place(graph.span),
             tasks: graph.tasks.iter().map(|(_, task)| (task.name.clone(), places.place(task.span))).collect(),
         }

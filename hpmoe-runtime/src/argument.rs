@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::tables::RowKind;
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Received, Slots, Tensor};
+use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Received, Route, Slots, Tensor};
 
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,11 +155,15 @@ mod sealed {
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
+
+    /// A tensor of the same rows, with anything in it. Without a route, the kernel makes its own.
+    #[doc(hidden)]
+    fn like(argument: &Argument<'_>, route: Option<&Route>) -> Self;
 }
 
 /// Tensors of rows: what a row is for, and that is all.
 macro_rules! rows {
-    ($($tensor:ident: $kind:ident),*) => {$(
+    ($($tensor:ident: $kind:ident, $like:expr;)*) => {$(
         impl<T: Element, const C: usize> TensorArgument for PerRank<$tensor<T, C>> {
             fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
                 let part = |tensor: &$tensor<T, C>| RankPart {
@@ -178,11 +182,36 @@ macro_rules! rows {
                     borrow: PhantomData,
                 }
             }
+
+            fn like(argument: &Argument<'_>, route: Option<&Route>) -> Self {
+                $like(argument, route)
+            }
         }
     )*};
 }
 
-rows!(Tensor: Token, Received: Received, Once: Once, Slots: Slot);
+rows! {
+    Tensor: Token, |argument: &Argument<'_>, _| PerRank::from_fn(argument.ranks, |rank| Tensor::zeros(argument.part(rank).count));
+    Received: Received, received_like;
+    Once: Once, |argument: &Argument<'_>, route| PerRank::once(argument.ranks, of_host(route));
+    Slots: Slot, |argument: &Argument<'_>, route| PerRank::slots(argument.ranks, of_host(route));
+}
+
+fn received_like<T: Element, const C: usize>(
+    argument: &Argument<'_>,
+    route: Option<&Route>,
+) -> PerRank<Received<T, C>> {
+    let most = || argument.ranks.here().map(|rank| argument.part(rank).count).max().unwrap_or(0);
+    match route {
+        Some(route) => PerRank::symmetric(argument.ranks, route),
+        None => PerRank::with_room(argument.ranks, most()),
+    }
+}
+
+/// The route of a kernel that takes tensors which only a route of the host describes.
+fn of_host(route: Option<&Route>) -> &Route {
+    route.expect("a kernel that makes its route takes no rows of slots, nor any that were sent once")
+}
 
 /// Rows of a matrix, as tables count them. The front end refuses kernels with more.
 fn rows(count: usize) -> u32 {
@@ -207,6 +236,10 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Expe
             borrow: PhantomData,
         }
     }
+
+    fn like(argument: &Argument<'_>, _: Option<&Route>) -> Self {
+        PerRank::from_fn(argument.ranks, |rank| Experts::zeros(argument.part(rank).count))
+    }
 }
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matrix<T, N, K>> {
@@ -224,5 +257,9 @@ impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Matr
             on_npus: false,
             borrow: PhantomData,
         }
+    }
+
+    fn like(argument: &Argument<'_>, _: Option<&Route>) -> Self {
+        PerRank::from_fn(argument.ranks, |_| Matrix::from_slice(&vec![T::default(); N * K]))
     }
 }

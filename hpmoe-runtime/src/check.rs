@@ -1,7 +1,10 @@
 //! Checks of a launch, made before anything starts.
 
+use std::sync::Arc;
+
 use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 
+use crate::backend::npu::Npu;
 use crate::layout::tables::coming_spaces;
 use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
@@ -43,6 +46,23 @@ pub(crate) fn places(
             (true, false) => continue,
         };
         return Err(ArgumentError::OnNpus { tensor: argument.name, reason, way_out });
+    }
+    Ok(())
+}
+
+/// Whether tensors of NPUs lie in the memory of their rank's NPU, from the first byte to the last.
+pub(crate) fn owners(arguments: &[Argument<'_>], ranks: Ranks, npus: &[Arc<Npu>]) -> Result<(), LaunchError> {
+    for argument in arguments.iter().filter(|argument| argument.on_npus) {
+        for (rank, npu) in ranks.here().zip(npus).filter(|(rank, _)| argument.bytes(*rank) > 0) {
+            let first = argument.part(rank).address;
+            for address in [first, first.saturating_add(argument.bytes(rank) as u64 - 1)] {
+                let found = npu.owner_of(address)?;
+                if found != Some(npu.number()) {
+                    let (tensor, rank, npu) = (argument.name, rank.id(), npu.number());
+                    return Err(ArgumentError::Elsewhere { tensor, rank, address, found, npu }.into());
+                }
+            }
+        }
     }
     Ok(())
 }

@@ -61,6 +61,7 @@ mod memory;
 #[doc(hidden)]
 pub mod npus;
 pub mod prelude;
+mod reference;
 mod report;
 mod stream;
 pub mod tables;
@@ -78,8 +79,12 @@ pub use group::InjectedFault;
 pub use group::{Group, Pending};
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
+#[doc(hidden)]
+pub use inventory;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;
+#[doc(hidden)]
+pub use reference::{Reference, ReferenceCall};
 pub use report::{CoreReport, Report, StuckReport};
 pub use stream::Streams;
 pub use tables::KernelTables;

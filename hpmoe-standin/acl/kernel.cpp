@@ -85,6 +85,7 @@ static int fault(int device) {
 }
 
 static int run(const Function &function, uint32_t blocks, const Start &start, int number, uint64_t argument) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(setting("HPMOE_STANDIN_DELAY", 0)));
     std::unique_lock<std::mutex> lock(state().mutex);
     Device &device = state().devices[number];
     if (const int code = fault(number); code != ACL_SUCCESS) {
@@ -261,5 +262,5 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, 
     const Function copied = **function;
     enqueue(stream, [=] { return run(copied, blocks, start, device, argument); });
     const std::string how = std::to_string(blocks) + (start.batch ? " blocks at once, " : " blocks, ");
-    return ended(call, ACL_SUCCESS, how + std::to_string(start.limit.count()) + " s");
+    return ended(call, ACL_SUCCESS, how + std::to_string(start.limit.count()) + " s, " + named(stream));
 }

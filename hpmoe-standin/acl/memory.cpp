@@ -134,5 +134,19 @@ aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t bytes, aclr
     Side target, source;
     const int wrong = checked("aclrtMemcpy", to, room, from, bytes, kind, target, source);
     const int error = wrong != ACL_SUCCESS ? wrong : copy("aclrtMemcpy", target, source, bytes);
-    return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS);
+    return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS, std::to_string(bytes) + " bytes");
+}
+
+aclError aclrtPointerGetAttributes(const void *address, aclrtPtrAttributes *attributes) {
+    if (current_device() < 0 || attributes == nullptr) {
+        return ended("aclrtPointerGetAttributes", current_device() < 0 ? NO_DEVICE_SET : PARAMETER,
+                     "a device and a place");
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    const Memory *memory = memory_of(address, 1);
+    *attributes = {};
+    attributes->location.type = memory != nullptr ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+    attributes->location.id = memory != nullptr ? static_cast<uint32_t>(memory->device) : 0;
+    attributes->pageSize = PAGE;
+    return ended("aclrtPointerGetAttributes", ACL_SUCCESS);
 }

@@ -127,6 +127,9 @@ Memory *memory_of(const void *address, size_t bytes);
 void open(Memory &memory);
 void close(Memory &memory);
 
+// A stream, for the log.
+std::string named(aclrtStream stream);
+
 // Adds work to a stream; with the lock held. False where there is no such stream.
 bool enqueue(aclrtStream stream, std::function<int()> work);
 

@@ -2,6 +2,7 @@
 #include "state.h"
 
 #include <chrono>
+#include <cstdio>
 
 namespace standin {
 
@@ -25,6 +26,12 @@ static void work(Stream &stream) {
         stream.busy = false;
         state().changed.notify_all();
     }
+}
+
+std::string named(aclrtStream handle) {
+    char text[32];
+    std::snprintf(text, sizeof text, "stream %p", handle);
+    return text;
 }
 
 bool enqueue(aclrtStream handle, std::function<int()> next) {
@@ -110,7 +117,7 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
         state().changed.notify_all();
         return ACL_SUCCESS;
     });
-    return ended("aclrtRecordEvent", ACL_SUCCESS);
+    return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream));
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent handle) {
@@ -125,5 +132,5 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent handle) {
         state().changed.wait(inner, [&] { return event->reached >= number; });
         return ACL_SUCCESS;
     });
-    return ended("aclrtStreamWaitEvent", ACL_SUCCESS);
+    return ended("aclrtStreamWaitEvent", ACL_SUCCESS, named(stream));
 }

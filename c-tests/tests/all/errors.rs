@@ -4,11 +4,12 @@ use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 
 use hpmoe_c::header::{
-    HPMOE_BF16, HPMOE_F32, HPMOE_FAILED, HPMOE_I32, HPMOE_I64, HPMOE_INVALID, HPMOE_OK, HpmoeMemory, HpmoeOptions,
-    HpmoeTensor,
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_FAILED, HPMOE_I32, HPMOE_I64, HPMOE_INVALID, HPMOE_NPU, HPMOE_OK,
+    HpmoeMemory, HpmoeOptions, HpmoeTensor,
 };
 use hpmoe_c_tests::hpmoe_library::{
-    hpmoe_describe, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new, hpmoe_launch, hpmoe_memory, hpmoe_refuse,
+    hpmoe_describe, hpmoe_enqueue, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new, hpmoe_launch, hpmoe_memory,
+    hpmoe_reference, hpmoe_refuse, hpmoe_wait,
 };
 
 use super::support::{Echo, Group, HIDDEN, Memory, NO_OPTIONS, error, report};
@@ -108,8 +109,8 @@ fn a_refusal_has_the_words_of_the_caller() {
 
 #[test]
 fn what_a_launch_consists_of() {
-    let said = refused(|echo| echo.stream = 64);
-    assert_eq!(said, "a launch waits until it has ended, and takes no stream: pass null");
+    let said = refused(|echo| echo.streams = Some(vec![64]));
+    assert_eq!(said, "streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus");
     let said = refused(|echo| echo.ranks = 2);
     assert_eq!(said, "the group runs 1 ranks, but the call has 2: pass parts for 1");
     let said = refused(|echo| echo.arguments = 4);
@@ -180,10 +181,79 @@ fn tensors() {
     assert_eq!(said, text);
     let said = refused(|echo| echo.parts[1].data = null_mut());
     assert_eq!(said, "`weights` of rank 0 is null, but has 5 rows: pass its address");
+    let said = refused(|echo| echo.parts[0].device = HPMOE_NPU);
+    let text = "`x` lies in the memory of NPUs, but the group runs on the host: call Group::on_npus, or pass a tensor of this machine's memory";
+    assert_eq!(said, text);
+    let said = refused(|echo| echo.parts[0].device = 9);
+    assert_eq!(said, "there is no device 9 for `x` of rank 0 to lie in: use HPMOE_CPU (0) or HPMOE_NPU (1)");
+    let said = refused(|echo| echo.ids_part.device = HPMOE_NPU);
+    let text = "the ids of rank 0 lie in the memory of an NPU, but the host makes the route of them: pass a copy in this machine's memory";
+    assert_eq!(said, text);
     let said = refused(|echo| echo.parts[0].rows = u64::MAX / 2);
     assert!(said.starts_with("`x` of rank 0 can't have "), "{said}");
     let said = refused(|echo| echo.parts[0].data = null_mut::<u8>().wrapping_sub(64).cast());
     assert!(said.starts_with("`x` of rank 0 can't have 480 bytes from address 0xff"), "{said}");
+}
+
+#[test]
+fn a_launch_can_be_waited_for_later() {
+    let (group, echo) = (Group::new(1), Echo::new(5));
+    let enqueue = |pending| {
+        let (flow, ids, parts) = (echo.taskflow.as_ptr(), &raw const echo.ids_part, echo.parts.as_ptr());
+        // SAFETY: the parts are memory of `echo`, which lives until the launch has been waited for.
+        (unsafe { hpmoe_enqueue(group.0, flow, ids, 1, parts, 3, null(), pending) }, error())
+    };
+    assert_eq!(enqueue(null_mut()).1, "`pending` is null: pass where the number of the launch goes");
+    let mut numbers = [0; 2];
+    assert_eq!(enqueue(&raw mut numbers[0]), (HPMOE_OK, String::new()));
+    assert!(report().is_none(), "the report comes with the end");
+    assert_eq!((hpmoe_wait(numbers[0]), error()), (HPMOE_OK, String::new()));
+    assert_eq!((echo.y.floats(), report().unwrap()["ranks"].as_u64()), (echo.expected(), Some(1)));
+    let said = |number| (hpmoe_wait(number), error()).1;
+    let over = format!(
+        "there is no pending launch {}: it has been waited for, or its group has been freed; pass what hpmoe_enqueue has returned",
+        numbers[0]
+    );
+    assert_eq!(said(numbers[0]), over);
+    assert!(said(0).starts_with("there is no pending launch 0: 0 is none;"), "{}", said(0));
+    assert!(said(1 << 40).contains("this library has never made it"), "{}", said(1 << 40));
+    // One that is pending when its group is freed.
+    assert_eq!(enqueue(&raw mut numbers[1]), (HPMOE_OK, String::new()));
+    drop(group);
+    assert!(said(numbers[1]).contains("its group has been freed"), "{}", said(numbers[1]));
+}
+
+#[test]
+fn a_reference_is_that_of_a_module_of_the_crate() {
+    let (group, echo) = (Group::new(1), Echo::new(5));
+    let reference = |flow: &CStr| {
+        // SAFETY: the parts are memory of `echo`.
+        unsafe { hpmoe_reference(group.0, flow.as_ptr(), &raw const echo.ids_part, 1, echo.parts.as_ptr(), 3) }
+    };
+    assert_eq!((reference(c"echo::forward"), error()), (HPMOE_OK, String::new()));
+    assert_eq!(echo.y.floats(), echo.expected());
+    assert_eq!(reference(c"once::forward"), HPMOE_INVALID);
+    assert_eq!(error(), "the taskflow takes 6 arguments, but the call has 3: pass parts for 6");
+    // The library has the kernel, and its crate no module of it.
+    let mut memory = [Memory::new(&[0; 4096], 0), Memory::new(&[0; 64], 0)];
+    let [ids, x] = memory.each_mut();
+    let part = |memory: &mut Memory, rows, columns, element| memory.tensor(rows, columns, element);
+    let ids = HpmoeTensor { rows: 0, ..part(ids, 0, 4, HPMOE_I32) };
+    let none = |columns, element| HpmoeTensor { rows: 0, columns, element, data: null_mut(), device: HPMOE_CPU };
+    let kept = part(x, 0, 40, HPMOE_BF16);
+    let parts = [
+        none(40, HPMOE_BF16),
+        none(16, HPMOE_BF16),
+        none(4, HPMOE_F32),
+        kept,
+        none(40, HPMOE_F32),
+        none(16, HPMOE_F32),
+    ];
+    // SAFETY: memory of this function.
+    let status = unsafe { hpmoe_reference(group.0, c"once::forward".as_ptr(), &raw const ids, 1, parts.as_ptr(), 6) };
+    let said = "the reference of once::forward can't be called: its module is not part of the library's crate; write `mod` with the name of its \
+                file in lib.rs";
+    assert_eq!((status, error()), (HPMOE_INVALID, said.to_owned()));
 }
 
 #[test]
@@ -288,7 +358,7 @@ fn rows_that_are_kept_may_have_room_for_more() {
             on_both(&mut x, 40, HPMOE_BF16),
             on_both(&mut z, 16, HPMOE_BF16),
             on_both(&mut weights, 4, HPMOE_F32),
-            [HpmoeTensor { data: null_mut(), rows: 0, columns: 0, element: 0 }; 2],
+            [HpmoeTensor { data: null_mut(), rows: 0, columns: 0, element: 0, device: HPMOE_CPU }; 2],
             on_both(&mut y, 40, HPMOE_F32),
             on_both(&mut v, 16, HPMOE_F32),
         ];

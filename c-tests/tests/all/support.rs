@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
 
 use hpmoe_c::header::{
-    HPMOE_BF16, HPMOE_F32, HPMOE_I32, HpmoeElement, HpmoeGroup, HpmoeOptions, HpmoeStatus, HpmoeTensor,
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I32, HpmoeElement, HpmoeGroup, HpmoeOptions, HpmoeStatus, HpmoeTensor,
 };
 use hpmoe_c_tests::hpmoe_library::{
     hpmoe_group_free, hpmoe_group_new, hpmoe_last_error, hpmoe_last_report, hpmoe_launch,
@@ -45,7 +45,7 @@ impl Memory {
     }
 
     pub(crate) fn tensor(&mut self, rows: u64, columns: u32, element: HpmoeElement) -> HpmoeTensor {
-        HpmoeTensor { data: self.address().cast(), rows, columns, element }
+        HpmoeTensor { data: self.address().cast(), rows, columns, element, device: HPMOE_CPU }
     }
 }
 
@@ -60,7 +60,8 @@ pub(crate) struct Echo {
     pub(crate) parts: Vec<HpmoeTensor>,
     pub(crate) ranks: u64,
     pub(crate) arguments: u64,
-    pub(crate) stream: usize,
+    /// Handles for each rank.
+    pub(crate) streams: Option<Vec<usize>>,
 }
 
 pub(crate) const HIDDEN: usize = 48;
@@ -89,11 +90,11 @@ impl Echo {
             weights: Memory::new(&halves, weights),
             y: Memory::new(&vec![0; tokens * HIDDEN * 4], y),
             taskflow: c"echo::forward".to_owned(),
-            ids_part: HpmoeTensor { data: null_mut(), rows: 0, columns: 0, element: HPMOE_I32 },
+            ids_part: HpmoeTensor { data: null_mut(), rows: 0, columns: 0, element: HPMOE_I32, device: HPMOE_CPU },
             parts: Vec::new(),
             ranks: 1,
             arguments: 3,
-            stream: 0,
+            streams: None,
         };
         let rows = tokens as u64;
         echo.ids_part = echo.ids.tensor(rows, 2, HPMOE_I32);
@@ -111,9 +112,10 @@ impl Echo {
 
     /// With ids for each rank.
     pub(crate) fn launch_ids(&self, group: HpmoeGroup, ids: &[HpmoeTensor]) -> HpmoeStatus {
-        let (stream, parts) = (std::ptr::without_provenance_mut(self.stream), self.parts.as_ptr());
+        let streams = self.streams.as_ref().map_or(null(), |streams| streams.as_ptr().cast());
+        let parts = self.parts.as_ptr();
         // SAFETY: the parts are memory of this value, unless a test sets them to what is refused before it is used.
-        unsafe { hpmoe_launch(group, self.taskflow.as_ptr(), ids.as_ptr(), self.ranks, parts, self.arguments, stream) }
+        unsafe { hpmoe_launch(group, self.taskflow.as_ptr(), ids.as_ptr(), self.ranks, parts, self.arguments, streams) }
     }
 
     /// What `y` is to be: each token with the sum of its weights.

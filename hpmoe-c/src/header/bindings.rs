@@ -1,4 +1,4 @@
-pub const HPMOE_C_ABI: u32 = 1;
+pub const HPMOE_C_ABI: u32 = 2;
 pub const HPMOE_OK: HpmoeStatus = 0;
 pub const HPMOE_INVALID: HpmoeStatus = 1;
 pub const HPMOE_FAILED: HpmoeStatus = 2;
@@ -14,6 +14,7 @@ pub const HPMOE_CPU: HpmoeDevice = 0;
 pub const HPMOE_NPU: HpmoeDevice = 1;
 pub type HpmoeDevice = ::core::ffi::c_uint;
 pub type HpmoeGroup = u64;
+pub type HpmoePending = u64;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct HpmoeOptions {
@@ -22,10 +23,11 @@ pub struct HpmoeOptions {
     pub capacity_rows: u64,
     pub threads: u32,
     pub device: HpmoeDevice,
+    pub npu: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 32usize];
+    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 40usize];
     ["Alignment of HpmoeOptions"][::core::mem::align_of::<HpmoeOptions>() - 8usize];
     [
         "Offset of field: HpmoeOptions::seed",
@@ -42,6 +44,9 @@ const _: () = {
     [
         "Offset of field: HpmoeOptions::device",
     ][::core::mem::offset_of!(HpmoeOptions, device) - 28usize];
+    [
+        "Offset of field: HpmoeOptions::npu",
+    ][::core::mem::offset_of!(HpmoeOptions, npu) - 32usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -50,10 +55,11 @@ pub struct HpmoeTensor {
     pub rows: u64,
     pub columns: u32,
     pub element: HpmoeElement,
+    pub device: HpmoeDevice,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeTensor"][::core::mem::size_of::<HpmoeTensor>() - 24usize];
+    ["Size of HpmoeTensor"][::core::mem::size_of::<HpmoeTensor>() - 32usize];
     ["Alignment of HpmoeTensor"][::core::mem::align_of::<HpmoeTensor>() - 8usize];
     [
         "Offset of field: HpmoeTensor::data",
@@ -67,6 +73,9 @@ const _: () = {
     [
         "Offset of field: HpmoeTensor::element",
     ][::core::mem::offset_of!(HpmoeTensor, element) - 20usize];
+    [
+        "Offset of field: HpmoeTensor::device",
+    ][::core::mem::offset_of!(HpmoeTensor, device) - 24usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -134,7 +143,32 @@ unsafe extern "C" {
         ranks: u64,
         tensors: *const HpmoeTensor,
         arguments: u64,
-        stream: *mut ::core::ffi::c_void,
+        streams: *const *mut ::core::ffi::c_void,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_enqueue(
+        group: HpmoeGroup,
+        taskflow: *const ::core::ffi::c_char,
+        ids: *const HpmoeTensor,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
+        streams: *const *mut ::core::ffi::c_void,
+        pending: *mut HpmoePending,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_wait(pending: HpmoePending) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_reference(
+        group: HpmoeGroup,
+        taskflow: *const ::core::ffi::c_char,
+        ids: *const HpmoeTensor,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
     ) -> HpmoeStatus;
 }
 unsafe extern "C" {

@@ -9,6 +9,6 @@ pub use bindings::*;
 
 impl Default for HpmoeOptions {
     fn default() -> Self {
-        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU }
+        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU, npu: 0 }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn part(tensor: &'static str, start: usize, bytes: usize, writable: bool) -> Part {
-    Part { tensor, rank: 0, address: ptr::without_provenance_mut(start), bytes, writable }
+    Part { tensor, rank: 0, address: ptr::without_provenance_mut(start), bytes, writable, on_npu: false }
 }
 
 fn read(tensor: &'static str, start: usize, bytes: usize) -> Part {
@@ -60,6 +60,19 @@ fn what_is_written_shares_memory_with_nothing() {
 }
 
 #[test]
+fn memory_of_an_npu_is_not_copied_and_is_not_the_hosts() {
+    let on_npu = |part: Part| Part { on_npu: true, ..part };
+    let parts = [on_npu(read("x", 96, 64)), on_npu(read("z", 128, 64)), written("y", 128, 64)];
+    assert_eq!(to_copy(&parts).unwrap(), []);
+    let said = "`y` of rank 0 is written and shares memory with `x` of rank 0: give it memory of its own";
+    assert_eq!(refused(&[on_npu(read("x", 64, 64)), on_npu(written("y", 64, 64))]), Failure::invalid(said));
+    // Streams order what is used there.
+    let first = InUse::begin(&[on_npu(written("y", 1 << 41, 64))]).unwrap();
+    assert!(InUse::begin(&[on_npu(written("y", 1 << 41, 64))]).is_ok());
+    drop(first);
+}
+
+#[test]
 fn a_part_ends_in_memory() {
     let said = format!("`x` of rank 0 can't have 64 bytes from address {:#x} on: check its rows", usize::MAX - 63);
     assert_eq!(refused(&[read("x", usize::MAX - 63, 64)]), Failure::invalid(said));
@@ -71,7 +84,9 @@ fn a_copy_brings_back_what_was_written() {
     let address = bytes.as_mut_ptr().wrapping_add(3);
     for writable in [false, true] {
         // SAFETY: 150 of the bytes above.
-        let mut copy = unsafe { PartCopy::new(Part { tensor: "x", rank: 0, address, bytes: 150, writable }) }.unwrap();
+        let mut copy =
+            unsafe { PartCopy::new(Part { tensor: "x", rank: 0, address, bytes: 150, writable, on_npu: false }) }
+                .unwrap();
         assert_eq!(copy.address().addr() % 64, 0);
         // SAFETY: the copy's own bytes, then those above.
         unsafe {

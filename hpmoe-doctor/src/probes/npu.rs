@@ -49,7 +49,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
 
 fn open(examination: &Examination) -> Result<Vec<Npu>, Failure> {
     if !examination.team.is_processes() {
-        return Ok(npus::open(examination.team.ranks)?);
+        return Ok(npus::open(0, examination.team.ranks)?);
     }
     let local = npus::local_rank(examination.team.own().start).map_err(|error| Failure::new(error.to_string()))?;
     Ok(vec![npus::open_one(local)?])

@@ -95,6 +95,20 @@ pub enum ArgumentError {
         /// What to do.
         way_out: &'static str,
     },
+    /// A part of a tensor does not lie in the memory of its rank's NPU.
+    #[error("`{tensor}` of rank {rank} lies at {address:#x}, {}, but the rank runs on NPU {npu}: {}", found_in(*.found), way_to(*.found, *.npu))]
+    Elsewhere {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// The rank whose part it is.
+        rank: usize,
+        /// Where its first or last byte lies.
+        address: u64,
+        /// The NPU in whose memory that is, if it is in one's.
+        found: Option<i32>,
+        /// The NPU of the rank.
+        npu: i32,
+    },
     /// A part of a tensor does not start on a line.
     #[error(
         "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"
@@ -115,4 +129,19 @@ pub enum ArgumentError {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
+}
+
+/// Whose memory it is.
+fn found_in(found: Option<i32>) -> String {
+    match found {
+        Some(npu) => format!("in the memory of NPU {npu}"),
+        None => "which is no memory of an NPU: the host's, or memory that has been freed".to_owned(),
+    }
+}
+
+fn way_to(found: Option<i32>, npu: i32) -> String {
+    match found {
+        Some(found) => format!("pass a tensor of NPU {npu}, or make the group on NPU {found}"),
+        None => format!("pass a tensor of NPU {npu}, and keep it until the launch has ended"),
+    }
 }

@@ -204,6 +204,16 @@ pub enum LaunchError {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
+    /// The reference of a kernel can't be called by the kernel's name.
+    #[error("the reference of {kernel} can't be called: {reason}; {way_out}")]
+    NoReference {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// Why not.
+        reason: &'static str,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// The tables of a route that the kernel makes have no room for this group.
     #[error(
         "{kernel} makes its route itself, for at most {limit} {what}, but on {ranks} ranks there can be {value}: {way_out}, or give it a \

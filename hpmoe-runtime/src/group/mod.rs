@@ -70,8 +70,22 @@ impl Group {
     /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
     pub fn on_npus(mut self) -> Result<Self, LaunchError> {
         let npus = match &self.member {
-            None => npu::open(self.ranks)?,
+            None => npu::open(0, self.ranks)?,
             Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
+        };
+        self.npus = Some(npus.into_iter().map(Arc::new).collect());
+        Ok(self)
+    }
+
+    /// The same from the NPU of that number on: rank r on the r-th one after it, and a rank that is a process on that one.
+    ///
+    /// # Errors
+    ///
+    /// As [`on_npus`](Self::on_npus).
+    pub fn on_npus_from(mut self, first: usize) -> Result<Self, LaunchError> {
+        let npus = match &self.member {
+            None => npu::open(first, self.ranks)?,
+            Some(_) => vec![npu::open_with_peers(first)?],
         };
         self.npus = Some(npus.into_iter().map(Arc::new).collect());
         Ok(self)

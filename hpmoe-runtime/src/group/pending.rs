@@ -1,6 +1,7 @@
 //! Launches that are waited for later.
 
-use std::sync::PoisonError;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hpmoe_kernels::Route;
@@ -29,8 +30,26 @@ use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 #[must_use = "the launch is waited for at once where its result is dropped"]
 #[derive(Debug)]
 pub struct Pending<'a> {
-    group: &'a Group,
+    group: Holder<'a>,
     launch: PendingLaunch<'a>,
+}
+
+/// What keeps the group of a pending launch.
+#[derive(Debug)]
+enum Holder<'a> {
+    Borrowed(&'a Group),
+    Shared(Arc<Group>),
+}
+
+impl Deref for Holder<'_> {
+    type Target = Group;
+
+    fn deref(&self) -> &Group {
+        match self {
+            Self::Borrowed(group) => group,
+            Self::Shared(group) => group,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -53,6 +72,11 @@ impl Pending<'_> {
     /// As [`Group::launch`], for what is found while a kernel runs.
     pub fn wait(mut self) -> Result<Report, LaunchError> {
         self.finish().unwrap_or(Err(LaunchError::Broken))
+    }
+
+    /// Leaves the launch to the group, which waits for it when it is dropped. What the launch writes is not brought to tensors in the host's memory.
+    pub fn leave(mut self) {
+        self.launch = PendingLaunch::Waited;
     }
 
     /// The result, the first time.
@@ -89,7 +113,23 @@ impl Group {
         route: &Route,
         arguments: Vec<Argument<'a>>,
     ) -> Result<Pending<'a>, LaunchError> {
-        self.put(kernel, streams, Some(route), arguments)
+        self.put(Holder::Borrowed(self), kernel, streams, Some(route), arguments)
+    }
+
+    /// The same with a share of the group instead of a borrow, so that whoever is given the result can keep it. Without a `route`, the kernel makes
+    /// its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`enqueue`](Self::enqueue).
+    pub fn enqueue_shared(
+        self: &Arc<Self>,
+        kernel: &CompiledKernel,
+        streams: Option<&Streams>,
+        route: Option<&Route>,
+        arguments: Vec<Argument<'static>>,
+    ) -> Result<Pending<'static>, LaunchError> {
+        self.put(Holder::Shared(Arc::clone(self)), kernel, streams, route, arguments)
     }
 
     /// The same for a kernel that makes its route itself.
@@ -103,11 +143,12 @@ impl Group {
         streams: Option<&Streams>,
         arguments: Vec<Argument<'a>>,
     ) -> Result<Pending<'a>, LaunchError> {
-        self.put(kernel, streams, None, arguments)
+        self.put(Holder::Borrowed(self), kernel, streams, None, arguments)
     }
 
     fn put<'a>(
-        &'a self,
+        &self,
+        holder: Holder<'a>,
         kernel: &CompiledKernel,
         streams: Option<&Streams>,
         route: Option<&Route>,
@@ -121,7 +162,7 @@ impl Group {
             }
             Some(_) => PendingLaunch::OnNpus { number: self.start(kernel, streams, &row)?, arguments },
         };
-        Ok(Pending { group: self, launch })
+        Ok(Pending { group: holder, launch })
     }
 
     /// Waits for launches with a number, with the arguments of their steps.

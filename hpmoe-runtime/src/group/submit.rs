@@ -222,12 +222,23 @@ impl Group {
             };
             check::arguments(tables, self.ranks(), &route, arguments)?;
             check::places(tables, arguments, self.npus.is_some(), self.member.is_some())?;
+            check::owners(arguments, self.ranks(), self.npus.as_deref().unwrap_or_default())?;
             if let Some(chunks) = route.host() {
                 check::capacity(chunks)?;
             }
             steps.push(LaunchStep { route, arguments });
         }
         Ok(PreparedRow { schedule, sizes, steps })
+    }
+
+    /// Checks one launch, before there is memory for it.
+    pub(crate) fn check_one(
+        &self,
+        tables: &KernelTables,
+        route: Option<&Route>,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), LaunchError> {
+        self.prepare(tables, &[(route, arguments)]).map(|_| ())
     }
 
     /// Memory for a kernel that has not run yet.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, Structure, byref, c_char_p, c_uint, c_uint32, c_uint64, c_void_p
+from typing import Any, NamedTuple
 
 from ._errors import HpmoeError, LaunchError
 
-ABI = 1
+ABI = 2
 OK, INVALID = 0, 1
 
 #: The number of each element type.
@@ -28,13 +29,14 @@ class Options(Structure):
         ("capacity_rows", c_uint64),
         ("threads", c_uint32),
         ("device", c_uint),
+        ("npu", c_uint32),
     ]
 
 
 class Tensor(Structure):
     """The part of one rank of a tensor."""
 
-    _fields_ = [("data", c_void_p), ("rows", c_uint64), ("columns", c_uint32), ("element", c_uint)]
+    _fields_ = [("data", c_void_p), ("rows", c_uint64), ("columns", c_uint32), ("element", c_uint), ("device", c_uint)]
 
 
 class Memory(Structure):
@@ -48,6 +50,8 @@ class Memory(Structure):
     ]
 
 
+#: What a launch takes: group, taskflow, ids, ranks, tensors, arguments.
+LAUNCH = [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64]
 #: Result and arguments of each function.
 FUNCTIONS = {
     "hpmoe_c_abi": (c_uint32, []),
@@ -56,14 +60,30 @@ FUNCTIONS = {
     "hpmoe_group_new": (c_uint, [c_uint64, POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_group_join": (c_uint, [c_uint64, c_uint64, c_char_p, POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_group_free": (c_uint, [c_uint64]),
-    "hpmoe_launch": (
-        c_uint,
-        [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64, c_void_p],
-    ),
+    "hpmoe_launch": (c_uint, [*LAUNCH, POINTER(c_void_p)]),
+    "hpmoe_enqueue": (c_uint, [*LAUNCH, POINTER(c_void_p), POINTER(c_uint64)]),
+    "hpmoe_wait": (c_uint, [c_uint64]),
+    "hpmoe_reference": (c_uint, LAUNCH),
     "hpmoe_refuse": (c_uint, [c_uint64, c_char_p]),
     "hpmoe_last_error": (c_char_p, []),
     "hpmoe_last_report": (c_char_p, []),
 }
+
+
+class Launch(NamedTuple):
+    """What is launched: the parts of the ids, and those of each argument."""
+
+    taskflow: str
+    ranks: int
+    #: None where the taskflow makes its route itself.
+    ids: list[Tensor] | None
+    tensors: list[Tensor]
+
+    def parts(self) -> tuple[Any, ...]:
+        """The arguments of the C functions, as `LAUNCH` lists them."""
+        ids = None if self.ids is None else (Tensor * len(self.ids))(*self.ids)
+        tensors = (Tensor * max(len(self.tensors), 1))(*self.tensors)
+        return self.taskflow.encode(), ids, self.ranks, tensors, len(self.tensors) // self.ranks
 
 
 class Interface:
@@ -85,6 +105,7 @@ class Interface:
                     f"{path} has no function {name}: a library of kernels has `hpmoe_c::export!();` in its lib.rs"
                 ) from error
             function.restype, function.argtypes = result, arguments
+            # The first of them: a library of another version lacks others.
             if name == "hpmoe_c_abi" and function() != ABI:
                 raise HpmoeError(
                     f"{path} has version {function()} of the C interface, and this package knows {ABI}: "
@@ -127,9 +148,22 @@ class Interface:
         """Tells the other processes of a group that this one can't make the launch that they are about to make."""
         self._library.hpmoe_refuse(group, message.encode())
 
-    def launch(self, group: int, taskflow: str, ids: list[Tensor], tensors: list[Tensor], arguments: int) -> str:
+    def launch(self, group: int, launch: Launch) -> str:
         """Runs a taskflow, and returns its report as JSON."""
-        parts = (Tensor * max(len(tensors), 1))(*tensors)
-        of_ids = (Tensor * len(ids))(*ids)
-        self.check(self._library.hpmoe_launch(group, taskflow.encode(), of_ids, len(ids), parts, arguments, None))
+        self.check(self._library.hpmoe_launch(group, *launch.parts(), None))
         return self._library.hpmoe_last_report().decode()
+
+    def enqueue(self, group: int, launch: Launch, stream: int) -> int:
+        """Puts a taskflow on the stream of an NPU, and returns the number of the pending launch."""
+        pending = c_uint64()
+        self.check(self._library.hpmoe_enqueue(group, *launch.parts(), (c_void_p * 1)(stream), byref(pending)))
+        return pending.value
+
+    def wait(self, pending: int) -> str:
+        """Waits for a pending launch, and returns its report as JSON."""
+        self.check(self._library.hpmoe_wait(pending))
+        return self._library.hpmoe_last_report().decode()
+
+    def reference(self, group: int, launch: Launch) -> None:
+        """Runs the reference of a taskflow."""
+        self.check(self._library.hpmoe_reference(group, *launch.parts()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _c
 from ._errors import HpmoeError
+from ._npu import Launches
 
 if TYPE_CHECKING:
     from ._library import Library
@@ -31,7 +32,9 @@ class Group:
         time_limit: The longest that a core may wait, in seconds.
         capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
         threads: Threads of each rank; by default the ranks share those of the machine.
-        device: ``"cpu"``, or ``"npu"`` for libraries that were built with ``HPMOE_DEVICE=cann``.
+        device: ``"cpu"``; or, for libraries that were built with ``HPMOE_DEVICE=cann``, ``"npu"``, or ``"npu:3"`` for the NPU of this
+            process's first rank. Without a number, rank r runs on the r-th NPU that this process sees, and a rank that is a process on the
+            one of its number on the machine.
     """
 
     _named: weakref.WeakValueDictionary[str, "Group"] = weakref.WeakValueDictionary()
@@ -60,15 +63,18 @@ class Group:
 
             self.rank, ranks, self._address = address_by(process_group)
         ranks = 1 if ranks is None else ranks
-        if device not in _c.DEVICES:
-            raise HpmoeError(f"there is no device {device!r}: use one of {', '.join(map(repr, _c.DEVICES))}")
+        kind, number = _device(device)
         for name, value, least in [("ranks", ranks, 1), ("capacity_rows", capacity_rows, 1), ("threads", threads, 1)]:
             if value is not None and (not isinstance(value, int) or value < least):
                 raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least {least}")
         if not time_limit > 0:
             raise HpmoeError(f"time_limit is {time_limit!r}, but has to be a number of seconds above 0")
         self.ranks = ranks
-        self._settings = (seed, max(1, round(time_limit * 1000)), capacity_rows or 0, threads or 0, _c.DEVICES[device])
+        #: Where kernels run: ``"cpu"`` or ``"npu"``.
+        self.device = kind
+        milliseconds = max(1, round(time_limit * 1000))
+        self._settings = (seed, milliseconds, capacity_rows or 0, threads or 0, _c.DEVICES[kind], number)
+        self._launches = Launches()
         self._handles: dict[str, int] = {}
         self._making = threading.Lock()
         self._closed = False
@@ -113,13 +119,24 @@ class Group:
         """Room for received rows on each rank; None for as many as any routing can need."""
         return self._settings[2] or None
 
+    def synchronize(self) -> None:
+        """Waits for the launches on NPUs that are pending. If ranks are processes, all of them call it.
+
+        Raises:
+            LaunchError: If one went wrong.
+        """
+        self._launches.wait()
+
     def close(self) -> None:
-        """Frees the memory of the group. Launches after this are errors."""
+        """Waits for launches, and frees the memory of the group. Launches after this are errors."""
         self._closed = True
-        with self._making:
-            self._handles.clear()
-            for finalizer in self.__dict__.pop("_finalizers", []):
-                finalizer()
+        try:
+            self._launches.wait()
+        finally:
+            with self._making:
+                self._handles.clear()
+                for finalizer in self.__dict__.pop("_finalizers", []):
+                    finalizer()
 
     def __enter__(self) -> "Group":
         """The group itself, which is closed at the end of the block."""
@@ -161,3 +178,13 @@ class Group:
             group = Group(**json.loads(name.partition("#")[0]))
             Group._named[name] = Group._made[name] = group
         return group
+
+
+def _device(name: str) -> tuple[str, int]:
+    """A kind of device, and the number of an NPU, counted from 1; 0 where none is named."""
+    kind, colon, number = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if kind in _c.DEVICES and not colon:
+        return kind, 0
+    if kind == "npu" and number.isdigit():
+        return kind, int(number) + 1
+    raise HpmoeError(f"there is no device {name!r}: use one of 'cpu', 'npu', or an NPU by its number, such as 'npu:0'")

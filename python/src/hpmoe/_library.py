@@ -6,14 +6,17 @@ import json
 import os
 import threading
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, NamedTuple
 
 from . import _c
 from ._errors import HpmoeError
 from ._group import Group
 from ._memory import View, count, empty_like, view
+from ._npu import MOST_PENDING, PendingLaunch, current_stream, device_of
 
 _reports = threading.local()
+#: Tensors of NPUs start at a multiple of this number of bytes.
+ALIGNMENT = 64
 _loaded: dict[str, "Library"] = {}
 _loading = threading.Lock()
 
@@ -21,9 +24,14 @@ _loading = threading.Lock()
 def last_report() -> dict[str, Any] | None:
     """The report of the last launch of this thread: tasks, counters, copies, and ``"text"``, the same in words.
 
-    None if there was none, or it failed.
+    None if there was none, or it failed. If it runs on an NPU, this waits for it; if ranks are processes, it is None until all of them have
+    waited (`Group.synchronize`).
+
+    Raises:
+        LaunchError: If it went wrong on an NPU.
     """
-    return getattr(_reports, "last", None)
+    last = getattr(_reports, "last", None)
+    return last() if callable(last) else last
 
 
 def load(path: str | os.PathLike[str]) -> "Library":
@@ -132,6 +140,9 @@ class Taskflow:
         top_k: Experts of each token.
         tokens: Most tokens of a rank.
         chunks: Chunks that the tokens of a rank are cut into.
+        makes_route: Whether the kernel makes its route itself; its launches have no ids.
+        for_npus: Whether it was built for NPUs, too.
+        capturable: Whether a launch can be captured in a graph of CANN.
     """
 
     def __init__(self, library: Library, kernel: dict[str, Any], flow: dict[str, Any]) -> None:
@@ -146,6 +157,9 @@ class Taskflow:
         self.top_k: int = flow["top_k"]
         self.tokens: int = flow["tokens"]
         self.chunks: int = flow["chunks"]
+        self.makes_route: bool = flow["route"] == "kernel"
+        self.for_npus: bool = flow["npu"]
+        self.capturable: bool = flow["capturable"]
         self._memory: dict[tuple[int, int], _c.Memory] = {}
 
     def __repr__(self) -> str:
@@ -168,16 +182,20 @@ class Taskflow:
         return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
 
     def __call__(self, group: Group, ids: Any, **tensors: Any) -> tuple[Any, ...]:
-        """Runs the taskflow on all ranks of a group and waits for it.
+        """Runs the taskflow on all ranks of a group.
 
-        Tensors are those of torch (on the CPU), arrays of numpy or buffers, without gaps. They are used where they lie. Each holds
+        Tensors are those of torch, arrays of numpy or buffers, without gaps. They are used where they lie. Each holds
         the parts of all ranks, rank after rank: tokens are cut into equal parts (the first ranks have one more where they can't be
         equal), experts belong to the ranks in order. If ranks are processes, they are the parts of this rank alone. Numpy has no bf16;
         ``uint16`` stands for it.
 
+        With tensors on an NPU, whose group runs there with one rank in this process, the launch is put on the current stream of torch, and
+        this returns before it has ended. Ids on an NPU are copied to the host first, which waits for that stream; others are not. Tensors of
+        the CPU are copied to the NPUs of a group and back, and this waits for the launch.
+
         Args:
             group: The ranks.
-            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none.
+            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. None if the kernel makes its route itself.
             **tensors: All arguments that the taskflow reads, by name. What it writes can be passed, or is allocated.
 
         Returns:
@@ -185,53 +203,132 @@ class Taskflow:
 
         Raises:
             HpmoeError: If something does not fit; nothing was started.
-            LaunchError: If the launch went wrong; the group can no longer be used.
+            LaunchError: If the launch went wrong, or on an NPU one before it; the group can no longer be used.
         """
         _reports.last = None
         handle = group._handle(self.library)
         interface = self.library._interface
         try:
-            given, id_parts, parts = self._prepared(group, ids, tensors)
+            made = self._prepared(group, ids, tensors)
+            stream = None if made.npu is None else current_stream(made.npu)
         except HpmoeError as error:
             if group.rank is not None:
                 interface.refuse(handle, str(error))
             raise
-        _reports.last = json.loads(interface.launch(handle, self.name, id_parts, parts, len(self.arguments)))
+        if stream is None:
+            _reports.last = json.loads(interface.launch(handle, made.launch))
+            return self._written(made.given)
+        # What was launched before is over if the host has waited for the stream. Processes wait together.
+        waited = device_of(ids) is not None or group.rank is not None
+        group._launches.wait(0 if waited else MOST_PENDING)
+        pending = PendingLaunch(interface, interface.enqueue(handle, made.launch, stream), made.copied)
+        group._launches.add(pending)
+        _reports.last = pending.wait if group.rank is None else pending.report
+        for name, aligned in made.aligned.items():
+            if name in {argument.name for argument in self.arguments if argument.writable}:
+                made.given[name].copy_(aligned)
+        return self._written(made.given)
+
+    def reference(self, group: Group, ids: Any, **tensors: Any) -> tuple[Any, ...]:
+        """Runs the taskflow's reference, an ordinary function that calls task after task: the bits of a launch, without its speed.
+
+        Args and results are those of a launch on the CPU. The ranks of the group are threads of this process, and the kernel's module is part
+        of the library's crate.
+
+        Raises:
+            HpmoeError: If something does not fit, or the library has no reference.
+        """
+        handle = group._handle(self.library)
+        made = self._prepared(group, ids, tensors)
+        if made.npu is not None:
+            raise HpmoeError(f"there are tensors on {made.npu}, but a reference runs on the CPU: move them there with .cpu()")
+        self.library._interface.reference(handle, made.launch)
+        return self._written(made.given)
+
+    def _written(self, given: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(given[argument.name] for argument in self.arguments if argument.writable)
 
-    def _prepared(
-        self, group: Group, ids: Any, tensors: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[_c.Tensor], list[_c.Tensor]]:
+    def _prepared(self, group: Group, ids: Any, tensors: dict[str, Any]) -> "_Prepared":
         """All tensors by name, and the parts of the ids and of the tensors."""
-        of_ids = view(ids, "ids", "int32 or int64")
-        if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
-            raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")
-        if of_ids.element not in ("i32", "i64"):
-            raise HpmoeError(f"`ids` has elements of {of_ids.element}: pass int32 or int64")
         names = [argument.name for argument in self.arguments]
         for name in tensors:
             if name not in names:
                 raise HpmoeError(f"{self.name} has no argument `{name}`: it has {', '.join(names)}")
-        shapes = self.shapes(group, of_ids.shape[0])
+        npu = self._npu(group, tensors)
+        of_ids = self._ids(ids)
+        like = ids if npu is None and ids is not None else next(value for value in tensors.values() if value is not None and device_of(value) == npu)
+        tokens = self._tokens(tensors) if of_ids is None else of_ids.shape[0]
+        shapes = self.shapes(group, tokens)
         given: dict[str, Any] = {}
         for argument in self.arguments:
             if tensors.get(argument.name) is not None:
                 given[argument.name] = tensors[argument.name]
             elif argument.writable:
-                given[argument.name] = empty_like(ids, shapes[argument.name], argument.element)
+                given[argument.name] = empty_like(like, shapes[argument.name], argument.element)
             else:
                 raise HpmoeError(f"{self.name} reads `{argument.name}`, which is missing: pass {argument.name}=..")
-        tokens = _cuts(of_ids.shape[0], group.here)
+        cuts = _cuts(tokens, group.here)
         parts: list[_c.Tensor] = []
+        aligned: dict[str, Any] = {}
+        copied: list[dict[str, Any]] = []
         for argument in self.arguments:
-            looked_at = view(given[argument.name], argument.name)
-            self._check(argument, looked_at, shapes[argument.name])
-            parts += self._parts(argument, looked_at, tokens, group.here)
-        row = _c.BYTES[of_ids.element] * self.top_k
-        element = _c.ELEMENTS[of_ids.element]
-        cut = zip(tokens, tokens[1:])
-        id_parts = [_c.Tensor(of_ids.address + row * start, end - start, self.top_k, element) for start, end in cut]
-        return given, id_parts, parts
+            name = argument.name
+            looked_at = view(given[name], name)
+            self._check(argument, looked_at, shapes[name])
+            if npu is not None and looked_at.address % ALIGNMENT and count(looked_at.shape):
+                aligned[name] = given[name].clone()
+                reason = f"it starts at {looked_at.address:#x}, which is not a multiple of {ALIGNMENT}"
+                copied.append({"tensor": name, "rank": group.rank or 0, "bytes": aligned[name].nbytes, "reason": reason})
+                looked_at = view(aligned[name], name)
+            parts += self._parts(argument, looked_at, cuts, group.here)
+        id_parts = None if of_ids is None else self._id_parts(of_ids, cuts)
+        return _Prepared(given, _c.Launch(self.name, group.here, id_parts, parts), npu, aligned, copied)
+
+    def _ids(self, ids: Any) -> View | None:
+        """Where the ids lie, in the host's memory."""
+        if self.makes_route:
+            if ids is not None:
+                raise HpmoeError(f"{self.name} makes its route itself: pass None for ids")
+            return None
+        if device_of(ids) is not None:
+            # The host makes the route of them. This waits for the stream, and so for what has been launched on it.
+            ids = ids.cpu()
+        of_ids = view(ids, "ids", "int32 or int64")
+        if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
+            raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")
+        if of_ids.element not in ("i32", "i64"):
+            raise HpmoeError(f"`ids` has elements of {of_ids.element}: pass int32 or int64")
+        return of_ids
+
+    def _id_parts(self, ids: View, cuts: list[int]) -> list[_c.Tensor]:
+        row, element = _c.BYTES[ids.element] * self.top_k, _c.ELEMENTS[ids.element]
+        return [_c.Tensor(ids.address + row * start, end - start, self.top_k, element) for start, end in zip(cuts, cuts[1:])]
+
+    def _tokens(self, tensors: dict[str, Any]) -> int:
+        """The tokens of a launch without ids: the rows of what has one for each."""
+        for argument in self.arguments:
+            if argument.rows == "token" and tensors.get(argument.name) is not None:
+                return count(view(tensors[argument.name], argument.name).shape) // argument.columns
+        raise HpmoeError(f"{self.name} has no tensor with a row for each token: pass one of those that it reads")
+
+    def _npu(self, group: Group, tensors: dict[str, Any]) -> Any:
+        """The NPU that the tensors lie on; None if they don't."""
+        on_npus = {name: device for name, value in tensors.items() if (device := device_of(value)) is not None}
+        if not on_npus:
+            return None
+        first, npu = next(iter(on_npus.items()))
+        for name, value in tensors.items():
+            if value is not None and on_npus.get(name) != npu:
+                where = getattr(value, "device", f"a {type(value).__name__}")
+                raise HpmoeError(f"`{name}` is on {where}, but `{first}` on {npu}: move it there with .to({str(npu)!r})")
+        if group.device != npu.type:
+            raise HpmoeError(f"`{first}` is on {npu}, but the group runs on the CPU: make it with hpmoe.Group(device={str(npu)!r})")
+        if group.here > 1:
+            raise HpmoeError(
+                f"`{first}` is on {npu}, but the group has {group.here} ranks in this process, each with an NPU of its own: use a process for each "
+                "rank (hpmoe.Group(process_group=..)), or tensors of the CPU, which are copied"
+            )
+        return npu
 
     def _check(self, argument: Argument, found: View, shape: tuple[int, ...]) -> None:
         if found.element != argument.element:
@@ -250,16 +347,35 @@ class Taskflow:
         elif argument.rows == "slot":
             cuts = [token * self.top_k for token in tokens]
         elif argument.rows == "rank" and len(found.shape) == 2:
-            part = _c.Tensor(found.address, found.shape[0], argument.columns, _c.ELEMENTS[argument.element])
+            part = _c.Tensor(found.address, found.shape[0], argument.columns, _c.ELEMENTS[argument.element], _place(found))
             return [part] * ranks
         else:
             rows = count(found.shape) // argument.columns
             cuts = [rows // ranks * rank for rank in range(ranks + 1)]
         element = _c.ELEMENTS[argument.element]
         return [
-            _c.Tensor(found.address + row * start, end - start, argument.columns, element)
+            _c.Tensor(found.address + row * start, end - start, argument.columns, element, _place(found))
             for start, end in zip(cuts, cuts[1:])
         ]
+
+
+def _place(found: View) -> int:
+    """Whose memory it lies in, as the C interface says it."""
+    return _c.DEVICES["cpu" if found.npu is None else "npu"]
+
+
+class _Prepared(NamedTuple):
+    """A launch whose tensors fit."""
+
+    #: All tensors by name.
+    given: dict[str, Any]
+    launch: _c.Launch
+    #: The NPU that they lie on.
+    npu: Any
+    #: Copies of those that don't start where tensors of NPUs have to, by name.
+    aligned: dict[str, Any]
+    #: What the report says of these.
+    copied: list[dict[str, Any]]
 
 
 def _cuts(tokens: int, ranks: int) -> list[int]:

@@ -8,6 +8,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ._errors import HpmoeError
+from ._npu import device_of
 
 #: Element types by numpy's names. Numpy has no bf16: two bytes without a meaning, or whole numbers of two bytes, stand for it.
 NUMPY = {"f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u2": "bf16", "V2": "bf16"}
@@ -23,6 +24,8 @@ class View(NamedTuple):
     element: str
     #: Whether it may be written.
     writable: bool
+    #: The device of torch, if it lies in the memory of an NPU.
+    npu: Any = None
 
 
 def torch_elements() -> dict[Any, str]:
@@ -63,11 +66,12 @@ def _of_torch(value: Any, name: str, kinds: str) -> View:
     element = torch_elements().get(value.dtype)
     if element is None:
         raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass {kinds}")
-    if value.device.type != "cpu":
-        raise HpmoeError(f"`{name}` is on {value.device}: kernels run on the CPU here, so move it there with .cpu()")
+    npu = device_of(value)
+    if npu is None and value.device.type != "cpu":
+        raise HpmoeError(f"`{name}` is on {value.device}: kernels run on the CPU and on NPUs, so move it to the CPU with .cpu()")
     if not value.is_contiguous():
         raise HpmoeError(f"`{name}` has gaps between its elements (strides {tuple(value.stride())}): pass .contiguous()")
-    return View(value.data_ptr(), tuple(value.shape), element, True)
+    return View(value.data_ptr(), tuple(value.shape), element, True, npu)
 
 
 def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
@@ -82,12 +86,12 @@ def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
 
 
 def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
-    """New memory of the library that `value` is of: a tensor of torch, or an array of numpy."""
+    """New memory of the library that `value` is of: a tensor of torch, on the same device, or an array of numpy."""
     if hasattr(value, "data_ptr"):
         import torch
 
         kinds = {name: kind for kind, name in torch_elements().items()}
-        return torch.empty(shape, dtype=kinds[element])
+        return torch.empty(shape, dtype=kinds[element], device=value.device)
     if hasattr(value, "__array_interface__"):
         import numpy
 

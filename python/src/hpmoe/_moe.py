@@ -12,6 +12,7 @@ from ._build import built
 from ._errors import HpmoeError, MissingToolError
 from ._group import Group
 from ._library import Library, load
+from ._npu import device_of, number_of
 
 if TYPE_CHECKING:
     import torch
@@ -125,9 +126,9 @@ def _reopened(path: str, gate: str) -> "MoE":
 
 
 @functools.cache
-def default_group() -> Group:
-    """The group of layers that have none of their own."""
-    return Group()
+def default_group(device: str = "cpu") -> Group:
+    """The group of layers that have none of their own, for tensors on a device."""
+    return Group(device=device)
 
 
 class MoE:
@@ -135,7 +136,7 @@ class MoE:
 
     Attributes:
         library: The library of its kernels.
-        group: The group that it runs on where none is passed: one rank, with memory that all layers share.
+        group: The group that it runs on where none is passed: one rank, with memory that all layers share, on the NPU of `x` or on the CPU.
     """
 
     def __init__(self, library: Library, gate: str) -> None:
@@ -173,7 +174,12 @@ class MoE:
 
     def __call__(self, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor", group: Group | None = None) -> "Tensor":
         """As :meth:`forward`, on the layer's own group."""
-        return self.forward(self.group if group is None else group, x, ids, weights, *matrices)
+        return self.forward(self._group_of(x) if group is None else group, x, ids, weights, *matrices)
+
+    def _group_of(self, x: object) -> Group:
+        """The layer's own group; if none was chosen, that of the NPU of `x`."""
+        npu = device_of(x)
+        return self.group if npu is None or self.group is not default_group() else default_group(f"npu:{number_of(npu)}")
 
     def forward(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
         """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all but `ids`.
@@ -197,6 +203,31 @@ class MoE:
         """
         import torch
 
+        of_ids, tensors = self._converted(group, x, ids, weights, matrices)
+        (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], group.name)
+        y = y.to(x.dtype)
+        # A view of the same shape would hide from FSDP what is changed in place.
+        return y if x.dim() == 2 else y.reshape(x.shape)
+
+    def reference(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
+        """The same sums by the kernel's reference, an ordinary function, without gradients: the bits of :meth:`forward`, on the CPU.
+
+        Args and result are those of :meth:`forward`; the ranks of the group are threads of this process.
+        """
+        from . import _torch
+
+        of_ids, tensors = self._converted(group, x, ids, weights, matrices)
+        flow = _torch.flow_of(self._keys[len(tensors) - 2])
+        names = [argument.name for argument in flow.arguments if not argument.writable]
+        (y,) = flow.reference(group, of_ids, **{name: tensor.detach() for name, tensor in zip(names, tensors)})
+        return y.to(x.dtype).reshape(x.shape)
+
+    def _converted(
+        self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
+    ) -> tuple["Tensor", list["Tensor"]]:
+        """The ids, and what the kernel reads, as it reads it."""
+        import torch
+
         if not isinstance(group, Group):
             raise HpmoeError(f"the group is a {type(group).__name__}: pass group=hpmoe.Group(..)")
         wrong = self._fault(x, ids, weights, matrices)
@@ -211,11 +242,7 @@ class MoE:
             matrix = matrix.to(dtype).contiguous()
             # A bias is a matrix with one row.
             converted.append(matrix.unsqueeze(1) if is_bias and matrix.dim() == 2 else matrix)
-        of_ids = ids.reshape(-1, self._top_k).contiguous()
-        (y,) = torch.ops.hpmoe.run(of_ids, [tokens, routed, *converted], self._keys[len(matrices)], group.name)
-        y = y.to(x.dtype)
-        # A view of the same shape would hide from FSDP what is changed in place.
-        return y if x.dim() == 2 else y.reshape(x.shape)
+        return ids.reshape(-1, self._top_k).contiguous(), [tokens, routed, *converted]
 
     def _fault(self, x: object, ids: object, weights: object, matrices: tuple[object, ...]) -> str | None:
         """What is wrong with the arguments, as far as they are not looked at by the launch."""
@@ -234,6 +261,10 @@ class MoE:
             elif not value.dtype.is_floating_point:
                 return f"{name} has elements of {value.dtype}: pass a floating-point type"
         assert isinstance(x, torch.Tensor) and isinstance(ids, torch.Tensor) and isinstance(weights, torch.Tensor)
+        for name, value in [("weights", weights), *(("a matrix", matrix) for matrix in matrices)]:
+            assert isinstance(value, torch.Tensor)
+            if value.device != x.device:
+                return f"{name} is on {value.device}, but x on {x.device}: move it there with .to({str(x.device)!r})"
         for name, value in [("ids", ids), ("weights", weights)]:
             if value.dim() == 0 or value.shape[-1] != self._top_k:
                 wanted = f"a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"

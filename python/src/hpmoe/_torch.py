@@ -23,7 +23,8 @@ def dtype(element: str) -> torch.dtype:
     return {name: kind for kind, name in torch_elements().items()}[element]
 
 
-def _flow(key: str) -> Taskflow:
+def flow_of(key: str) -> Taskflow:
+    """The taskflow of such a text."""
     path, _, name = key.rpartition("#")
     return load(path)[name]
 
@@ -49,14 +50,14 @@ def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]
     Returns:
         What it writes, in the order of its arguments.
     """
-    flow = _flow(key)
+    flow = flow_of(key)
     names = [argument.name for argument in _read(flow)]
     return list(flow(Group._of_name(group), ids, **dict(zip(names, inputs, strict=True))))
 
 
 @run.register_fake
 def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
-    flow, of_name = _flow(key), Group._of_name(group)
+    flow, of_name = flow_of(key), Group._of_name(group)
     read = _read(flow)
     torch._check(len(inputs) == len(read), lambda: f"{flow.name} reads {len(read)} tensors, but got {len(inputs)}")
     torch._check(
@@ -75,7 +76,8 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
                 tensor.dim() == len(shape) and all(have == want for have, want in zip(tensor.shape, shape)),
                 lambda a=argument, t=tensor, s=shape: f"`{a.name}` has the shape {list(t.shape)}, but {flow.name} takes {list(s)}",
             )
-    return [ids.new_empty(shapes[argument.name], dtype=dtype(argument.element)) for argument in _written(flow)]
+    like = inputs[0] if inputs else ids
+    return [like.new_empty(shapes[argument.name], dtype=dtype(argument.element)) for argument in _written(flow)]
 
 
 def backward_of(flow: Taskflow) -> Taskflow:
@@ -98,7 +100,7 @@ def backward_of(flow: Taskflow) -> Taskflow:
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
     ids, tensors, ctx.key, ctx.group = inputs
-    flow = _flow(ctx.key)
+    flow = flow_of(ctx.key)
     saved = dict(zip([argument.name for argument in _read(flow)], tensors))
     # Of what was written, only what the gradients need.
     needed = {argument.name for other in flow.library if other is not flow for argument in other.arguments}
@@ -110,7 +112,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
 
 
 def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
-    flow = _flow(ctx.key)
+    flow = flow_of(ctx.key)
     backward = backward_of(flow)
     ids, *saved = ctx.saved_tensors
     known = dict(zip(ctx.names, saved))
@@ -123,7 +125,7 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
             raise HpmoeError(f"{backward.name} reads `{argument.name}`, which {flow.name} neither reads nor writes")
         value = known[argument.name]
         if value is None:
-            value = torch.zeros(shapes[argument.name[1:]], dtype=dtype(argument.element))
+            value = saved[0].new_zeros(shapes[argument.name[1:]], dtype=dtype(argument.element))
         inputs.append(value.to(dtype(argument.element)).contiguous())
     outputs = torch.ops.hpmoe.run(ids, inputs, key(backward), ctx.group)
     found = {argument.name: output for argument, output in zip(_written(backward), outputs)}

@@ -25,6 +25,7 @@ from torchtitan.models.common.token_dispatcher import LocalTokenDispatcher
 from ._errors import HpmoeError
 from ._group import Group
 from ._moe import MoE, moe
+from ._npu import device_for
 
 __all__ = ["HpmoeRoutedExperts", "routed_experts"]
 
@@ -118,5 +119,5 @@ def _group_of(mesh: Any, capacity_rows: int | None) -> Group:
     process_group = mesh.get_group()
     key = (process_group.group_name, capacity_rows)
     if key not in _groups:
-        _groups[key] = Group(process_group=process_group, capacity_rows=capacity_rows)
+        _groups[key] = Group(process_group=process_group, capacity_rows=capacity_rows, device=device_for(mesh.device_type))
     return _groups[key]

@@ -28,10 +28,16 @@ pub struct Npu {
 ///
 /// There is no library, no such NPU, or a call failed.
 pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
-    let (acl, devices) = fitting()?;
+    let (_, devices) = fitting()?;
     let number = if devices == 1 { 0 } else { local_rank };
+    open_with_peers(number)
+}
+
+/// The NPU of that number, which can access the memory of all others that it reaches.
+pub(crate) fn open_with_peers(number: usize) -> Result<Npu, NpuError> {
+    let (acl, devices) = fitting()?;
     if number >= devices as usize {
-        return Err(NpuError::Devices { ranks: local_rank + 1, devices });
+        return Err(NpuError::Devices { ranks: number + 1, devices });
     }
     let (device, all) = (i32::try_from(number).unwrap_or(i32::MAX), 0..i32::try_from(devices).unwrap_or(i32::MAX));
     let _here = OnDevice::new(acl, device)?;
@@ -44,17 +50,22 @@ pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
     Npu::new(acl, device)
 }
 
-/// The NPUs of ranks 0 to `ranks`, each of which can access the memory of all others.
+/// The NPUs of ranks 0 to `ranks`, from the one of that number on, each of which can access the memory of all others.
 ///
 /// # Errors
 ///
 /// There is no library, there are too few NPUs, they can't access each other's memory, or a call failed.
-pub fn open(ranks: usize) -> Result<Vec<Npu>, NpuError> {
+pub fn open(first: usize, ranks: usize) -> Result<Vec<Npu>, NpuError> {
     let (acl, devices) = fitting()?;
-    if ranks > devices as usize {
-        return Err(NpuError::Devices { ranks, devices });
+    let end = first.saturating_add(ranks);
+    if end > devices as usize {
+        return Err(match first {
+            0 => NpuError::Devices { ranks, devices },
+            first => NpuError::Number { first, ranks, devices },
+        });
     }
-    let numbers = 0..i32::try_from(ranks).unwrap_or(i32::MAX);
+    let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let numbers = number(first)..number(end);
     for device in numbers.clone() {
         let _here = OnDevice::new(acl, device)?;
         for peer in numbers.clone().filter(|peer| *peer != device) {
@@ -93,6 +104,12 @@ impl Npu {
     #[must_use]
     pub const fn number(&self) -> i32 {
         self.device
+    }
+
+    /// The number of the NPU whose memory an address is in; `None` for memory of the host, and for none that the library knows.
+    pub(crate) fn owner_of(&self, address: u64) -> Result<Option<i32>, NpuError> {
+        let _here = self.here()?;
+        Ok(self.acl.device_of(address)?.map(|device| i32::try_from(device).unwrap_or(i32::MAX)))
     }
 
     /// The handle of its stream, as other users of CANN know it.

@@ -37,6 +37,19 @@ pub enum NpuError {
         /// NPUs that there are.
         devices: u32,
     },
+    /// There is no NPU of that number.
+    #[error(
+        "the group needs the NPUs {first} to {}, but this process sees {devices}, numbered from 0: choose a lower number, or let it see more by \
+         ASCEND_RT_VISIBLE_DEVICES", first + ranks - 1
+    )]
+    Number {
+        /// The first one that was asked for.
+        first: usize,
+        /// Ranks of the group in this process.
+        ranks: usize,
+        /// NPUs that there are.
+        devices: u32,
+    },
     /// What another process sent is not the name of memory.
     #[error("another process sent {bytes} bytes as the name of its memory: start all processes from one build")]
     Ticket {

@@ -11,6 +11,7 @@ mod memory;
 mod program;
 
 pub(crate) use chain::take_turn;
+pub(crate) use device::open_with_peers;
 pub use device::{Npu, open, open_one};
 pub use error::NpuError;
 pub(crate) use kept::LentMemory;

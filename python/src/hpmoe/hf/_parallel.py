@@ -13,6 +13,7 @@ from transformers.distributed.expert_parallel import EPImplementation, EPImpleme
 from .._errors import HpmoeError
 from .._group import Group
 from .._moe import MoE
+from .._npu import device_for
 from ._experts import kind_of, layer_of, matrices_of, refuse_while_compiling, room
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _group_of(mesh: DeviceMesh) -> Group:
     """The ranks that are the processes of a mesh."""
     process_group = mesh.get_group()
     if process_group.group_name not in _groups:
-        _groups[process_group.group_name] = Group(process_group=process_group)
+        _groups[process_group.group_name] = Group(process_group=process_group, device=device_for(mesh.device_type))
     return _groups[process_group.group_name]
 
 

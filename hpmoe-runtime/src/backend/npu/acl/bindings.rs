@@ -20,6 +20,7 @@ pub const ACL_MEM_ALLOCATION_TYPE_PINNED: aclrtMemAllocationType = 0;
 pub type aclrtMemAllocationType = ::core::ffi::c_uint;
 pub const ACL_HBM_MEM_HUGE: aclrtMemAttr = 4;
 pub type aclrtMemAttr = ::core::ffi::c_uint;
+pub const ACL_MEM_LOCATION_TYPE_HOST: aclrtMemLocationType = 0;
 pub const ACL_MEM_LOCATION_TYPE_DEVICE: aclrtMemLocationType = 1;
 pub type aclrtMemLocationType = ::core::ffi::c_uint;
 #[repr(C)]
@@ -40,6 +41,31 @@ const _: () = {
     [
         "Offset of field: aclrtMemLocation::type_",
     ][::core::mem::offset_of!(aclrtMemLocation, type_) - 4usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct aclrtPtrAttributes {
+    pub location: aclrtMemLocation,
+    pub pageSize: u32,
+    pub rsv: [u32; 4usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of aclrtPtrAttributes",
+    ][::core::mem::size_of::<aclrtPtrAttributes>() - 28usize];
+    [
+        "Alignment of aclrtPtrAttributes",
+    ][::core::mem::align_of::<aclrtPtrAttributes>() - 4usize];
+    [
+        "Offset of field: aclrtPtrAttributes::location",
+    ][::core::mem::offset_of!(aclrtPtrAttributes, location) - 0usize];
+    [
+        "Offset of field: aclrtPtrAttributes::pageSize",
+    ][::core::mem::offset_of!(aclrtPtrAttributes, pageSize) - 8usize];
+    [
+        "Offset of field: aclrtPtrAttributes::rsv",
+    ][::core::mem::offset_of!(aclrtPtrAttributes, rsv) - 12usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -302,6 +328,10 @@ pub struct AclCalls {
         policy: aclrtMemMallocPolicy,
     ) -> aclError,
     pub aclrtFree: unsafe extern "C" fn(devPtr: *mut ::core::ffi::c_void) -> aclError,
+    pub aclrtPointerGetAttributes: unsafe extern "C" fn(
+        ptr: *const ::core::ffi::c_void,
+        attributes: *mut aclrtPtrAttributes,
+    ) -> aclError,
     pub aclrtReserveMemAddress: unsafe extern "C" fn(
         virPtr: *mut *mut ::core::ffi::c_void,
         size: usize,
@@ -435,6 +465,10 @@ impl AclCalls {
             .map(|sym| *sym)?;
         let aclrtMalloc = unsafe { __library.get(b"aclrtMalloc\0") }.map(|sym| *sym)?;
         let aclrtFree = unsafe { __library.get(b"aclrtFree\0") }.map(|sym| *sym)?;
+        let aclrtPointerGetAttributes = unsafe {
+            __library.get(b"aclrtPointerGetAttributes\0")
+        }
+            .map(|sym| *sym)?;
         let aclrtReserveMemAddress = unsafe {
             __library.get(b"aclrtReserveMemAddress\0")
         }
@@ -497,6 +531,7 @@ impl AclCalls {
             aclrtStreamWaitEvent,
             aclrtMalloc,
             aclrtFree,
+            aclrtPointerGetAttributes,
             aclrtReserveMemAddress,
             aclrtReleaseMemAddress,
             aclrtMallocPhysical,
@@ -599,6 +634,13 @@ impl AclCalls {
     }
     pub unsafe fn aclrtFree(&self, devPtr: *mut ::core::ffi::c_void) -> aclError {
         unsafe { (self.aclrtFree)(devPtr) }
+    }
+    pub unsafe fn aclrtPointerGetAttributes(
+        &self,
+        ptr: *const ::core::ffi::c_void,
+        attributes: *mut aclrtPtrAttributes,
+    ) -> aclError {
+        unsafe { (self.aclrtPointerGetAttributes)(ptr, attributes) }
     }
     pub unsafe fn aclrtReserveMemAddress(
         &self,

@@ -184,6 +184,17 @@ impl Acl {
         self.check("aclrtFree", unsafe { self.calls.aclrtFree(with_exposed_provenance_mut(address as usize)) })
     }
 
+    /// The device whose memory an address is in; `None` for memory of the host.
+    pub(super) fn device_of(&self, address: u64) -> Result<Option<u32>, NpuError> {
+        // SAFETY: numbers, of which zero is one.
+        let mut found: aclrtPtrAttributes = unsafe { std::mem::zeroed() };
+        let pointer = with_exposed_provenance(address as usize);
+        // SAFETY: the library looks at the address alone; a place for the result.
+        let code = unsafe { self.calls.aclrtPointerGetAttributes(pointer, &raw mut found) };
+        self.check("aclrtPointerGetAttributes", code)?;
+        Ok((found.location.type_ == ACL_MEM_LOCATION_TYPE_DEVICE).then_some(found.location.id))
+    }
+
     pub(super) fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), NpuError> {
         let memory = with_exposed_provenance_mut(address as usize);
         // SAFETY: the library checks that the bytes are memory of a device.

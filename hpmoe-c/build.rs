@@ -1,0 +1,6 @@
+//! Tells the build scripts of packages that depend on this one that they have a C interface.
+
+fn main() {
+    println!("cargo::metadata=exports=1");
+    println!("cargo::rerun-if-changed=build.rs");
+}

@@ -1,0 +1,119 @@
+//! References of kernels, called with tensors that only a launch knows the types of.
+//!
+//! A library of kernels launches a taskflow by its name. To call the function itself, it needs code with the function's types:
+//! `#[megakernel]` registers some for each taskflow of a crate that has a C interface.
+#![expect(unsafe_code, reason = "copies from and to the memory of callers")]
+
+use std::ptr;
+
+use hpmoe_kernels::{Ranks, Route};
+
+use crate::{Argument, CompiledKernel, Group, LaunchError, TensorArgument, check};
+
+/// The reference of a taskflow. Generated code registers these.
+#[derive(Debug)]
+pub struct Reference {
+    kernel: &'static CompiledKernel,
+    call: fn(&ReferenceCall<'_>),
+}
+
+inventory::collect!(Reference);
+
+impl Reference {
+    /// That of a kernel: `call` takes the arguments, calls the function, and gives back what it has written.
+    #[must_use]
+    pub const fn new(kernel: &'static CompiledKernel, call: fn(&ReferenceCall<'_>)) -> Self {
+        Self { kernel, call }
+    }
+
+    /// The one that is registered for a kernel.
+    fn find(kernel: &CompiledKernel) -> Option<&'static Self> {
+        let key = |kernel: &CompiledKernel| (kernel.tables().name, kernel.tables().fingerprint);
+        inventory::iter::<Self>.into_iter().find(|reference| key(reference.kernel) == key(kernel))
+    }
+}
+
+/// A call of a reference: its ranks, route and tensors.
+#[derive(Debug)]
+pub struct ReferenceCall<'a> {
+    ranks: Ranks,
+    route: Option<&'a Route>,
+    arguments: Vec<Argument<'a>>,
+}
+
+impl ReferenceCall<'_> {
+    /// The ranks of the group.
+    #[must_use]
+    pub const fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    /// The route.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel makes its own.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        self.route.expect("the taskflow takes a route")
+    }
+
+    /// A copy of the tensor with that number.
+    #[must_use]
+    pub fn tensor<X: TensorArgument>(&self, number: usize) -> X {
+        let from = &self.arguments[number];
+        let tensor = X::like(from, self.route);
+        copy(from, &tensor.argument(from.name, true));
+        tensor
+    }
+
+    /// Brings what was written to the tensor with that number.
+    pub fn give_back<X: TensorArgument>(&self, number: usize, tensor: &X) {
+        let to = &self.arguments[number];
+        assert!(to.writable, "`{}` was passed for reading", to.name);
+        copy(&tensor.argument(to.name, false), to);
+    }
+}
+
+/// Copies the parts of a tensor to another one, as far as both have rows.
+fn copy(from: &Argument<'_>, to: &Argument<'_>) {
+    for rank in from.ranks.here() {
+        let address = |argument: &Argument<'_>| argument.part(rank).address as usize;
+        let bytes = from.bytes(rank).min(to.bytes(rank));
+        let (from, to) =
+            (ptr::with_exposed_provenance::<u8>(address(from)), ptr::with_exposed_provenance_mut(address(to)));
+        if bytes > 0 {
+            // SAFETY: both arguments borrow that many bytes of cells on this thread; one of them is a tensor of `ReferenceCall::tensor`,
+            // which shares memory with none.
+            unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
+        }
+    }
+}
+
+impl Group {
+    /// Calls the reference of a kernel on copies of tensors, and brings back what it has written. Without a route, the kernel makes its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch), if something does not fit; if the ranks are processes; if the crate of the kernel has no C interface, or is not
+    /// that of the library.
+    pub fn reference(
+        &self,
+        kernel: &CompiledKernel,
+        route: Option<&Route>,
+        arguments: Vec<Argument<'_>>,
+    ) -> Result<(), LaunchError> {
+        let name = kernel.tables().name;
+        let refused = |reason, way_out| LaunchError::NoReference { kernel: name, reason, way_out };
+        if self.ranks().only().is_some() {
+            return Err(refused("the ranks of the group are processes", "make a group whose ranks are threads"));
+        }
+        self.check_one(kernel.tables(), route, &arguments)?;
+        check::places(kernel.tables(), &arguments, false, false)?;
+        let reference = Reference::find(kernel).ok_or_else(|| {
+            refused("its module is not part of the library's crate", "write `mod` with the name of its file in lib.rs")
+        })?;
+        (reference.call)(&ReferenceCall { ranks: self.ranks(), route, arguments });
+        Ok(())
+    }
+}
