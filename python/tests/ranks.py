@@ -9,13 +9,14 @@ from pathlib import Path
 import hpmoe
 
 
-def run_ranks(script: str, ranks: int = 4, seconds: float = 300) -> list[str]:
+def run_ranks(script: str, ranks: int = 4, seconds: float = 300, environment: dict[str, str] | None = None) -> list[str]:
     """Runs a script in each of `ranks` processes, as torchrun does, and returns what each of them said."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    common = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
-    common["PYTHONPATH"] = os.pathsep.join([str(Path(hpmoe.__file__).parents[1]), str(Path(__file__).parent)])
+    common = {**(environment or os.environ), "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
+    if environment is None:
+        common["PYTHONPATH"] = os.pathsep.join([str(Path(hpmoe.__file__).parents[1]), str(Path(__file__).parent)])
 
     def start(rank: int) -> subprocess.Popen:
         environment = {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}

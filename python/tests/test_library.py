@@ -82,6 +82,23 @@ def test_a_launch_is_the_layer_and_has_the_same_bits_on_any_number_of_ranks(libr
         assert hpmoe.last_report()["ranks"] == ranks
 
 
+def test_references_have_the_bits_of_launches(library: hpmoe.Library, biased: hpmoe.Library) -> None:
+    from test_gradients import inputs
+
+    random = numpy.random.default_rng(5)
+    for kernels, name in [(library, "swiglu"), (library, "swiglu_joined"), (biased, "gpt_oss")]:
+        ids, tensors = inputs(kernels, name)
+        tensors["dy"] = bf16(random.standard_normal((len(ids), H)))
+        for flow in (kernels[f"{name}::forward"], kernels[f"{name}::backward"]):
+            given = {argument.name: tensors[argument.name] for argument in flow.arguments if not argument.writable}
+            for ranks in (1, 4):
+                with hpmoe.Group(ranks=ranks) as group:
+                    results = zip(flow(group, ids, **given), flow.reference(group, ids, **given), strict=True)
+                    assert all(numpy.array_equal(mine.view(numpy.uint8), other.view(numpy.uint8)) for mine, other in results)
+    with pytest.raises(hpmoe.HpmoeError, match="`x` has elements of f32, but swiglu::forward takes bf16"):
+        library["swiglu::forward"].reference(hpmoe.Group(), ids, **layer(len(ids))[1] | {"x": numpy.zeros((len(ids), H), numpy.float32)})
+
+
 def test_tokens_need_not_be_shared_equally(library: hpmoe.Library) -> None:
     for tokens in (0, 1, 7):
         ids, tensors = layer(tokens)

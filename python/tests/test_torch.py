@@ -79,6 +79,17 @@ def test_gradients_are_those_of_the_layer(layer: MoE) -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_the_reference_has_the_bits_of_the_layer(layer: MoE, ranks: int) -> None:
+    ids, (x, weights, gate, up, down) = inputs(23)
+    group = hpmoe.Group(ranks=ranks)
+    for matrices in ([gate, up, down], [torch.cat([gate, up], 1), down]):
+        want = layer.reference(group, x, ids, weights, *matrices)
+        assert torch.equal(layer.forward(group, x, ids, weights, *matrices), want)
+    wide = layer.reference(group, x[:20].float().view(4, 5, H), ids[:20].view(4, 5, K), weights[:20].view(4, 5, K), gate, up, down)
+    assert wide.dtype == torch.float32 and torch.equal(wide.view(20, H), want[:20].float())
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_any_number_of_ranks_has_the_same_bits(layer: MoE, ranks: int) -> None:
     ids, tensors = inputs(23)
     results = []
@@ -149,9 +160,9 @@ def test_the_kernel_gets_the_addresses_of_torch(layer: MoE, monkeypatch: pytest.
     interface = type(layer.library._interface)
     launch = interface.launch
 
-    def looking(self, group, taskflow, ids, parts, arguments):
-        given.extend(part.data for part in parts)
-        return launch(self, group, taskflow, ids, parts, arguments)
+    def looking(self, group, what):
+        given.extend(part.data for part in what.tensors)
+        return launch(self, group, what)
 
     monkeypatch.setattr(interface, "launch", looking)
     y = call(layer, ids, tensors)

@@ -255,6 +255,9 @@ class Taskflow:
             if name not in names:
                 raise HpmoeError(f"{self.name} has no argument `{name}`: it has {', '.join(names)}")
         npu = self._npu(group, tensors)
+        if device_of(ids) is not None:
+            # The host makes the route of them. This waits for the stream, and so for what has been launched on it.
+            ids = ids.cpu()
         of_ids = self._ids(ids)
         like = ids if npu is None and ids is not None else next(value for value in tensors.values() if value is not None and device_of(value) == npu)
         tokens = self._tokens(tensors) if of_ids is None else of_ids.shape[0]
@@ -282,7 +285,7 @@ class Taskflow:
                 looked_at = view(aligned[name], name)
             parts += self._parts(argument, looked_at, cuts, group.here)
         id_parts = None if of_ids is None else self._id_parts(of_ids, cuts)
-        return _Prepared(given, _c.Launch(self.name, group.here, id_parts, parts), npu, aligned, copied)
+        return _Prepared(given, ids, _c.Launch(self.name, group.here, id_parts, parts), npu, aligned, copied)
 
     def _ids(self, ids: Any) -> View | None:
         """Where the ids lie, in the host's memory."""
@@ -290,9 +293,6 @@ class Taskflow:
             if ids is not None:
                 raise HpmoeError(f"{self.name} makes its route itself: pass None for ids")
             return None
-        if device_of(ids) is not None:
-            # The host makes the route of them. This waits for the stream, and so for what has been launched on it.
-            ids = ids.cpu()
         of_ids = view(ids, "ids", "int32 or int64")
         if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
             raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")
@@ -369,6 +369,8 @@ class _Prepared(NamedTuple):
 
     #: All tensors by name.
     given: dict[str, Any]
+    #: The ids on the host, whose memory the launch reads.
+    ids: Any
     launch: _c.Launch
     #: The NPU that they lie on.
     npu: Any

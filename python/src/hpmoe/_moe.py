@@ -75,10 +75,11 @@ def _library(gate: str, sizes: dict[str, int], constants: dict[str, int | float]
     hidden, inter, experts, top_k, max_tokens = sizes.values()
     wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
     bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
-    if not constants and bundled.exists():
-        return load(bundled)
     more = {"HPMOE_STOCK_GATE": gate}
+    # What the package brings along is for the CPU.
     if os.environ.get("HPMOE_DEVICE") != "cann":
+        if not constants and bundled.exists():
+            return load(bundled)
         more["HPMOE_STOCK_CORES"] = "4"
     try:
         return load(built(crate(), {**_tiles(gate, hidden, inter), **wanted}, more, progress))
@@ -126,9 +127,9 @@ def _reopened(path: str, gate: str) -> "MoE":
 
 
 @functools.cache
-def default_group(device: str = "cpu") -> Group:
-    """The group of layers that have none of their own, for tensors on a device."""
-    return Group(device=device)
+def default_group() -> Group:
+    """The group of layers that have none of their own."""
+    return Group()
 
 
 class MoE:
@@ -145,7 +146,7 @@ class MoE:
 
         self.library = library
         self.taskflow = library[f"{gate}::forward"]
-        self.group = default_group()
+        self.group = self._default = default_group()
         self._gate = gate
         # By the number of matrices and biases.
         self._keys: dict[int, str] = {}
@@ -174,12 +175,11 @@ class MoE:
 
     def __call__(self, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor", group: Group | None = None) -> "Tensor":
         """As :meth:`forward`, on the layer's own group."""
-        return self.forward(self._group_of(x) if group is None else group, x, ids, weights, *matrices)
-
-    def _group_of(self, x: object) -> Group:
-        """The layer's own group; if none was chosen, that of the NPU of `x`."""
         npu = device_of(x)
-        return self.group if npu is None or self.group is not default_group() else default_group(f"npu:{number_of(npu)}")
+        if group is None and npu is not None and self.group is self._default:
+            # The group of layers on that NPU, which the operator makes: torch.compile can't.
+            return self._run(None, f'{{"device": "npu:{number_of(npu)}"}}#default', x, ids, weights, matrices)
+        return self.forward(self.group if group is None else group, x, ids, weights, *matrices)
 
     def forward(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
         """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all but `ids`.
@@ -201,10 +201,18 @@ class MoE:
         Returns:
             The sums, [.., hidden].
         """
+        if not isinstance(group, Group):
+            raise HpmoeError(f"the group is a {type(group).__name__}: pass group=hpmoe.Group(..)")
+        return self._run(group, group.name, x, ids, weights, matrices)
+
+    def _run(
+        self, group: Group | None, name: str, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
+    ) -> "Tensor":
+        """The operator on the group of that name, which is made if there is none."""
         import torch
 
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
-        (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], group.name)
+        (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
         # A view of the same shape would hide from FSDP what is changed in place.
         return y if x.dim() == 2 else y.reshape(x.shape)
@@ -216,6 +224,8 @@ class MoE:
         """
         from . import _torch
 
+        if not isinstance(group, Group):
+            raise HpmoeError(f"the group is a {type(group).__name__}: pass hpmoe.Group(..)")
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
         flow = _torch.flow_of(self._keys[len(tensors) - 2])
         names = [argument.name for argument in flow.arguments if not argument.writable]
@@ -223,13 +233,11 @@ class MoE:
         return y.to(x.dtype).reshape(x.shape)
 
     def _converted(
-        self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
+        self, group: Group | None, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
     ) -> tuple["Tensor", list["Tensor"]]:
         """The ids, and what the kernel reads, as it reads it."""
         import torch
 
-        if not isinstance(group, Group):
-            raise HpmoeError(f"the group is a {type(group).__name__}: pass group=hpmoe.Group(..)")
         wrong = self._fault(x, ids, weights, matrices)
         if wrong is not None:
             self._refuse(group, wrong)
@@ -273,8 +281,8 @@ class MoE:
                 return f"{name} has the shape {list(value.shape)}, and x {list(x.shape)}: pass a row of both for each token"
         return None
 
-    def _refuse(self, group: Group, message: str) -> None:
+    def _refuse(self, group: Group | None, message: str) -> None:
         """Raises an error; processes that are about to launch with this one raise it, too."""
-        if group.rank is not None:
+        if group is not None and group.rank is not None:
             self.library._interface.refuse(group._handle(self.library), message)
         raise HpmoeError(message)

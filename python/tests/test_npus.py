@@ -1,0 +1,275 @@
+"""Tensors of NPUs, with the stand-in for CANN and a device "npu" of PyTorch on it, each case in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import hpmoe  # noqa: E402
+from ranks import run_ranks  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+TOOLKIT = ROOT / "target" / "cann"
+FOLDER = ROOT / "target" / "npu"
+
+#: What each case begins with.
+START = """
+import os, sys
+import torch, torch._dynamo.testing, torch_npu
+from pathlib import Path
+npu = torch_npu.install(Path({folder!r}))
+import hpmoe
+from test_npus import LogWindow, call, refused, step
+from test_torch import H, inputs, with_gradients
+layer = hpmoe.moe(hidden=64, inter=32, experts=8, top_k=2, max_tokens=64)
+forward = layer.library["swiglu::forward"]
+names = [argument.name for argument in forward.arguments if not argument.writable]
+"""
+
+
+class LogWindow:
+    """The calls of CANN that the stand-in has noted from now on."""
+
+    def __init__(self) -> None:
+        """Now."""
+        self.path = Path(os.environ["HPMOE_STANDIN_LOG"])
+        self.start = len(self.path.read_text().splitlines())
+
+    def calls(self, *names: str) -> list[str]:
+        """Those with one of these names, in order."""
+        lines = self.path.read_text().splitlines()[self.start :]
+        return [line for line in lines if line.split(" ")[0] in names]
+
+
+def call(layer, ids, tensors, **options):
+    """The layer, of ids and the list of the other tensors."""
+    return layer(tensors[0], ids, *tensors[1:], **options)
+
+
+def step(layer, ids, tensors, **options) -> list:
+    """The result, and the gradients of a sum that depends on it, on the CPU."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    y = call(layer, ids, leaves, **options)
+    y.float().pow(2).sum().backward()
+    return [y.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves)]
+
+
+def refused(function) -> str:
+    """What a call says that is refused."""
+    try:
+        function()
+    except hpmoe.HpmoeError as error:
+        return str(error)
+    raise AssertionError("nothing was refused")
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    """That of a process with the stand-in, once all is built."""
+    subprocess.run(["cargo", "run", "--release", "--quiet", "--package", "hpmoe-standin", "--", TOOLKIT], cwd=ROOT, check=True)
+    folders = [Path(hpmoe.__file__).parents[1], Path(__file__).parent, Path(__file__).parent / "npu"]
+    made = {"ASCEND_HOME_PATH": str(TOOLKIT), "HPMOE_DEVICE": "cann", "HPMOE_STOCK_CORES": "2"}
+    return {**os.environ, **made, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+
+def run(environment: dict[str, str], folder: Path, script: str, **variables: str) -> str:
+    """What a process says that runs a script."""
+    log = folder / "log"
+    log.touch()
+    everything = {**environment, "HPMOE_STANDIN_LOG": str(log), **variables}
+    command = [sys.executable, "-c", START.format(folder=str(FOLDER)) + script]
+    done = subprocess.run(command, env=everything, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_a_layer_on_an_npu_has_the_bits_of_the_cpu(environment: dict[str, str], tmp_path: Path) -> None:
+    script = """
+assert forward.for_npus and not forward.capturable
+for tokens in (23, 1, 0):
+    ids, tensors = inputs(tokens) if tokens else [torch.zeros(0, 2, dtype=torch.int64), [t[:0] if n < 2 else t for n, t in enumerate(inputs(1)[1])]]
+    want = step(layer, ids, tensors)
+    for device in ("npu:0", "npu:1"):
+        on_npu = [tensor.to(device) for tensor in tensors]
+        for chosen in (ids.to(device), ids, ids.int().to(device)):
+            y = call(layer, chosen, on_npu)
+            assert y.device == torch.device(device) and y.dtype == torch.bfloat16, y.device
+            assert all(torch.equal(mine, other) for mine, other in zip(step(layer, chosen, on_npu), want))
+report = hpmoe.last_report()
+assert report["on_npus"] and report["copied"] == [], report
+# Other types, shapes, one tensor of gate and up.
+x, weights, gate, up, down = on_npu = [tensor.to("npu:0") for tensor in inputs(24)[1]]
+ids = inputs(24)[0].to("npu:0")
+want = call(layer, ids, on_npu).cpu()
+wide = layer(x.float().view(4, 6, H), ids.view(4, 6, 2), weights.view(4, 6, 2), gate.float(), up.float(), down.float())
+assert wide.dtype == torch.float32 and torch.equal(wide.cpu().view(24, H), want.float())
+assert torch.equal(layer(x, ids, weights, torch.cat([gate, up], 1), down).cpu(), want)
+assert torch.equal(layer(x, ids, weights, gate.transpose(1, 2).contiguous().transpose(1, 2), up, down).cpu(), want)
+# One graph for any number of tokens.
+counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+compiled = torch.compile(lambda ids, *tensors: call(layer, ids, tensors) * 2, fullgraph=True, dynamic=True, backend=counter)
+for tokens in (17, 24, 40):
+    ids, tensors = inputs(tokens, seed=tokens)
+    assert torch.equal(compiled(ids.to("npu:0"), *[tensor.to("npu:0") for tensor in tensors]).cpu(), (call(layer, ids, tensors) * 2))
+assert counter.frame_count == 1, counter.frame_count
+# Tensors of the CPU are copied there and back.
+ids, tensors = inputs(9)
+assert torch.equal(call(layer, ids, tensors, group=hpmoe.Group(ranks=2, device="npu")), call(layer, ids, tensors))
+assert hpmoe.last_report()["on_npus"] is False
+print("done")
+"""
+    assert run(environment, tmp_path, script) == "done\n"
+
+
+def test_a_launch_is_put_on_the_current_stream_and_copies_no_tensor(environment: dict[str, str], tmp_path: Path) -> None:
+    script = """
+ids, tensors = inputs(24)
+want = call(layer, ids, tensors)
+tensors = dict(zip(names, [tensor.to("npu:0") for tensor in tensors]))
+y = torch.zeros(24, H, dtype=torch.bfloat16).to("npu:0")
+with hpmoe.Group(device="npu:0") as group:
+    npu.set_stream(npu.new_stream(0))
+    log = LogWindow()
+    forward(group, ids, **tensors, y=y)
+    # It has returned before the kernel begins, and has waited for nothing.
+    assert log.calls("kernel", "aclrtSynchronizeStreamWithTimeout") == [], log.calls("kernel", "aclrtSynchronizeStreamWithTimeout")
+    stream = f"stream {npu.current_stream(0).npu_stream:#x}"
+    order = [line.partition(" ")[0] for line in log.calls("aclrtRecordEvent", "aclrtLaunchKernelWithHostArgs", "aclrtStreamWaitEvent")
+             if line.endswith(stream) or line.startswith("aclrtLaunch")]
+    assert order == ["aclrtRecordEvent", "aclrtLaunchKernelWithHostArgs", "aclrtStreamWaitEvent"], log.calls("aclrtRecordEvent")
+    sizes = {f"{tensor.nbytes} bytes" for tensor in [y, *tensors.values()]}
+    copies = [line.partition(": 0 ")[2] for line in log.calls("aclrtMemcpy")]
+    assert copies and not sizes & set(copies), copies
+    # Work that comes later on the stream comes after the launch.
+    assert torch.equal(y.cpu(), want)
+    # The addresses are torch's.
+    given = []
+    enqueue = type(layer.library._interface).enqueue
+    type(layer.library._interface).enqueue = lambda self, group, what, stream: given.append((what, stream)) or enqueue(self, group, what, stream)
+    forward(group, ids.to("npu:0"), **tensors, y=y)
+    (what, handle), = given
+    assert [part.data for part in what.tensors] == [tensor.data_ptr() for tensor in [*tensors.values(), y]]
+    assert {part.device for part in what.tensors} == {1} and handle == npu.current_stream(0).npu_stream
+    # Many launches that nobody waits for.
+    for _ in range(20):
+        forward(group, ids, **tensors, y=y)
+    assert 0 < len(group._launches._pending) <= 17
+    group.synchronize()
+    assert len(group._launches._pending) == 0 and torch.equal(y.cpu(), want)
+    assert hpmoe.last_report()["on_npus"] and hpmoe.last_report()["launches"] == 1
+print("done")
+"""
+    assert run(environment, tmp_path, script, HPMOE_STANDIN_DELAY="100") == "done\n"
+
+
+def test_what_does_not_fit_on_an_npu_is_said(environment: dict[str, str], tmp_path: Path) -> None:
+    script = """
+ids, tensors = inputs(24)
+want = call(layer, ids, tensors)
+on_npu = dict(zip(names, [tensor.to("npu:0") for tensor in tensors]))
+group = hpmoe.Group(device="npu:0")
+launch = lambda group=group, ids=ids, **change: refused(lambda: forward(group, ids, **{**on_npu, **change}))
+gate = on_npu["gate"]
+print(launch(gate=gate.cpu()))
+print(launch(gate=gate.to("npu:1")))
+print(launch(**{name: tensor.to("npu:1") for name, tensor in on_npu.items()}))
+print(launch(group=hpmoe.Group()))
+print(launch(group=hpmoe.Group(ranks=2, device="npu")))
+print(launch(gate=gate.float()))
+print(launch(gate=gate.transpose(0, 1)))
+print(launch(ids=ids.float().to("npu:0")))
+print(refused(lambda: layer(on_npu["x"], ids, *[tensor.cpu() for tensor in list(on_npu.values())[1:]])))
+print(refused(lambda: forward.reference(group, ids, **on_npu)))
+print(refused(lambda: hpmoe.Group(device="npu:9") and forward(hpmoe.Group(device="npu:9"), ids, **on_npu)))
+print(refused(lambda: hpmoe.Group(device="npu:x")))
+npu.capturing = True
+print(launch())
+npu.capturing = False
+# What does not start at a multiple of 64 bytes is copied on the NPU.
+shifted = torch.empty(gate.numel() + 1, dtype=torch.bfloat16).to("npu:0")[1:].view_as(gate).copy_(gate)
+y = torch.zeros(24 * H + 1, dtype=torch.bfloat16).to("npu:0")[1:].view(24, H)
+forward(group, ids, **{**on_npu, "gate": shifted}, y=y)
+assert torch.equal(y.cpu(), want)
+copied = hpmoe.last_report()["copied"]
+assert [(copy["tensor"], copy["bytes"]) for copy in copied] == [("gate", gate.nbytes), ("y", y.nbytes)], copied
+assert "`gate` of rank 0 was copied (" in hpmoe.last_report()["text"]
+"""
+    said = run(environment, tmp_path, script).splitlines()
+    expected = [
+        "`gate` is on cpu, but `x` on npu:0: move it there with .to('npu:0')",
+        "`gate` is on npu:1, but `x` on npu:0: move it there with .to('npu:0')",
+        "in the memory of NPU 1, but the rank runs on NPU 0: pass a tensor of NPU 0, or make the group on NPU 1",
+        "`x` is on npu:0, but the group runs on the CPU: make it with hpmoe.Group(device='npu:0')",
+        "`x` is on npu:0, but the group has 2 ranks in this process, each with an NPU of its own: use a process for each rank",
+        "`gate` has elements of f32, but swiglu::forward takes bf16",
+        "`gate` has gaps between its elements",
+        "`ids` has elements of f32: pass int32 or int64",
+        "weights is on cpu, but x on npu:0: move it there with .to('npu:0')",
+        "there are tensors on npu:0, but a reference runs on the CPU: move them there with .cpu()",
+        "the group needs the NPUs 9 to 9, but this process sees 8, numbered from 0",
+        "there is no device 'npu:x': use one of 'cpu', 'npu', or an NPU by its number, such as 'npu:0'",
+        "the current stream of npu:0 is being captured in a graph, but a launch takes its tables from the host: leave layers of hpmoe out of the graph",
+    ]
+    assert len(said) == len(expected)
+    for line, part in zip(said, expected):
+        assert part in line, line
+
+
+def test_a_kernel_that_fails_is_told_at_the_next_wait(environment: dict[str, str], tmp_path: Path) -> None:
+    script = """
+ids, tensors = inputs(24)
+tensors = dict(zip(names, [tensor.to("npu:1") for tensor in tensors]))
+group = hpmoe.Group(device="npu:1", time_limit=0.5)
+forward(group, ids, **tensors)
+for wait in (hpmoe.last_report, group.synchronize, lambda: forward(group, ids, **tensors)):
+    try:
+        wait()
+    except hpmoe.LaunchError as error:
+        print(str(error).splitlines()[0])
+"""
+    said = run(environment, tmp_path, script, HPMOE_STANDIN_FAULT="1:507015").splitlines()
+    assert len(said) == 3 and all("failed with error 507015" in line for line in said[:2]), said
+    assert "make a new Group" in said[2], said
+
+
+#: One rank of two processes, each with an NPU.
+RANK = """
+import torch.distributed as distributed
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+npu.set_device(rank)
+tokens, first = [9, 5][rank], [0, 9][rank]
+ids, tensors = inputs(14)
+tensors = [tensor[first : first + tokens] for tensor in tensors[:2]] + [tensor[4 * rank : 4 * rank + 4] for tensor in tensors[2:]]
+group = hpmoe.Group(process_group=distributed.group.WORLD, device=f"npu:{rank}", time_limit=30)
+own = ids[first : first + tokens].to(f"npu:{rank}")
+tensors = [tensor.to(f"npu:{rank}") for tensor in tensors]
+torch.save(step(layer, own, tensors, group=group), sys.argv[1] + f"/{rank}.pt")
+group.synchronize()
+assert hpmoe.last_report()["on_npus"]
+wrong = [tensor.cpu() if rank == 1 and number == 2 else tensor for number, tensor in enumerate(tensors)]
+print(refused(lambda: call(layer, own, wrong, group=group)), flush=True)
+torch.save(step(layer, own, tensors, group=group), sys.argv[1] + f"/{rank}-again.pt")
+group.close()
+distributed.barrier()
+"""
+
+
+def test_processes_with_an_npu_each_have_the_bits_of_one(environment: dict[str, str], tmp_path: Path, library: hpmoe.Library) -> None:
+    from hpmoe._moe import MoE
+    from test_torch import inputs
+
+    run(environment, tmp_path, "")
+    script = START.format(folder=str(FOLDER)).replace("import os, sys", f"import os, sys; sys.argv = ['', {str(tmp_path)!r}]") + RANK
+    said = run_ranks(script, ranks=2, environment=environment)
+    ids, tensors = inputs(14)
+    whole = step(MoE(library, "swiglu"), ids, tensors)
+    for again in ("", "-again"):
+        parts = [torch.load(tmp_path / f"{rank}{again}.pt") for rank in range(2)]
+        for number, want in enumerate(whole):
+            assert torch.equal(torch.cat([part[number] for part in parts]), want), (number, again)
+    assert all("is on cpu, but x on npu:1" in line for line in said) and "rank 1 could not go on" in said[0], said
