@@ -1,5 +1,6 @@
 """Puts the sources of the layers' crate into the wheel, with its libraries for some sizes, which run without Rust."""
 
+import json
 import os
 import re
 import shutil
@@ -14,19 +15,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The packages that a build of the layers needs.
-PACKAGES = [
-    "kernels",
-    "hpmoe-language",
-    "hpmoe-codegen",
-    "hpmoe-cxx",
-    "hpmoe-macros",
-    "hpmoe-build",
-    "hpmoe-runtime",
-    "hpmoe-c",
-    "stock",
-]
-#: What builds don't need of them, below their own folders.
+#: What builds don't need of packages, below their own folders.
 LEFT_OUT = ["target", "tests"]
 
 #: Sizes of the layers whose libraries are part of the wheel: hidden, inter, experts, top_k, tokens of a rank.
@@ -61,6 +50,20 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", re.sub("[-.]", "_", sysconfig.get_platform())
 
 
+def packages() -> list[str]:
+    """The folders of the packages that a build of the layers needs."""
+    command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
+    found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    of_name = {package["name"]: package for package in json.loads(found)["packages"]}
+    needed, next_ones = {"hpmoe-stock"}, ["hpmoe-stock"]
+    while next_ones:
+        for dependency in of_name[next_ones.pop()]["dependencies"]:
+            if dependency["kind"] != "dev" and "path" in dependency and dependency["name"] not in needed:
+                needed.add(dependency["name"])
+                next_ones.append(dependency["name"])
+    return sorted(str(Path(of_name[name]["manifest_path"]).parent.relative_to(ROOT)) for name in needed)
+
+
 def copy_crates(to: Path) -> None:
     """Copies the workspace as far as a build of the layers needs it."""
     shutil.rmtree(to, ignore_errors=True)
@@ -68,12 +71,13 @@ def copy_crates(to: Path) -> None:
     def ignored(folder: str, names: list[str]) -> list[str]:
         return [name for name in names if name in LEFT_OUT and Path(folder).parent == ROOT]
 
-    for package in PACKAGES:
+    members = packages()
+    for package in members:
         shutil.copytree(ROOT / package, to / package, ignore=ignored)
     for file in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(ROOT / file, to)
     manifest = (ROOT / "Cargo.toml").read_text()
-    manifest = re.sub(r"members = \[.*?\]", f"members = {PACKAGES!r}".replace("'", '"'), manifest, flags=re.DOTALL)
+    manifest = re.sub(r"members = \[.*?\]", f"members = {members!r}".replace("'", '"'), manifest, flags=re.DOTALL)
     # Sections for packages that are not there.
     manifest = re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest)
     (to / "Cargo.toml").write_text(manifest)

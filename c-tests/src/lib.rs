@@ -4,6 +4,6 @@
 
 // Of the kernels that the build script names, this crate has one module.
 #[path = "../../ui-tests/kernels/echo.rs"]
-mod echo;
+mod of_echo;
 
 hpmoe_c::export!();

@@ -50,7 +50,8 @@ typedef struct HpmoeOptions {
     uint64_t capacity_rows; /* room for received rows on each rank, of each chunk; 0: as many as any routing can need */
     uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's */
     HpmoeDevice device;
-    uint32_t npu; /* the NPU of this process's first rank, counted from 1, and the next ones for the others; 0: the first NPU that
+    uint32_t
+        npu; /* the NPU of this process's first rank, counted from 1, and the next ones for the others; 0: the first NPU that
                    * this process sees, or for a rank that is a process the one of its number on the machine */
 } HpmoeOptions;
 

@@ -169,7 +169,6 @@ pub fn wait(pending: HpmoePending) -> HpmoeStatus {
 /// # Safety
 ///
 /// As the header says.
-#[expect(clippy::too_many_arguments, reason = "those of the header")]
 pub unsafe fn reference(
     library: &'static Library,
     group: HpmoeGroup,

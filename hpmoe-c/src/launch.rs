@@ -166,6 +166,9 @@ unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepar
 }
 
 /// The ids of taskflows whose route the host makes, and the parts of all arguments.
+type Arrays<'a> = (Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]);
+
+/// The caller's arrays.
 ///
 /// # Safety
 ///
@@ -174,7 +177,7 @@ unsafe fn arrays<'a>(
     kernel: &Kernel,
     group: &Group,
     request: &Request,
-) -> Result<(Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]), Failure> {
+) -> Result<Arrays<'a>, Failure> {
     let (here, count) = (group.ranks().here().count(), kernel.arguments().len());
     counted("ranks", "the group runs", here, request.ranks)?;
     counted("arguments", "the taskflow takes", count, request.arguments)?;

@@ -106,6 +106,24 @@ fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
 }
 
 #[test]
+fn a_crate_with_a_c_interface_registers_its_references() {
+    let plain = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    assert!(!plain.contains("inventory"), "{plain}");
+    let exported = |expansion: &mut Expansion| expansion.taskflows[0].exported = true;
+    let text = expand(EXAMPLE, Some("out"), &built_with(EXAMPLE, &Overrides::new(), exported));
+    for part in [
+        "let argument_0 : PerRank < Tensor < bf16 , HIDDEN > > = call . tensor (0usize)",
+        "let mut argument_5 : PerRank < Tensor < bf16 , HIDDEN > > = call . tensor (5usize)",
+        "super :: forward (call . ranks () , call . route () , & argument_0 ,",
+        "& mut argument_5)",
+        "call . give_back (5usize , & argument_5)",
+        "inventory :: submit !",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn what_compilers_refuse_is_shown_at_its_task() {
     let module = module(EXAMPLE);
     let taskflow = taskflows(&module, &Overrides::new()).remove(0);

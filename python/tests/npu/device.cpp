@@ -25,7 +25,9 @@ constexpr c10::DeviceType NPU = c10::DeviceType::PrivateUse1;
 thread_local int current = 0;
 aclrtStream streams[DEVICES];
 
-void check(const char *call, aclError code) { TORCH_CHECK(code == ACL_SUCCESS, call, " failed: ", aclGetRecentErrMsg()); }
+void check(const char *call, aclError code) {
+    TORCH_CHECK(code == ACL_SUCCESS, call, " failed: ", aclGetRecentErrMsg());
+}
 
 // What was freed while the streams may be using it, as allocators of devices keep it for what comes later on the same stream.
 std::mutex freed_mutex;
@@ -77,7 +79,9 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     c10::Device getDevice() const override { return {NPU, static_cast<int8_t>(current)}; }
     void setDevice(c10::Device device) const override { current = device.index() < 0 ? current : device.index(); }
     void uncheckedSetDevice(c10::Device device) const noexcept override { setDevice(device); }
-    c10::Stream getStream(c10::Device device) const noexcept override { return c10::Stream(c10::Stream::DEFAULT, device); }
+    c10::Stream getStream(c10::Device device) const noexcept override {
+        return c10::Stream(c10::Stream::DEFAULT, device);
+    }
     c10::Stream exchangeStream(c10::Stream stream) const noexcept override { return stream; }
     c10::DeviceIndex deviceCount() const noexcept override { return DEVICES; }
 };
@@ -103,8 +107,9 @@ const bool hooked = [] {
 at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
                  std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
     const c10::OptionalDeviceGuard guard(device);
-    return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                     c10::dtype_or_default(type), format);
+    return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &allocator,
+                                     c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::dtype_or_default(type),
+                                     format);
 }
 
 at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> type,
@@ -118,7 +123,8 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, s
 at::Tensor as_strided(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                       std::optional<c10::SymInt> offset) {
     return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
-                                             offset ? std::optional<int64_t>(offset->guard_int(__FILE__, __LINE__)) : std::nullopt);
+                                             offset ? std::optional<int64_t>(offset->guard_int(__FILE__, __LINE__))
+                                                    : std::nullopt);
 }
 
 at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
@@ -133,7 +139,8 @@ at::Tensor on_host(const at::Tensor &self) {
         check("aclrtMemcpy", aclrtMemcpy(bytes.data_ptr(), storage.nbytes(), storage.data(), storage.nbytes(),
                                          ACL_MEMCPY_DEVICE_TO_HOST));
     }
-    return at::empty({0}, self.options().device(at::kCPU)).set_(bytes.storage(), self.storage_offset(), self.sizes(), self.strides());
+    return at::empty({0}, self.options().device(at::kCPU))
+        .set_(bytes.storage(), self.storage_offset(), self.sizes(), self.strides());
 }
 
 at::Tensor copy_from(const at::Tensor &self, const at::Tensor &to, bool) {
@@ -149,7 +156,8 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &to, bool) {
     host.copy_(from);
     const size_t bytes = to.storage().nbytes();
     if (bytes > 0) {
-        check("aclrtMemcpy", aclrtMemcpy(to.storage().mutable_data(), bytes, host.storage().data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE));
+        check("aclrtMemcpy",
+              aclrtMemcpy(to.storage().mutable_data(), bytes, host.storage().data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE));
     }
     return to;
 }
@@ -161,7 +169,9 @@ at::Tensor copy_from_and_resize(const at::Tensor &self, const at::Tensor &to) {
     return copy_from(self, to, false);
 }
 
-void fallback(const c10::OperatorHandle &operation, torch::jit::Stack *stack) { at::native::cpu_fallback(operation, stack); }
+void fallback(const c10::OperatorHandle &operation, torch::jit::Stack *stack) {
+    at::native::cpu_fallback(operation, stack);
+}
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
 
