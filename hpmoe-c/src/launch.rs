@@ -173,11 +173,7 @@ type Arrays<'a> = (Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]);
 /// # Safety
 ///
 /// As the header says of `hpmoe_launch`.
-unsafe fn arrays<'a>(
-    kernel: &Kernel,
-    group: &Group,
-    request: &Request,
-) -> Result<Arrays<'a>, Failure> {
+unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Result<Arrays<'a>, Failure> {
     let (here, count) = (group.ranks().here().count(), kernel.arguments().len());
     counted("ranks", "the group runs", here, request.ranks)?;
     counted("arguments", "the taskflow takes", count, request.arguments)?;
