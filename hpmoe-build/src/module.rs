@@ -69,7 +69,7 @@ impl Build {
         };
         self.tell_of_open(&name, &open, &candidate);
         let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
-        let places = SourceTokens::of(&source.module);
+        let tokens = SourceTokens::of(&source.module);
         let constants: Vec<(String, Constant)> =
             front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut built = Built::default();
@@ -78,7 +78,7 @@ impl Build {
             let fingerprint = resolved.fingerprint_of(front.fingerprint, graph);
             let choices = candidate.choices_of(&graph.taskflow);
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
-            to_tell.taskflows.push(TaskflowToTell::new(graph, &artifact, &places));
+            to_tell.taskflows.push(TaskflowToTell::new(graph, &artifact, &tokens));
             let made = operators.of_flow(graph).and_then(|operators| {
                 let program = back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex())?;
                 Ok((operators, program))

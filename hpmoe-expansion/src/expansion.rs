@@ -4,7 +4,7 @@
 //! constant HIDDEN: usize = 128;      // what the kernels were built with, to be asserted
 //! set LIMIT: f32 = 8.0;              // the same, and the module takes it in place of its own
 //! runs dispatch;                     // a function that a kernel runs
-//! library 57 { pub fn dispatch … }   // a task of the library, and the place that names it
+//! library 57 57 { pub fn dispatch … } // a task of the library, and the place that names it
 //! taskflow forward hpmoe1_crate_layer_forward_0a layer_forward_0a device;
 //! ```
 //!
@@ -12,11 +12,11 @@
 //!
 //! ```text
 //! faulty project;                    // a function to be left out
-//! fault 88 "message";                // at a token, or `88 close` for the end of a group
+//! fault 88 95 "message";             // from a token to another one, or `88 close` for the end of a group
 //! ```
 
 use crate::fingerprint::of_module;
-use crate::tokens::SourceToken;
+use crate::tokens::SourceRange;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::parse::discouraged::Speculative as _;
@@ -72,7 +72,7 @@ pub struct BuiltConstant {
 #[derive(Clone)]
 pub struct LibraryTask {
     /// Where the module names it.
-    pub at: SourceToken,
+    pub at: SourceRange,
     /// The source of the task, under that name.
     pub function: ItemFn,
 }
@@ -95,8 +95,8 @@ pub struct BuiltTaskflow {
 /// Something wrong at a place of the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlacedFault {
-    /// The token that the message points at.
-    pub at: SourceToken,
+    /// The tokens that the message points at.
+    pub at: SourceRange,
     /// What is wrong, and a way out.
     pub text: String,
 }
@@ -135,9 +135,9 @@ fn token(name: &str) -> TokenStream {
     name.parse().expect("a name is a token")
 }
 
-fn written(SourceToken { token, close }: SourceToken) -> TokenStream {
-    let (token, close) = (Literal::usize_unsuffixed(token), close.then(|| quote!(close)));
-    quote!(#token #close)
+fn written(SourceRange { first, last, close }: SourceRange) -> TokenStream {
+    let [first, last] = [first, last].map(Literal::usize_unsuffixed);
+    if close { quote!(#first close) } else { quote!(#first #last) }
 }
 
 impl Parse for Expansion {
@@ -157,7 +157,7 @@ impl Parse for Expansion {
                 "taskflow" => expansion.taskflows.push(taskflow(input)?),
                 "faulty" => expansion.faulty.push(name(input)?),
                 "fault" => {
-                    let (at, text) = (place(input)?, input.parse::<LitStr>()?.value());
+                    let (at, text) = (range(input)?, input.parse::<LitStr>()?.value());
                     expansion.faults.push(PlacedFault { at, text });
                 }
                 other => return Err(syn::Error::new(kind.span(), format!("`{other}` is not known"))),
@@ -192,7 +192,7 @@ fn constant(input: ParseStream<'_>, set: bool) -> syn::Result<BuiltConstant> {
 
 fn library(input: ParseStream<'_>) -> syn::Result<LibraryTask> {
     let (at, function);
-    at = place(input)?;
+    at = range(input)?;
     braced!(function in input);
     Ok(LibraryTask { at, function: function.parse()? })
 }
@@ -202,9 +202,11 @@ fn taskflow(input: ParseStream<'_>) -> syn::Result<BuiltTaskflow> {
     Ok(BuiltTaskflow { name, symbol, stem, for_device: word(input, "device"), exported: word(input, "exported") })
 }
 
-fn place(input: ParseStream<'_>) -> syn::Result<SourceToken> {
-    let token = input.parse::<LitInt>()?.base10_parse()?;
-    Ok(SourceToken { token, close: word(input, "close") })
+fn range(input: ParseStream<'_>) -> syn::Result<SourceRange> {
+    let number = |input: ParseStream<'_>| input.parse::<LitInt>()?.base10_parse();
+    let first = number(input)?;
+    let close = word(input, "close");
+    Ok(SourceRange { first, last: if close { first } else { number(input)? }, close })
 }
 
 #[cfg(test)]
@@ -220,7 +222,7 @@ mod tests {
             value: syn::parse_str(value).unwrap(),
             set,
         };
-        let at = SourceToken { token: 57, close: true };
+        let at = SourceRange { first: 57, last: 57, close: true };
         let function: ItemFn = syn::parse_str("#[comm_put] pub fn r#move<const N: usize>(x: u8) { x; }").unwrap();
         let expansion = Expansion {
             constants: vec![constant("A", "usize", "128", false), constant("größe", "f32", "-8.0", true)],
@@ -235,7 +237,7 @@ mod tests {
             }],
             faulty: vec!["project".to_owned()],
             faults: vec![PlacedFault {
-                at: SourceToken { token: 0, close: false },
+                at: SourceRange { first: 0, last: 3, close: false },
                 text: "\"a\"\nb \\ ` é".to_owned(),
             }],
         };

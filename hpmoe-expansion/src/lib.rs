@@ -57,12 +57,12 @@ fn expanded(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> Token
             return tokens;
         }
     };
-    let places = SourceTokens::of(module);
+    let source = SourceTokens::of(module);
     if expansion.faults.is_empty() {
-        return module::with_launch(module, &expansion, &places);
+        return module::with_launch(module, &expansion, &source);
     }
     let mut tokens = module::stand_in(module, &expansion.faulty).into_token_stream();
-    tokens.extend(expansion.faults.iter().map(|PlacedFault { at, text }| fault(places.span(*at), text)));
+    tokens.extend(expansion.faults.iter().map(|PlacedFault { at, text }| fault_at(source.ends(*at), text)));
     tokens
 }
 
@@ -105,5 +105,12 @@ pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
 }
 
 fn fault(span: Span, text: &str) -> TokenStream {
-    quote_spanned!(span=> ::core::compile_error! { #text })
+    fault_at((span, span), text)
+}
+
+/// An error that rustc shows from the one span to the other.
+fn fault_at((first, last): (Span, Span), text: &str) -> TokenStream {
+    let mut tokens = quote_spanned!(first=> ::core::compile_error!);
+    tokens.extend(quote_spanned!(last=> { #text }));
+    tokens
 }

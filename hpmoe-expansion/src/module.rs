@@ -9,11 +9,11 @@ use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod, parse_quote};
 
 /// The module of a program without faults.
-pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, places: &SourceTokens) -> TokenStream {
+pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, source: &SourceTokens) -> TokenStream {
     let runtime = runtime(module);
     let mut module = stripped(module);
     let Some((_, items)) = &mut module.content else { return module.into_token_stream() };
-    items.extend(expansion.library.iter().map(|task| of_library(task, places)));
+    items.extend(expansion.library.iter().map(|task| of_library(task, source)));
     let mut added = Vec::new();
     for item in items.iter_mut() {
         if let Item::Fn(function) = item
@@ -59,8 +59,8 @@ fn assertion(name: &Ident, BuiltConstant { ty, value, .. }: &BuiltConstant) -> T
     quote_spanned!(name.span()=> const _: () = ::core::assert!(#same, #text);)
 }
 
-fn of_library(LibraryTask { at, function }: &LibraryTask, places: &SourceTokens) -> Item {
-    let tokens = library::at(function.to_token_stream(), places.span(*at));
+fn of_library(LibraryTask { at, function }: &LibraryTask, source: &SourceTokens) -> Item {
+    let tokens = library::at(function.to_token_stream(), source.ends(*at).0);
     let mut function: ItemFn = syn::parse2(tokens).expect("it was a function before its spans were changed");
     strip(&mut function);
     Item::Fn(function)

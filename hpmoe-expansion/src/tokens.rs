@@ -1,17 +1,19 @@
-//! SourceTokens in a kernel module as numbers of its tokens: the build script has read a file and the macro gets tokens from rustc, so that neither
+//! Places in a kernel module as numbers of its tokens: the build script has read a file and the macro gets tokens from rustc, so that neither
 //! can use the spans of the other.
 
 use crate::fingerprint::{bare, without_documentation};
 use proc_macro2::{LineColumn, Span, TokenStream, TokenTree};
 use syn::ItemMod;
 
-/// A token of a module, counted from the module's first: a group comes before what it holds. Neither attributes of the module itself
-/// nor documentation count.
+/// Tokens of a module that follow each other, counted from the module's first: a group comes before what it holds. Neither attributes of
+/// the module itself nor documentation count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SourceToken {
-    /// The number of the token.
-    pub token: usize,
-    /// Of a group, its last brace alone.
+pub struct SourceRange {
+    /// The number of the first token.
+    pub first: usize,
+    /// The number of the last token; a group stands for what it holds.
+    pub last: usize,
+    /// Whether only the closing brace of a group is meant.
     pub close: bool,
 }
 
@@ -35,23 +37,35 @@ impl SourceTokens {
         Self { tokens, module }
     }
 
-    /// The token that a span starts with, in a module that was read from a file. What lies outside of the module is shown at its name.
+    /// The tokens that a span covers, in a module that was read from a file; of several lines the first token. What lies outside of the
+    /// module is shown at its name.
     #[must_use]
-    pub fn place(&self, span: Span) -> SourceToken {
-        let token = |token| SourceToken { token, close: false };
-        let starts = |at: LineColumn| move |(span, _): &(Span, Option<Span>)| span.start() == at;
-        if let Some(at) = self.tokens.iter().position(starts(span.start())) {
-            return token(at);
+    pub fn range(&self, span: Span) -> SourceRange {
+        let (start, end) = (span.start(), span.end());
+        let begins = |at: LineColumn| move |(span, _): &(Span, Option<Span>)| span.start() == at;
+        let ends = |(span, _): &(Span, Option<Span>)| span.end() == end;
+        if let Some(first) = self.tokens.iter().position(begins(start)) {
+            let rest = if start.line == end.line { &self.tokens[first..] } else { &[] };
+            let last = rest.iter().position(ends).map_or(first, |more| first + more);
+            return SourceRange { first, last, close: false };
         }
-        let ends = |(_, close): &(Span, Option<Span>)| close.is_some_and(|close| close.start() == span.start());
-        self.tokens.iter().position(ends).map_or(token(self.module), |token| SourceToken { token, close: true })
+        let closes = |(_, close): &(Span, Option<Span>)| close.is_some_and(|close| close.start() == start);
+        let closed = self.tokens.iter().position(closes);
+        let token = closed.unwrap_or(self.module);
+        SourceRange { first: token, last: token, close: closed.is_some() }
     }
 
-    /// The span of a token.
+    /// The spans of the first and of the last token.
     #[must_use]
-    pub fn span(&self, place: SourceToken) -> Span {
-        let Some((span, close)) = self.tokens.get(place.token) else { return Span::call_site() };
-        close.filter(|_| place.close).unwrap_or(*span)
+    pub fn ends(&self, range: SourceRange) -> (Span, Span) {
+        let (Some((first, _)), Some((last, close))) = (self.tokens.get(range.first), self.tokens.get(range.last))
+        else {
+            return (Span::call_site(), Span::call_site());
+        };
+        match close {
+            Some(close) if range.close => (*close, *close),
+            _ => (*first, *last),
+        }
     }
 }
 
@@ -71,30 +85,47 @@ fn collect(tokens: TokenStream, all: &mut Vec<(Span, Option<Span>)>) {
 mod tests {
     use super::*;
 
+    fn at(token: usize) -> SourceRange {
+        SourceRange { first: token, last: token, close: false }
+    }
+
     #[test]
     fn attributes_and_documentation_do_not_count() {
         let text = "#[cfg(unix)] pub mod a {\n    //! Words.\n    /// Words.\n    fn f(x: u8) {}\n}";
         let module: ItemMod = syn::parse_str(text).unwrap();
-        let places = SourceTokens::of(&module);
+        let tokens = SourceTokens::of(&module);
         let other: ItemMod = syn::parse_str("pub mod a { fn f(x: u8) {} }").unwrap();
         let others = SourceTokens::of(&other);
-        assert_eq!(places.tokens.len(), others.tokens.len());
+        assert_eq!(tokens.tokens.len(), others.tokens.len());
         let syn::Item::Fn(function) = &module.content.as_ref().unwrap().1[0] else { panic!("a function") };
-        let name = places.place(function.sig.ident.span());
-        assert_eq!(name, SourceToken { token: 5, close: false });
-        assert_eq!(places.span(name).start(), function.sig.ident.span().start());
-        assert_eq!(others.span(name).start().column, "pub mod a { fn ".len());
-        let end = places.place(function.block.brace_token.span.close());
-        assert_eq!(end, SourceToken { token: 10, close: true });
-        assert_eq!(others.span(end).start().column, "pub mod a { fn f(x: u8) {".len());
+        let name = tokens.range(function.sig.ident.span());
+        assert_eq!(name, at(5));
+        assert_eq!(tokens.ends(name).0.start(), function.sig.ident.span().start());
+        assert_eq!(others.ends(name).0.start().column, "pub mod a { fn ".len());
+        let end = tokens.range(function.block.brace_token.span.close());
+        assert_eq!(end, SourceRange { close: true, ..at(10) });
+        assert_eq!(others.ends(end).0.start().column, "pub mod a { fn f(x: u8) {".len());
+    }
+
+    #[test]
+    fn a_range_ends_with_the_token_at_its_end() {
+        let module: ItemMod = syn::parse_str("mod a { fn f() { g(h(1)) + [2] } }").unwrap();
+        let syn::Item::Fn(function) = &module.content.as_ref().unwrap().1[0] else { panic!("a function") };
+        let syn::Stmt::Expr(syn::Expr::Binary(sum), None) = &function.block.stmts[0] else { panic!("a sum") };
+        let tokens = SourceTokens::of(&module);
+        let covered = |expr: &syn::Expr| {
+            let (first, last) = tokens.ends(tokens.range(syn::spanned::Spanned::span(expr)));
+            (first.start().column, last.end().column)
+        };
+        let start = "mod a { fn f() { ".len();
+        assert_eq!(covered(&sum.left), (start, start + "g(h(1))".len()));
+        assert_eq!(covered(&sum.right), (start + "g(h(1)) + ".len(), start + "g(h(1)) + [2]".len()));
     }
 
     #[test]
     fn what_lies_outside_is_shown_at_the_name() {
-        let places = SourceTokens::of(&syn::parse_str("pub mod a {}").unwrap());
-        assert_eq!(places.place(Span::call_site()).token, 0, "the span of no place is that of the first token");
         let file: syn::File = syn::parse_str("const B: u8 = 1;\nmod c {}").unwrap();
         let [syn::Item::Const(outside), syn::Item::Mod(module)] = &file.items[..] else { panic!("two items") };
-        assert_eq!(SourceTokens::of(module).place(outside.ident.span()), SourceToken { token: 1, close: false });
+        assert_eq!(SourceTokens::of(module).range(outside.ident.span()), at(1));
     }
 }

@@ -8,7 +8,7 @@ use crate::front::Front;
 use crate::graph::TaskGraph;
 use crate::syntax::{library_tasks, with_tasks};
 use hpmoe_expansion::expansion::{BuiltConstant, BuiltTaskflow, Expansion, LibraryTask, PlacedFault};
-use hpmoe_expansion::tokens::{SourceToken, SourceTokens};
+use hpmoe_expansion::tokens::{SourceRange, SourceTokens};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use syn::{ItemMod, parse_quote};
@@ -16,8 +16,8 @@ use syn::{ItemMod, parse_quote};
 /// What is told of a module with faults.
 #[must_use]
 pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
-    let places = SourceTokens::of(module);
-    let at = |span: Span, text: String| PlacedFault { at: places.place(span), text };
+    let source = SourceTokens::of(module);
+    let at = |span: Span, text: String| PlacedFault { at: source.range(span), text };
     let told = |fault: &Diagnostic| {
         let words = fault.words();
         let also = words.also.into_iter().map(|(span, text)| (span, format!("{text} [{}]", words.code)));
@@ -35,11 +35,11 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
 /// What is told of a module without faults, before anything is known of its taskflows.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
-    let places = SourceTokens::of(module);
+    let source = SourceTokens::of(module);
     let constants = front.kernel.constants.iter().map(|(name, value)| constant(name, value, overrides.contains(name)));
     let in_place = with_tasks(module);
     let library = library_tasks(&in_place)
-        .map(|function| LibraryTask { at: places.place(function.sig.ident.span()), function: function.clone() });
+        .map(|function| LibraryTask { at: source.range(function.sig.ident.span()), function: function.clone() });
     let runs: BTreeSet<String> = front.flows.iter().map(CheckedGraph::graph).flat_map(functions_of).collect();
     Expansion {
         constants: constants.collect(),
@@ -68,20 +68,20 @@ pub struct TaskflowToTell {
     /// The taskflow, as it was built.
     pub built: BuiltTaskflow,
     /// Its name in the module.
-    at: SourceToken,
+    at: SourceRange,
     /// The tasks that it calls, by name.
-    tasks: Vec<(String, SourceToken)>,
+    tasks: Vec<(String, SourceRange)>,
 }
 
 impl TaskflowToTell {
     /// A taskflow that becomes `artifact`.
     #[must_use]
-    pub fn new(graph: &TaskGraph, artifact: &Artifact, places: &SourceTokens) -> Self {
+    pub fn new(graph: &TaskGraph, artifact: &Artifact, source: &SourceTokens) -> Self {
         let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());
         Self {
             built: BuiltTaskflow { name: graph.taskflow.clone(), symbol, stem, for_device: false, exported: false },
-            at: places.place(graph.span),
-            tasks: graph.tasks.iter().map(|(_, task)| (task.name.clone(), places.place(task.span))).collect(),
+            at: source.range(graph.span),
+            tasks: graph.tasks.iter().map(|(_, task)| (task.name.clone(), source.range(task.span))).collect(),
         }
     }
 

@@ -49,10 +49,10 @@ fn built_with(source: &str, overrides: &Overrides, edit: impl FnOnce(&mut Expans
 }
 
 fn taskflows(module: &ItemMod, overrides: &Overrides) -> Vec<TaskflowToTell> {
-    let (front, places) = (front(module, overrides).unwrap(), SourceTokens::of(module));
+    let (front, source) = (front(module, overrides).unwrap(), SourceTokens::of(module));
     let graphs = front.flows.iter().map(|checked| checked.graph());
     let artifact = |flow: &str| Artifact::new("my-layers", "moe_ffn", flow, front.fingerprint);
-    graphs.map(|graph| TaskflowToTell::new(graph, &artifact(&graph.taskflow), &places)).collect()
+    graphs.map(|graph| TaskflowToTell::new(graph, &artifact(&graph.taskflow), &source)).collect()
 }
 
 #[test]
