@@ -52,13 +52,13 @@ HPMOE_INLINE bool Ready(VectorCore &core, const Request &request, Observation &o
     if (!core.AwaitReady(target)) {
         return false;
     }
-    Send(BlockAt(core, request, target), request.words, core.launch.launch);
+    Send(BlockAt(core, request, target), request.words, core.launch_number);
     core.FencePeer();
     core.SignalPeer(target, 0, core.number, 1);
     if (!core.Await(0, core.number, 1)) {
         return false;
     }
-    Look(observation, BlockAt(core, request, core.launch.rank), request.words, core.launch.launch);
+    Look(observation, BlockAt(core, request, core.launch.rank), request.words, core.launch_number);
     observation.rounds = request.rounds;
     return true;
 }

@@ -13,6 +13,8 @@ const LINE: usize = HPMOE_LINE as usize;
 pub(crate) struct HeapPlan {
     /// Counters of one of the two sets.
     pub(crate) counters: usize,
+    /// The number of the last launch, as each core keeps it.
+    pub(crate) launches: usize,
     pub(crate) ready: usize,
     pub(crate) freed: usize,
     pub(crate) abort: usize,
@@ -24,11 +26,12 @@ impl HeapPlan {
     pub(crate) fn new(ranks: usize, cores: Cores, data_bytes: usize) -> Self {
         // Two for each core: a block is there, and has been looked at.
         let counters = 2 * cores.count().max(8);
-        let ready = 2 * counters * LINE;
+        let launches = 2 * counters * LINE;
+        let ready = launches + cores.count() * LINE;
         let freed = ready + ranks * LINE;
         let abort = freed + ranks * LINE;
         let data = abort + LINE;
-        Self { counters, ready, freed, abort, data, bytes: data + data_bytes.next_multiple_of(LINE) }
+        Self { counters, launches, ready, freed, abort, data, bytes: data + data_bytes.next_multiple_of(LINE) }
     }
 
     /// The values of the first counters after launch 1.

@@ -64,8 +64,6 @@ pub(crate) struct Launch<'a> {
     /// Address of each rank's heap.
     pub(crate) heaps: &'a [u64],
     pub(crate) rank: usize,
-    /// Number of the launch, from 1.
-    pub(crate) number: i32,
 }
 
 /// A launch that was put on the stream of an NPU.
@@ -160,7 +158,7 @@ impl Die {
         let heap = DeviceMemory::poisoned(&self.npu, plan.bytes, 0)?;
         request.data = plan.data as u64;
         fill(&heap, &plan, &mut request)?;
-        let launch = Launch { request, plan: &plan, heaps: &[heap.address()], rank: 0, number: 1 };
+        let launch = Launch { request, plan: &plan, heaps: &[heap.address()], rank: 0 };
         let running = self.start(&launch)?;
         match self.wait(1) {
             Ok(()) => Ok(Alone { seen: running.seen()?, plan, heap }),
@@ -189,18 +187,18 @@ impl Running {
         let observations = records + cores.count() * size_of::<HpmoeRecord>();
         let memory = DeviceMemory::poisoned(npu, observations + lines * size_of::<Observation>(), 0)?;
         let at = |offset: usize| memory.address() + offset as u64;
-        let HeapPlan { counters, ready, freed, abort, .. } = *launch.plan;
+        let HeapPlan { counters, launches, ready, freed, abort, .. } = *launch.plan;
         let structure = HpmoeLaunch {
             peers: at(peers),
             counter_bases: at(bases),
             counters: 0,
             counter_count: counters as u32,
+            launches: launches as u64,
             ready: ready as u64,
             freed: freed as u64,
             abort: abort as u64,
             records: at(records),
             time_limit: (limit.as_secs_f64() * FREQUENCY) as u64,
-            launch: launch.number,
             rank: launch.rank as u32,
             ranks: launch.heaps.len() as u32,
             aic: cores.matrix,

@@ -88,7 +88,7 @@ impl Examination {
                 if number % 4 == 0 && rank + 1 == self.team.ranks {
                     sleep(Duration::from_millis(2));
                 }
-                let launch = Launch { request, plan: &heaps.plan, heaps: &heaps.addresses, rank, number };
+                let launch = Launch { request, plan: &heaps.plan, heaps: &heaps.addresses, rank };
                 running.push(die.start(&launch).map_err(|error| Failure::from(error).of_rank(rank, self.team.ranks))?);
             }
         }

@@ -7,7 +7,7 @@ use crate::names::ByName;
 use hpmoe_expansion::expansion::FOLDER;
 
 /// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// Names of everything that belongs to one taskflow of one package.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn symbols_hold_no_odd_character() {
         let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
-        assert_eq!(artifact.symbol, "hpmoe1_my_crate_moe_forward_cbf29ce484222325");
+        assert_eq!(artifact.symbol, "hpmoe2_my_crate_moe_forward_cbf29ce484222325");
         let artifact = Artifact::new("a", "größe", "r#try", Fingerprint::default());
         assert_eq!(artifact.stem, "gr__e_try_cbf29ce484222325");
     }

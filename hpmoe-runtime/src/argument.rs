@@ -108,6 +108,11 @@ impl<'a> Argument<'a> {
         self.parts[rank]
     }
 
+    /// The parts that are here.
+    pub(crate) fn places(&self) -> Vec<RankPart> {
+        self.parts.iter().copied().collect()
+    }
+
     /// Bytes of that part.
     pub(crate) fn bytes(&self, rank: Rank) -> usize {
         let rows = match self.kind {

@@ -76,7 +76,7 @@ pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError, Resource};
 #[doc(hidden)]
 pub use group::InjectedFault;
-pub use group::{Group, Pending};
+pub use group::{FixedLaunch, Group, Pending};
 pub use hpmoe_kernels::{op, route};
 pub use hpmoe_macros::*;
 #[doc(hidden)]

@@ -6,12 +6,15 @@
 
 #[path = "../../ui-tests/kernels/echo.rs"]
 mod echo_file;
+#[path = "../kernels/evolving.rs"]
+mod evolving_file;
 #[path = "../../ui-tests/kernels/ffn.rs"]
 mod ffn_file;
 
 use echo_file::echo;
+use evolving_file::evolving;
 use ffn_file::ffn;
-use hpmoe_runtime::npus::DeviceMemory;
+use hpmoe_runtime::npus::{self, DeviceMemory, Npu};
 use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::RowKind;
@@ -74,6 +77,10 @@ fn one_case() {
         "forgotten" => forgotten(),
         "tensors of others" => tensors_of_others(),
         "pending failed" => pending_failed(),
+        "fixed" => fixed(),
+        "fixed process" => fixed_process(),
+        "fixed unrouted" => fixed_unrouted(),
+        "fixed given up" => fixed_given_up(),
         "pending process" => pending_process(),
         "process" => process(),
         "late process" => late_process(),
@@ -266,7 +273,7 @@ fn forgotten() {
 #[expect(unsafe_code, reason = "memory and streams of others")]
 fn tensors_of_others() {
     let layer = Layer::new(2);
-    let npus = hpmoe_runtime::npus::open(0, 2).unwrap();
+    let npus = npus::open(0, 2).unwrap();
     let bytes = |rank: Rank| layer.y[rank].row_count() * ffn::HIDDEN * 2;
     let tensor = |rank: Rank| DeviceMemory::poisoned(&npus[rank.id()], bytes(rank), 0).unwrap();
     let (x, y) = (PerRank::from_fn(layer.ep, tensor), PerRank::from_fn(layer.ep, tensor));
@@ -305,6 +312,239 @@ fn tensors_of_others() {
         assert!(bits.iter().copied().eq(expected[rank].to_vec().iter().flat_map(|y| y.to_bits().to_le_bytes())));
     }
     pending.wait().unwrap();
+}
+
+/// Tensors of a group's ranks in the memory of their NPUs.
+struct Evolving {
+    ep: Ranks,
+    npus: PerRank<Npu>,
+    /// Two, each of which is the other one's next.
+    x: [PerRank<DeviceMemory>; 2],
+    weights: PerRank<DeviceMemory>,
+    w: PerRank<DeviceMemory>,
+}
+
+impl Evolving {
+    const TOKENS: [usize; 4] = [20, 7, 0, 1];
+
+    /// All ranks in this process.
+    fn new(ranks: usize) -> Self {
+        let mut npus = npus::open(0, ranks).unwrap().into_iter();
+        let ep = Ranks::new(ranks);
+        Self::on(ep, PerRank::from_fn(ep, |_| npus.next().unwrap()))
+    }
+
+    /// The one rank of this process.
+    fn of(group: &Group) -> Self {
+        let number = |rank: Rank| npus::local_rank(rank.id()).unwrap();
+        Self::on(group.ranks(), PerRank::from_fn(group.ranks(), |rank| npus::open_one(number(rank)).unwrap()))
+    }
+
+    fn on(ep: Ranks, npus: PerRank<Npu>) -> Self {
+        let ranks = ep.count();
+        let memory = |bytes: &dyn Fn(Rank) -> Vec<u8>| {
+            PerRank::from_fn(ep, |rank| {
+                let bytes = bytes(rank);
+                let memory = DeviceMemory::poisoned(&npus[rank], bytes.len().max(1), 0).unwrap();
+                memory.write(0, &bytes).unwrap();
+                memory
+            })
+        };
+        let x = [memory(&|r| Self::bits(&Self::x(r))), memory(&|r| Self::bits(&Self::x(r)))];
+        let weights = memory(&|r| Self::weights(r).iter().flat_map(|w| w.to_le_bytes()).collect());
+        let w = memory(&|r| Self::bits(&Self::w(r, ranks)));
+        Self { ep, x, weights, w, npus }
+    }
+
+    fn bits(values: &[bf16]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn x(rank: Rank) -> Vec<bf16> {
+        numbers(Self::TOKENS[rank.id()] * evolving::HIDDEN, rank.id(), bf16::from_f32)
+    }
+
+    fn weights(rank: Rank) -> Vec<f32> {
+        numbers(Self::TOKENS[rank.id()] * evolving::TOP_K, 10 + rank.id(), |number| number)
+    }
+
+    fn w(rank: Rank, ranks: usize) -> Vec<bf16> {
+        let count = evolving::EXPERTS / ranks * evolving::HIDDEN * evolving::HIDDEN;
+        numbers(count, 20 + rank.id(), bf16::from_f32)
+    }
+
+    /// The tensors of a launch that reads one of `x` and writes the other one.
+    #[expect(unsafe_code, reason = "memory of others")]
+    fn arguments(&self, read: usize) -> Vec<Argument<'_>> {
+        let part = |memory: &PerRank<DeviceMemory>, count: &dyn Fn(Rank) -> usize| {
+            let address = |rank: Rank| std::ptr::with_exposed_provenance_mut(memory[rank].address() as usize);
+            PerRank::from_fn(self.ep, |rank| RawPart { address: address(rank), count: count(rank) })
+        };
+        let (tokens, experts) = (|r: Rank| Self::TOKENS[r.id()], |_: Rank| evolving::EXPERTS / self.ep.count());
+        let element = ElementType::bf16;
+        let x = RawTensor { element, columns: evolving::HIDDEN, kind: RowKind::Token, writable: false };
+        let y = RawTensor { writable: true, ..x };
+        let weights = RawTensor { element: ElementType::f32, columns: evolving::TOP_K, ..x };
+        let w = RawTensor { kind: RowKind::Expert(evolving::HIDDEN as u32), ..x };
+        // SAFETY: memory of these NPUs, which nothing else uses while launches run, and which lives until all of them have ended.
+        unsafe {
+            vec![
+                Argument::on_npus("x", x, &part(&self.x[read], &tokens)),
+                Argument::on_npus("weights", weights, &part(&self.weights, &tokens)),
+                Argument::on_npus("w", w, &part(&self.w, &experts)),
+                Argument::on_npus("y", y, &part(&self.x[1 - read], &tokens)),
+            ]
+        }
+    }
+
+    /// The tokens of the ranks that are here.
+    fn found(&self, which: usize) -> Vec<Vec<u8>> {
+        let bytes = |rank: Rank| {
+            let mut bytes = vec![0; Self::TOKENS[rank.id()] * evolving::HIDDEN * 2];
+            self.x[which][rank].read(0, &mut bytes).unwrap();
+            bytes
+        };
+        PerRank::from_fn(self.ep, bytes).iter().cloned().collect()
+    }
+
+    /// The tokens after so many launches by the reference, and how many routes there were.
+    fn reference(&self, launches: usize) -> (Vec<Vec<u8>>, usize) {
+        let ranks = self.ep.count();
+        let ep = Ranks::new(ranks);
+        let weights = PerRank::from_fn(ep, |r| Tensor::from_vec(Self::weights(r)));
+        let w = PerRank::from_fn(ep, |r| Experts::from_vec(Self::w(r, ranks)));
+        let mut x = PerRank::from_fn(ep, |r| Tensor::from_vec(Self::x(r)));
+        let mut routes = std::collections::BTreeSet::new();
+        for _ in 0..launches {
+            let mut y = PerRank::from_fn(ep, |r| Tensor::zeros(x[r].row_count()));
+            evolving::forward(ep, &x, &weights, &w, &mut y);
+            let high = |x: bf16| x.to_f32() > evolving::LEAST;
+            let token = |x: &[bf16]| x[..evolving::EXPERTS].iter().map(|x| high(*x)).collect::<Vec<_>>();
+            routes.insert(
+                x.iter().map(|x| x.to_vec().chunks(evolving::HIDDEN).map(token).collect()).collect::<Vec<Vec<_>>>(),
+            );
+            x = y;
+        }
+        (PerRank::from_fn(self.ep, |rank| Self::bits(&x[rank].to_vec())).iter().cloned().collect(), routes.len())
+    }
+}
+
+/// Ranks, and how often each of two argument blocks is launched.
+const FIXED: [(usize, usize); 3] = [(1, 30), (2, 50), (4, 100)];
+
+/// Two argument blocks are launched in turn on 1, 2 and 4 NPUs, the last of which is late. Each launch has the tokens that the one before has made, and
+/// routes them by itself.
+fn fixed() {
+    for (ranks, launches) in FIXED {
+        let evolving = Evolving::new(ranks);
+        let group = Group::new(ranks).delay(ranks - 1, Duration::from_micros(500)).on_npus().unwrap();
+        let kernel = &evolving::forward::KERNEL;
+        let mut blocks = [0, 1].map(|read| group.fix(kernel, None, &evolving.arguments(read)).unwrap());
+        for _ in 0..launches {
+            for (read, block) in blocks.iter_mut().enumerate() {
+                block.enqueue(None, &evolving.arguments(read)).unwrap();
+            }
+        }
+        let report = blocks[1].wait().unwrap().unwrap();
+        assert!(report.on_npus && report.ranks == ranks && report.launches == 1 && report.tasks > 0, "{report}");
+        let (expected, routes) = evolving.reference(2 * launches);
+        assert!(evolving.found(0) == expected, "{ranks} ranks");
+        assert!(routes > launches, "{routes} routes");
+        blocks[0].wait().unwrap().unwrap();
+        assert!(blocks[0].wait().unwrap().is_none());
+        // Another launch of the kernel, in memory of its own for tables, comes between two of a block.
+        let before = evolving.found(0);
+        let other = Evolving::new(ranks);
+        group.enqueue_routed(kernel, None, other.arguments(0)).unwrap().wait().unwrap();
+        assert!(other.found(1) == other.reference(1).0 && evolving.found(0) == before);
+        blocks[0].launch(&evolving.arguments(0)).unwrap();
+        assert!(evolving.found(1) == evolving.reference(2 * launches + 1).0, "{ranks} ranks");
+        // Another tensor is not the one that the block was made for.
+        let error = blocks[0].launch(&evolving.arguments(1)).unwrap_err().to_string();
+        assert!(error.starts_with("`x` lies elsewhere or has other rows than when the launch was fixed: "), "{error}");
+        let x = PerRank::from_fn(evolving.ep, |_| Tensor::<bf16, { evolving::HIDDEN }>::zeros(1));
+        let error = group.fix(kernel, None, &[Argument::read("x", &x)]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("`x` lies in this machine's memory, but a fixed launch on NPUs copies nothing"),
+            "{error}"
+        );
+        drop(blocks);
+        assert!(!group.is_broken() && evolving.npus.iter().count() == ranks);
+    }
+}
+
+/// Ranks that are processes replay their blocks, each by itself.
+fn fixed_process() {
+    let group = joined();
+    let ranks = group.ranks().count();
+    let group = group.delay(ranks - 1, Duration::from_micros(500));
+    let evolving = Evolving::of(&group);
+    let mut blocks = [0, 1].map(|read| group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(read)).unwrap());
+    for _ in 0..2 {
+        for _ in 0..10 {
+            for (read, block) in blocks.iter_mut().enumerate() {
+                block.enqueue(None, &evolving.arguments(read)).unwrap();
+            }
+        }
+        blocks.iter_mut().for_each(|block| _ = block.wait().unwrap().unwrap());
+    }
+    assert!(evolving.found(0) == evolving.reference(40).0);
+}
+
+/// A launch that has no room for its rows writes nothing, and later ones go on; who waits for the last one is told how many there were.
+#[expect(unsafe_code, reason = "streams of others")]
+fn fixed_unrouted() {
+    let evolving = Evolving::new(2);
+    let group = Group::new(2).capacity_rows(3).on_npus().unwrap();
+    // SAFETY: streams of these NPUs, which live longer than the group.
+    let streams = unsafe { Streams::from_raw(&PerRank::from_fn(evolving.ep, |rank| evolving.npus[rank].stream())) };
+    let mut block = group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(0)).unwrap();
+    let before = evolving.found(1);
+    let no_room = |error: LaunchError| matches!(error, LaunchError::Capacity { capacity: 3, .. });
+    assert!(no_room(block.launch(&evolving.arguments(0)).unwrap_err()));
+    for _ in 0..2 {
+        block.enqueue(Some(&streams), &evolving.arguments(0)).unwrap();
+    }
+    evolving.npus.iter().for_each(|npu| npu.wait(Duration::from_secs(20)).unwrap());
+    assert!(evolving.found(1) == before);
+    // Tokens that go to no expert.
+    for rank in evolving.ep {
+        evolving.x[0][rank].write(0, &vec![0; evolving.found(0)[rank.id()].len()]).unwrap();
+    }
+    block.enqueue(None, &evolving.arguments(0)).unwrap();
+    let error = block.wait().unwrap_err();
+    assert!(matches!(error, LaunchError::Unrouted { launches: 2, .. }), "{error}");
+    assert!(evolving.found(1).iter().flatten().all(|byte| byte & 0x7f == 0));
+    block.launch(&evolving.arguments(0)).unwrap();
+    assert!(!group.is_broken());
+}
+
+/// After a launch that was given up, later ones of its block touch nothing, and the report is that of the one that was given up. The group stays broken.
+fn fixed_given_up() {
+    let evolving = Evolving::new(2);
+    let group = Group::new(2).time_limit(Duration::from_nanos(40)).on_npus().unwrap();
+    let mut block = group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(0)).unwrap();
+    for _ in 0..5 {
+        block.enqueue(None, &evolving.arguments(0)).unwrap();
+    }
+    let error = block.wait().unwrap_err();
+    assert!(
+        matches!(&error, LaunchError::Stuck(report) if report.to_string().contains("gave up waiting for ")),
+        "{error}"
+    );
+    assert!(evolving.found(1) == Evolving::new(2).found(1));
+    assert!(matches!(block.enqueue(None, &evolving.arguments(0)), Err(LaunchError::Broken)) && group.is_broken());
+    // A block whose launches all came after one that was given up has nothing to show for them.
+    let group = Group::new(2).time_limit(Duration::from_nanos(40)).on_npus().unwrap();
+    let mut blocks = [0, 1].map(|read| group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(read)).unwrap());
+    for read in [0, 1, 1] {
+        blocks[read].enqueue(None, &evolving.arguments(read)).unwrap();
+    }
+    let error = blocks[1].wait().unwrap_err();
+    assert!(
+        matches!(&error, LaunchError::Stuck(report) if !report.to_string().contains("gave up waiting for ")),
+        "{error}"
+    );
 }
 
 /// The kernel of rank 1 ends with an exception while two launches are pending: who waits first is told, and the other one that the group is broken.
@@ -491,6 +731,41 @@ fn launches_can_be_pending() {
     run("pending", &[]);
     run("tensors of others", &[]);
     run_processes("pending process", 2, &[]);
+}
+
+/// Launches of a fixed block have other tokens and another route each time, and the host has no part in it.
+#[test]
+fn a_fixed_launch_can_be_replayed() {
+    let Run { log } = run("fixed", &[]);
+    // Of each group: from the first launch to the last one of the two blocks.
+    let launches: Vec<usize> = log
+        .lines()
+        .enumerate()
+        .filter_map(|(at, line)| line.starts_with("aclrtLaunchKernelWithHostArgs ").then_some(at))
+        .collect();
+    let (lines, mut first) = (log.lines().collect::<Vec<_>>(), 0);
+    for (ranks, times) in FIXED {
+        let row = launches[first]..launches[first + 2 * times * ranks - 1];
+        let calls = |call: &str| lines[row.clone()].iter().filter(|line| line.starts_with(call)).count();
+        assert_eq!(calls("aclrtLaunchKernelWithHostArgs "), 2 * times * ranks - 1);
+        let names: std::collections::BTreeSet<&str> =
+            lines[row.clone()].iter().filter_map(|line| line.split(' ').next()).collect();
+        let allowed = [
+            "aclrtGetDevice",
+            "aclrtLaunchKernelWithHostArgs",
+            "aclrtRecordEvent",
+            "aclrtSetDevice",
+            "aclrtStreamWaitEvent",
+            "kernel",
+        ];
+        assert!(names.iter().all(|name| allowed.contains(name)), "{names:?}");
+        // The launch of another block, and one more of the first.
+        first += (2 * times + 2) * ranks;
+    }
+    assert_eq!(first, launches.len());
+    run("fixed unrouted", &[]);
+    run_processes("fixed process", 2, &[]);
+    run("fixed given up", &[]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::examination::Examination;
 use crate::heap::HeapPlan;
 use crate::launch::{Die, Form, Launch, Seen, observation_lines};
 use crate::request::{Request, Which};
+use hpmoe_runtime::npus::DeviceMemory;
 
 pub(super) static PROBE: Probe = Probe {
     name: "argument",
@@ -41,10 +42,13 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
 fn form(die: &Die) -> Result<Form, Failure> {
     let plan = HeapPlan::new(1, die.cores, 0);
     let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };
-    let launch = |mark| Launch { request: Request { mark, ..request }, plan: &plan, heaps: &[0], rank: 0, number: 1 };
+    // Each of the two may be the one.
+    let heap = DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?;
+    let heaps = [heap.address()];
+    let launch = |mark| Launch { request: Request { mark, ..request }, plan: &plan, heaps: &heaps, rank: 0 };
     let running = die.start_either([&launch(MARKS[0]), &launch(MARKS[1])])?;
     if let Err(failure) = die.wait(1) {
-        std::mem::forget(running);
+        std::mem::forget((running, heap));
         return Err(failure);
     }
     let marks = |seen: &Seen, mark| seen.observations.iter().filter(|observation| observation.mark == mark).count();

@@ -42,7 +42,7 @@ fn time_to_leave(die: &Die) -> Result<Duration, Failure> {
     let plan = HeapPlan::new(1, die.cores, 0);
     let heap = DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?;
     let request = Request::new(Which::Stuck, 1);
-    let launch = Launch { request, plan: &plan, heaps: &[heap.address()], rank: 0, number: 1 };
+    let launch = Launch { request, plan: &plan, heaps: &[heap.address()], rank: 0 };
     let start = Instant::now();
     let running = die.start_short(&launch, LIMIT, SECONDS)?;
     let waited = die.wait_for(Duration::from_secs(2 * u64::from(SECONDS)));

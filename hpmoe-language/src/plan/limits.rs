@@ -10,8 +10,8 @@ pub(super) const UB_HALF: Bytes = Bytes::kib(88);
 pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
 /// L1 that a mixed kernel may use.
 pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
-/// The library's constant lines in L1.
-pub(super) const L1_LINES: Bytes = Bytes(2 * 32);
+/// The library's constant line in L1.
+pub(super) const L1_LINES: Bytes = Bytes(32);
 /// One of two stages of both operands.
 pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / 2 / 512 * 512);
 /// L0A, and likewise L0B.
@@ -41,7 +41,7 @@ mod tests {
             "UB_HALF = 88 * 1024;",
             "UB_ORIGINS = 2 * UB_HALF;",
             "L1_END = 512 * 1024 - 256;",
-            "L1_ONES = L1_END - 2 * BLOCK_BYTES;",
+            "L1_ONES = L1_END - BLOCK_BYTES;",
             "L1_STAGE = L1_ONES / 2 / 512 * 512;",
             "L0_STAGE = 32 * 1024;",
             "L0C_BYTES = 128 * 1024;",

@@ -1,4 +1,4 @@
-pub const HPMOE_ABI: u32 = 1;
+pub const HPMOE_ABI: u32 = 2;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
 pub const HPMOE_READY_WORD: u32 = 65535;
@@ -189,6 +189,7 @@ pub struct HpmoeLaunch {
     pub arrivals: u64,
     pub order: u64,
     pub counter_bases: u64,
+    pub launches: u64,
     pub counters: u64,
     pub ready: u64,
     pub freed: u64,
@@ -199,7 +200,6 @@ pub struct HpmoeLaunch {
     pub rows_once: u64,
     pub origins: u64,
     pub counter_count: u32,
-    pub launch: i32,
     pub rank: u32,
     pub ranks: u32,
     pub local_experts: u32,
@@ -209,7 +209,6 @@ pub struct HpmoeLaunch {
     pub chunks: u32,
     pub chunk_tokens: u32,
     pub chunk_experts: u32,
-    pub reserved_word: u32,
     pub routing: u64,
     pub ids: u64,
     pub reserved: [u32; 8usize],
@@ -252,68 +251,65 @@ const _: () = {
         "Offset of field: HpmoeLaunch::counter_bases",
     ][::core::mem::offset_of!(HpmoeLaunch, counter_bases) - 80usize];
     [
+        "Offset of field: HpmoeLaunch::launches",
+    ][::core::mem::offset_of!(HpmoeLaunch, launches) - 88usize];
+    [
         "Offset of field: HpmoeLaunch::counters",
-    ][::core::mem::offset_of!(HpmoeLaunch, counters) - 88usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counters) - 96usize];
     [
         "Offset of field: HpmoeLaunch::ready",
-    ][::core::mem::offset_of!(HpmoeLaunch, ready) - 96usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ready) - 104usize];
     [
         "Offset of field: HpmoeLaunch::freed",
-    ][::core::mem::offset_of!(HpmoeLaunch, freed) - 104usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, freed) - 112usize];
     [
         "Offset of field: HpmoeLaunch::expert_order",
-    ][::core::mem::offset_of!(HpmoeLaunch, expert_order) - 112usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, expert_order) - 120usize];
     [
         "Offset of field: HpmoeLaunch::abort",
-    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 120usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, abort) - 128usize];
     [
         "Offset of field: HpmoeLaunch::records",
-    ][::core::mem::offset_of!(HpmoeLaunch, records) - 128usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, records) - 136usize];
     [
         "Offset of field: HpmoeLaunch::time_limit",
-    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 136usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, time_limit) - 144usize];
     [
         "Offset of field: HpmoeLaunch::rows_once",
-    ][::core::mem::offset_of!(HpmoeLaunch, rows_once) - 144usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rows_once) - 152usize];
     [
         "Offset of field: HpmoeLaunch::origins",
-    ][::core::mem::offset_of!(HpmoeLaunch, origins) - 152usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, origins) - 160usize];
     [
         "Offset of field: HpmoeLaunch::counter_count",
-    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 160usize];
-    [
-        "Offset of field: HpmoeLaunch::launch",
-    ][::core::mem::offset_of!(HpmoeLaunch, launch) - 164usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, counter_count) - 168usize];
     [
         "Offset of field: HpmoeLaunch::rank",
-    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 168usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, rank) - 172usize];
     [
         "Offset of field: HpmoeLaunch::ranks",
-    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 172usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, ranks) - 176usize];
     [
         "Offset of field: HpmoeLaunch::local_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 176usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, local_experts) - 180usize];
     [
         "Offset of field: HpmoeLaunch::tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 180usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, tokens) - 184usize];
     [
         "Offset of field: HpmoeLaunch::aic",
-    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 184usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aic) - 188usize];
     [
         "Offset of field: HpmoeLaunch::aiv",
-    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 188usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, aiv) - 192usize];
     [
         "Offset of field: HpmoeLaunch::chunks",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 192usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunks) - 196usize];
     [
         "Offset of field: HpmoeLaunch::chunk_tokens",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 196usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_tokens) - 200usize];
     [
         "Offset of field: HpmoeLaunch::chunk_experts",
-    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 200usize];
-    [
-        "Offset of field: HpmoeLaunch::reserved_word",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved_word) - 204usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_experts) - 204usize];
     [
         "Offset of field: HpmoeLaunch::routing",
     ][::core::mem::offset_of!(HpmoeLaunch, routing) - 208usize];
@@ -431,7 +427,8 @@ pub struct HpmoeRecord {
     pub empty: u32,
     pub waits: u32,
     pub entries: u32,
-    pub reserved: [u32; 3usize],
+    pub unrouted: u32,
+    pub reserved: [u32; 2usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -477,6 +474,9 @@ const _: () = {
         "Offset of field: HpmoeRecord::entries",
     ][::core::mem::offset_of!(HpmoeRecord, entries) - 48usize];
     [
+        "Offset of field: HpmoeRecord::unrouted",
+    ][::core::mem::offset_of!(HpmoeRecord, unrouted) - 52usize];
+    [
         "Offset of field: HpmoeRecord::reserved",
-    ][::core::mem::offset_of!(HpmoeRecord, reserved) - 52usize];
+    ][::core::mem::offset_of!(HpmoeRecord, reserved) - 56usize];
 };

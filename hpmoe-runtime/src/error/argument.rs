@@ -109,6 +109,24 @@ pub enum ArgumentError {
         /// The NPU of the rank.
         npu: i32,
     },
+    /// A tensor of a fixed launch on NPUs lies in this machine's memory.
+    #[error(
+        "`{tensor}` lies in this machine's memory, but a fixed launch on NPUs copies nothing: pass a tensor of the NPUs (Argument::on_npus), \
+         or launch it by Group::launch"
+    )]
+    OnHost {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+    },
+    /// A tensor of a fixed launch is another one than the launch was made for.
+    #[error(
+        "`{tensor}` lies elsewhere or has other rows than when the launch was fixed: pass the same tensor with other data in it, or call \
+         Group::fix for this one"
+    )]
+    Moved {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+    },
     /// A part of a tensor does not start on a line.
     #[error(
         "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"

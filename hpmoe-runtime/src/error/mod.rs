@@ -106,6 +106,17 @@ pub enum LaunchError {
         /// Rows that there is room for.
         capacity: usize,
     },
+    /// Launches before the last one had ids that make no route, and nobody waited for them.
+    #[error(
+        "{launches} launches of {kernel} before the last one had ids that make no route, or more rows than there is room for, and wrote \
+         nothing: wait for each launch to see which they are and why"
+    )]
+    Unrouted {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// How many there were since the last wait.
+        launches: u32,
+    },
     /// Streams of NPUs were passed to a group that has none.
     #[error("streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus")]
     Streams,
@@ -273,7 +284,7 @@ pub enum LaunchError {
 impl LaunchError {
     /// Whether a kernel that makes its route found this before it sent a row, so that the group is as it was.
     pub(crate) const fn is_of_ids(&self) -> bool {
-        matches!(self, Self::Route(_) | Self::Capacity { .. } | Self::EmptySlot { .. })
+        matches!(self, Self::Route(_) | Self::Capacity { .. } | Self::EmptySlot { .. } | Self::Unrouted { .. })
     }
 
     /// A slot of a rank is empty that a task reads.

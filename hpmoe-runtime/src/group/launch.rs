@@ -12,7 +12,6 @@ use super::agree::shared as shared_arguments;
 use super::ends::exchange;
 use super::member::Member;
 use super::outcome::{memory, report};
-use super::prepare::prepare;
 use super::rank::{RankEnd, RankLaunch};
 use super::regions::{peer_regions, regions};
 use super::session::Session;
@@ -22,7 +21,6 @@ use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping};
 use crate::error::Resource;
 use crate::layout::LaunchRoute;
-use crate::tables::ScheduleTable;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
 /// The route and the tensors of one launch.
@@ -67,15 +65,15 @@ impl LaunchShared<'_> {
     }
 }
 
-/// Runs a row of at least one step on all ranks of this process. Arguments and capacity have been checked. If ranks are
+/// Runs a row of at least one step on all ranks of this process, by the tables of `ranks`. Arguments and capacity have been checked. If ranks are
 /// processes, all of them call it and get the same result, unless one is gone.
 pub(super) fn launch(
     kernel: &CompiledKernel,
-    schedule: &ScheduleTable,
     row: &[LaunchStep<'_>],
     options: &LaunchOptions,
     session: &mut Session,
     member: Option<&Member>,
+    ranks: &mut [RankLaunch],
 ) -> Result<Report, LaunchError> {
     let (here, first_heap) = (AtomicI32::new(0), session.shared_heap(0));
     let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.stop_at));
@@ -89,7 +87,6 @@ pub(super) fn launch(
         races: if member.is_none() { races(kernel.tables(), session.ranks.len(), options)? } else { None },
         failed: AtomicBool::new(false),
     };
-    let mut ranks = prepare(&shared, row, schedule, session);
     let regions: Vec<Vec<MemoryRegion>> = (0..row.len())
         .map(|step| {
             let mut all: Vec<MemoryRegion> =
@@ -103,7 +100,7 @@ pub(super) fn launch(
         member.exchange("the start of a launch", &[], options.patience(1))?;
     }
     let start = Instant::now();
-    let ends = run(&shared, &mut ranks, &regions, member);
+    let ends = run(&shared, ranks, &regions, member);
     let wall = start.elapsed();
     let ends = match member {
         None => ends?,

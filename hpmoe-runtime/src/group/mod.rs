@@ -2,6 +2,7 @@
 
 mod agree;
 mod ends;
+mod fixed;
 mod join;
 mod launch;
 mod member;
@@ -25,6 +26,7 @@ use hpmoe_kernels::Ranks;
 use crate::LaunchError;
 use crate::backend::npu::{self, Npu};
 use crate::bootstrap::local_rank;
+pub use fixed::FixedLaunch;
 use member::Member;
 pub use options::InjectedFault;
 use options::LaunchOptions;

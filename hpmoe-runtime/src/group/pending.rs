@@ -1,5 +1,6 @@
 //! Launches that are waited for later.
 
+use std::mem::forget;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -167,16 +168,25 @@ impl Group {
 
     /// Waits for launches with a number, with the arguments of their steps.
     pub(super) fn finish(&self, number: u64, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
+        self.land(number, row, false)
+    }
+
+    /// The same; with `again`, what they use is kept for more launches.
+    pub(super) fn land(&self, number: u64, row: &[&[Argument<'_>]], again: bool) -> Result<Report, LaunchError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return Err(LaunchError::Broken) };
         // Those that are on the streams before and after it are waited for with it.
         let limit: Duration = kept.flights.values().map(Flight::limit).sum();
-        let flight = kept.flights.remove(&number).expect("a launch is waited for once");
+        let mut flight = kept.flights.remove(&number).expect("a launch is waited for once");
         let session = kept.sessions.get(&flight.kernel()).expect("the memory of a pending launch is kept");
-        let landing = npus::finish(flight, row, session, self.member.as_ref(), limit);
+        let landing = npus::finish(&mut flight, row, session, self.member.as_ref(), limit);
         if landing.result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
+            if again {
+                kept.flights.insert(number, flight);
+            }
             *state = GroupState::Sound(kept);
         } else if !landing.over {
+            forget(flight);
             kept.leak();
         }
         landing.result

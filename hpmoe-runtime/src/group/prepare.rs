@@ -2,22 +2,25 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::{LaunchShared, LaunchStep};
+use super::LaunchOptions;
+use super::launch::LaunchStep;
 use super::rank::RankLaunch;
 use super::session::Session;
+use crate::CompiledKernel;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress, record_bytes};
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, Storage, TensorTable};
 
 /// Makes the tables that each rank is launched with.
 pub(super) fn prepare(
-    shared: &LaunchShared<'_>,
+    kernel: &CompiledKernel,
+    options: &LaunchOptions,
     row: &[LaunchStep<'_>],
     schedule: &ScheduleTable,
     session: &mut Session,
 ) -> Vec<RankLaunch> {
-    let tables = shared.kernel.tables();
-    let common = Common::new(tables, schedule, &session.plan, shared.options.time_limit_cycles());
+    let tables = kernel.tables();
+    let common = Common::new(tables, schedule, &session.plan, options.time_limit_cycles());
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let mut launches = Vec::with_capacity(session.here.len());
     for rank in session.here.clone().map(Rank::new) {

@@ -59,7 +59,6 @@ impl RankLaunch {
             sleep(*delay);
         }
         let step = &mut self.steps[shared.step(number)];
-        step.number(number);
         self.records.bytes_mut().fill(0);
         let run = RankRun {
             entry: shared.kernel.entry(),

@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::KernelTables;
 use crate::abi::LINE;
 use crate::backend::host::MemoryRegion;
-use crate::layout::plan::row_bytes;
+use crate::layout::plan::{launch_word_bytes, row_bytes};
 use crate::tables::{Storage, TensorTable};
 
 /// Lists the regions of a rank in one step of the row.
@@ -25,6 +25,7 @@ pub(super) fn regions(
     let rank = launch.rank;
     let mut regions = tensors(tables, &row[step], session, rank);
     regions.extend(words(session, rank));
+    regions.push(launch_words(tables, session, rank));
     regions.extend(launch_tables(launch, step));
     regions.retain(|region| region.bytes > 0);
     regions
@@ -83,6 +84,19 @@ fn tensor_region(
         rank: number(rank),
         symmetric: matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)),
         writable: tensor.writable || !matches!(tensor.storage, Storage::Argument(_)),
+        self_validating: false,
+    }
+}
+
+/// The words in which each core keeps the number of the launch, which no other rank touches.
+fn launch_words(tables: &KernelTables, session: &mut Session, rank: Rank) -> MemoryRegion {
+    MemoryRegion {
+        name: "launch words",
+        address: session.ranks[rank.id()].heap.address() + session.plan.launches_at as u64,
+        bytes: launch_word_bytes(tables),
+        rank: number(rank),
+        symmetric: false,
+        writable: true,
         self_validating: false,
     }
 }

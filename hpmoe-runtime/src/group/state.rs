@@ -42,6 +42,14 @@ impl GroupState {
 }
 
 impl Kept {
+    /// Keeps launches until they have been waited for: their number.
+    pub(super) fn add(&mut self, flight: Flight) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.flights.insert(number, flight);
+        number
+    }
+
     /// Gives nothing back: kernels may still be using it.
     pub(super) fn leak(&mut self) {
         forget((take(&mut self.sessions), take(&mut self.flights)));

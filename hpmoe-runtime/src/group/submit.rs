@@ -8,6 +8,8 @@ use super::Group;
 use super::agree::agree;
 use super::launch::{self, LaunchStep};
 use super::npus;
+use super::prepare::prepare;
+use super::rank::RankLaunch;
 use super::session::Session;
 use super::state::{GroupState, Kept};
 use crate::backend::npu::NpuError;
@@ -94,11 +96,26 @@ impl Group {
             let number = self.start(kernel, None, row)?;
             return self.finish(number, &row.iter().map(|(_, arguments)| *arguments).collect::<Vec<_>>());
         }
+        self.run_row(kernel, row, None)
+    }
+
+    /// Runs launches on the host, by the tables of a fixed launch or by some that are made for them.
+    pub(super) fn run_row(
+        &self,
+        kernel: &CompiledKernel,
+        row: &[UncheckedStep<'_>],
+        fixed: Option<&mut [RankLaunch]>,
+    ) -> Result<Report, LaunchError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let PreparedRow { schedule, steps, .. } = row;
-        let result = launch::launch(kernel, schedule, &steps, &self.options, &mut session, self.member.as_ref());
+        let mut made = match fixed {
+            Some(_) => Vec::new(),
+            None => prepare(kernel, &self.options, &steps, schedule, &mut session),
+        };
+        let ranks = fixed.unwrap_or(&mut made);
+        let result = launch::launch(kernel, &steps, &self.options, &mut session, self.member.as_ref(), ranks);
         if result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
             kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
             *state = GroupState::Sound(kept);
@@ -121,10 +138,7 @@ impl Group {
         let flight = npus::enqueue(kernel, (schedule, &steps), &self.options, &mut session, on, streams);
         // The memory of a pending launch is kept, whatever happens to this one.
         kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
-        let flight = flight?;
-        let number = kept.next;
-        kept.next += 1;
-        kept.flights.insert(number, flight);
+        let number = kept.add(flight?);
         *state = GroupState::Sound(kept);
         Ok(number)
     }
@@ -140,7 +154,7 @@ impl Group {
     }
 
     /// Checks what is launched, on all ranks, and makes or takes the memory for it. The group is broken until what it keeps is given back.
-    fn make_ready<'a>(
+    pub(super) fn make_ready<'a>(
         &self,
         kernel: &'a CompiledKernel,
         row: &[UncheckedStep<'a>],

@@ -14,8 +14,10 @@ pub(crate) struct MemoryPlan {
     pub(crate) tensors: Vec<usize>,
     /// The numbers of the counters in a set.
     pub(crate) counters: CounterNumbers,
-    /// Offset of the two sets of counters in the heap.
+    /// Offset of the two sets of counters in the heap. What follows starts as zeros.
     pub(crate) counters_at: usize,
+    /// Offset in the heap of the launch word of each core.
+    pub(crate) launches_at: usize,
     /// Offset of the ready words in the heap, one for each peer.
     pub(crate) ready_at: usize,
     /// Offset of the freed words in the heap, one for each peer if chunks reuse memory.
@@ -52,6 +54,7 @@ impl MemoryPlan {
             .collect();
         let counters = CounterNumbers::new(tables.counters, tables.spaces, sizes);
         let counters_at = heap.take(2 * counters.count as usize * LINE);
+        let launches_at = heap.take(launch_word_bytes(tables));
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
         let count_bytes = tables.route.map_or(0, |_| 2 * sizes.ranks * count_pitch(tables) * size_of::<i32>());
@@ -62,6 +65,7 @@ impl MemoryPlan {
             tensors,
             counters,
             counters_at,
+            launches_at,
             ready_at,
             freed_at,
             counts_at,
@@ -77,6 +81,11 @@ impl MemoryPlan {
     pub(crate) const fn counter_bytes(&self) -> usize {
         2 * self.counters.count as usize * LINE
     }
+}
+
+/// Bytes of the launch words of a rank.
+pub(crate) const fn launch_word_bytes(tables: &KernelTables) -> usize {
+    (tables.aic + tables.aiv) as usize * LINE
 }
 
 /// Bytes from one row of a tensor to the next.
@@ -125,6 +134,7 @@ mod tests {
                 if storage == Storage::Symmetric {
                     end = plan.heap;
                     spans.push((plan.counters_at, plan.counter_bytes()));
+                    spans.push((plan.launches_at, launch_word_bytes(&tables)));
                     spans.push((plan.ready_at, ranks * LINE));
                     spans.push((plan.freed_at, sizes.freed_words() * LINE));
                     spans.push((plan.abort_at, LINE));

@@ -15,7 +15,6 @@ use crate::tables::{ScheduleTable, SpaceTable};
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
     memory: TableMemory,
-    launch: HpmoeLaunch,
     launch_arena: LineMemory,
 }
 
@@ -84,8 +83,7 @@ pub(crate) enum TensorAddress {
 }
 
 impl RankTables {
-    /// Makes the tables of one rank for one route, or room for those that the kernel makes. [`number`](Self::number) sets the number of
-    /// the launch.
+    /// Makes the tables of one rank for one route, or room for those that the kernel makes.
     pub(crate) fn new(common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, .. } = *common;
         let made = RouteTables::new(tables, &common.coming, route, rank);
@@ -128,6 +126,7 @@ impl RankTables {
             order,
             expert_order,
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
+            launches: plan.launches_at as u64,
             counters: plan.counters_at as u64,
             ready: plan.ready_at as u64,
             freed: plan.freed_at as u64,
@@ -150,14 +149,9 @@ impl RankTables {
             ids,
             ..Zeroable::zeroed()
         };
-        let launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
-        Self { memory: arenas, launch, launch_arena }
-    }
-
-    /// Sets the number of the launch, from 1.
-    pub(crate) fn number(&mut self, number: i32) {
-        self.launch.launch = number;
-        self.launch_arena.write(0, &[self.launch]);
+        let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
+        launch_arena.write(0, &[launch]);
+        Self { memory: arenas, launch_arena }
     }
 
     /// Address of the launch structure.

@@ -13,7 +13,7 @@ use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{KernelTables, RowKind, Storage, TensorTable};
 use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Place, TcpBootstrap};
 
-use crate::launch::{array, kernel, read, tables, tensor};
+use crate::launch::{array, kernel, next_number, read, tables, tensor};
 
 /// The processes of a test, killed with it.
 struct Processes(Vec<Child>);
@@ -210,9 +210,10 @@ unsafe extern "C" fn trading(launch: *mut u8) {
         let (peers, tensors) = (array::<u64>(launch.peers, 2), array::<u64>(launch.tensors, 3));
         let word = |on: usize, of: u32| &*((peers[on] + tensors[2] + 512 * u64::from(of)) as *const AtomicI32);
         let (own, other) = (launch.rank as usize, 1 - launch.rank);
-        (0..2).for_each(|peer| word(peer, launch.rank).store(launch.launch, Ordering::SeqCst));
+        let number = next_number(launch);
+        (0..2).for_each(|peer| word(peer, launch.rank).store(number, Ordering::SeqCst));
         let deadline = Instant::now() + Duration::from_secs(10);
-        while word(own, other).load(Ordering::SeqCst) < launch.launch {
+        while word(own, other).load(Ordering::SeqCst) < number {
             assert!(Instant::now() < deadline, "the other rank's word did not come");
         }
         let rows = array::<u64>(tensors[1], 2);

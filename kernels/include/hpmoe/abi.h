@@ -1,15 +1,16 @@
 /* What the host and the megakernel agree on: descriptors, launch arguments, records.
  *
  * Plain C, so that the same text serves the device compiler and bindgen. Everything here is constant during a
- * launch except HpmoeRecord. All structures are multiples of 64 bytes and start on 64 bytes, or are arrays of
- * 32- and 64-bit words. Addresses are device addresses. */
+ * launch except HpmoeRecord, and nothing of it is different in the next launch: HpmoeLaunch and what it refers to can be
+ * launched again as they are, with other data where the tensors lie. All structures are multiples of 64 bytes and start
+ * on 64 bytes, or are arrays of 32- and 64-bit words. Addresses are device addresses. */
 #ifndef HPMOE_ABI_H
 #define HPMOE_ABI_H
 
 #include <stdint.h>
 
 /* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
-#define HPMOE_ABI 1
+#define HPMOE_ABI 2
 
 /* Counters, ready words and rows of symmetric and workspace buffers lie this far apart: requests inside one
  * aligned range of this size are served one after another. */
@@ -107,19 +108,23 @@ struct HpmoeLaunch {
     uint64_t order;         /* GM int32[tokens * top_k]: token * top_k + k, sorted by local expert, stable; tokens */
                             /* are numbered from the first of their chunk */
     uint64_t counter_bases; /* GM uint32[counters]: number of the first counter of each counter array */
+                            /* A launch has a number, from 1, modulo 2^32: one more than its core finds in */
+                            /* `launches`. The set of counters in use is that number modulo 2 */
+    uint64_t launches;      /* byte offset in the heap: int32[aic + aiv], HPMOE_LINE apart: the number of the last */
+                            /* launch that each core has left; zero before the first */
     uint64_t counters;      /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart */
     uint64_t ready;         /* byte offset in the heap: int32: last launch each peer is ready for, HPMOE_LINE apart */
     uint64_t freed;         /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: launch * chunks + the */
                             /* number of leading chunks of that launch that the peer no longer reads */
     uint64_t expert_order;  /* GM int32[ranks * local_experts]: local experts of each rank in queue order, */
                             /* chunk by chunk */
-    uint64_t abort;         /* byte offset in the heap: int32, the number of a launch that is given up */
+    uint64_t abort;         /* byte offset in the heap: int32, not zero once a launch was given up: cores leave that */
+                            /* launch and every later one, until the host makes the heap anew */
     uint64_t records;       /* GM HpmoeRecord[aic + aiv] */
     uint64_t time_limit;    /* cycles of the system counter that one wait may take */
     uint64_t rows_once;     /* GM int32[received]: each row's token among those sent once; zero where none are */
     uint64_t origins;       /* GM int32[received]: each row's token * top_k + k at its sender; zero if puts send it */
     uint32_t counter_count; /* counters of one set */
-    int32_t launch;         /* number of this launch, from 1; the set in use is launch mod 2 */
     uint32_t rank;
     uint32_t ranks;
     uint32_t local_experts; /* chunks * chunk_experts */
@@ -129,8 +134,7 @@ struct HpmoeLaunch {
     uint32_t chunks;        /* at least 1 */
     uint32_t chunk_tokens;  /* of each chunk of this rank; of the last ones fewer, or none */
     uint32_t chunk_experts; /* experts of this rank */
-    uint32_t reserved_word;
-    uint64_t routing; /* GM HpmoeRouting; zero where the host has made the routing tables */
+    uint64_t routing;       /* GM HpmoeRouting; zero where the host has made the routing tables */
     uint64_t ids; /* GM int32[tokens * top_k]: below zero for an empty slot, which no expert has; zero where no slot */
                   /* is empty, or the kernel makes the routing tables */
     uint32_t reserved[8];
@@ -140,8 +144,8 @@ struct HpmoeLaunch {
  * expert_order, starts, and those of all spaces but BLOCKS and CHUNKS. Each has room for as many rows as the rank has. */
 struct HpmoeRouting {
     uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for an empty slot */
-    uint64_t counts; /* byte offset in the heap: two halves, of launch mod 2, of a row of count_pitch words for each */
-                     /* rank: what it sends to each expert, chunk by chunk, then what it sends once */
+    uint64_t counts; /* byte offset in the heap: two halves, of the launch's number modulo 2, of a row of count_pitch */
+                     /* words for each rank: what it sends to each expert, chunk by chunk, then what it sends once */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
     uint32_t top_k;
@@ -151,7 +155,8 @@ struct HpmoeRouting {
     uint32_t spaces;
     uint32_t by_load;       /* whether queues name experts by their place in the order of their load */
     uint32_t once;          /* whether tokens are sent once to each rank, too */
-    uint32_t made;          /* counter array with one counter: vector cores that have made their tables */
+    uint32_t made;          /* counter array with one counter: vector cores that have made their tables; below zero */
+                            /* where there is no route */
     uint32_t gaps;          /* whether a slot may be empty: its id is -1; otherwise that is a fault */
     uint32_t before;        /* phases that come before the route: the host has made their `starts` */
     uint32_t ids_ready;     /* counter array with one counter, of what the kernel has written of ids */
@@ -194,11 +199,12 @@ struct HpmoeRecord {
     uint32_t index;   /* which counter of it */
     int32_t need;
     int32_t have;
-    uint32_t tasks;   /* tiles entered */
-    uint32_t empty;   /* of them, those without rows, columns or contraction */
-    uint32_t waits;   /* counters looked at */
-    uint32_t entries; /* entries of its queue that had a tile for it */
-    uint32_t reserved[3];
+    uint32_t tasks;    /* tiles entered */
+    uint32_t empty;    /* of them, those without rows, columns or contraction */
+    uint32_t waits;    /* counters looked at */
+    uint32_t entries;  /* entries of its queue that had a tile for it */
+    uint32_t unrouted; /* launches that had no route, since the host made the record; of vector cores */
+    uint32_t reserved[2];
 };
 
 #endif

@@ -32,18 +32,17 @@ struct Core {
     uint64_t ids;      // GM int32[tokens * top_k], below zero for an empty slot; zero where none is
     RankSet freed;     // peers whose memory of `freed_chunk` is known to be free
     uint32_t freed_chunk;
-    uint32_t number; // among the cores of its kind
-    uint32_t slot;   // among all cores, matrix cores first
+    uint32_t number;       // among the cores of its kind
+    uint32_t slot;         // among all cores, matrix cores first
+    int32_t launch_number; // HpmoeLaunch.launches
 
-    // False where the launch has other cores than the schedule was made for: no tile may be touched then. A matrix core does
-    // not see how many vector cores there are to it.
+    // False where the launch has other cores than the schedule was made for, or an earlier launch was given up: no tile may be
+    // touched then. A matrix core does not see how many vector cores there are to it.
     HPMOE_INLINE bool Open(GM_ADDR argument, bool matrix) {
         // Another kernel may have left lines of what has changed since.
         DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
             Global<uint64_t>(reinterpret_cast<uint64_t>(argument)));
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
-        const uint32_t set = static_cast<uint32_t>(launch.launch) % 2;
-        counters = launch.counters + static_cast<uint64_t>(set) * launch.counter_count * HPMOE_LINE;
         ids = launch.ids;
         freed.Clear();
         freed_chunk = 0;
@@ -51,17 +50,47 @@ struct Core {
         slot = matrix ? number : launch.aic + number;
         record = HpmoeRecord{};
         record.state = HPMOE_RUNNING;
+        launch_number = 0;
+        const bool expected = number < (matrix ? launch.aic : launch.aiv);
+        if (expected) {
+            launch_number = static_cast<int32_t>(static_cast<uint32_t>(LaunchWord().GetValue(0)) + 1);
+            record.unrouted = Told(__builtin_offsetof(HpmoeRecord, unrouted));
+        }
+        counters = launch.counters + static_cast<uint64_t>(SetOf(0)) * launch.counter_count * HPMOE_LINE;
         const uint32_t blocks = static_cast<uint32_t>(GetBlockNum());
         const bool ratio = matrix || GetTaskRatio() == VECTOR_PER_MATRIX;
-        if (ratio && launch.aic == blocks && launch.aiv == blocks * VECTOR_PER_MATRIX) {
+        if (!ratio || launch.aic != blocks || launch.aiv != blocks * VECTOR_PER_MATRIX) {
+            record.state = HPMOE_REFUSED;
+        } else if (IsGivenUp()) {
+            record.state = HPMOE_STOPPED;
+        } else {
             return true;
         }
-        record.state = HPMOE_REFUSED;
-        if (number < (matrix ? launch.aic : launch.aiv)) {
-            Publish();
+        if (expected) {
+            // What is told of the launch that was given up stays: it says why.
+            const uint32_t state = Told(__builtin_offsetof(HpmoeRecord, state));
+            if (state == HPMOE_IDLE || state == HPMOE_DONE) {
+                Publish();
+            }
+            KeepNumber();
         }
         return false;
     }
+
+    // The last thing that a core does, on every way out: the next launch has another number.
+    HPMOE_INLINE void KeepNumber() const {
+        GlobalTensor<int32_t> word = LaunchWord();
+        word.SetValue(0, launch_number);
+        DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
+    }
+
+    // The counter array of HpmoeRouting.made.
+    HPMOE_INLINE uint32_t RouteMade() const {
+        return Word<uint32_t>(launch.routing, __builtin_offsetof(HpmoeRouting, made) / sizeof(uint32_t));
+    }
+
+    // The set of counters of this launch, or of one of the next.
+    HPMOE_INLINE uint32_t SetOf(uint32_t later) const { return (static_cast<uint32_t>(launch_number) + later) % 2; }
 
     HPMOE_INLINE uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
 
@@ -195,7 +224,7 @@ struct Core {
 
     // The value of a freed word when this many chunks of this launch are no longer read.
     HPMOE_INLINE int32_t FreedWord(uint32_t chunks) const {
-        return launch.launch * static_cast<int32_t>(launch.chunks) + static_cast<int32_t>(chunks);
+        return static_cast<int32_t>(static_cast<uint32_t>(launch_number) * launch.chunks + chunks);
     }
 
     HPMOE_ROUTINE bool Await(uint64_t address, uint32_t array, uint32_t index, int32_t need) {
@@ -203,14 +232,14 @@ struct Core {
         const GlobalTensor<int32_t> word = Global<int32_t>(address);
         record.waits += 1;
         int32_t have = Read(word);
-        if (have >= need) {
+        if (Reached(have, need)) {
             return true;
         }
         const int64_t begin = GetSystemCycle();
         record.counter = array;
         record.index = index;
         record.need = need;
-        for (uint32_t looks = 1; have < need; ++looks) {
+        for (uint32_t looks = 1; !Reached(have, need); ++looks) {
             record.have = have;
             if (looks % SHORT == 0 && !MayLook(begin)) {
                 return false;
@@ -247,6 +276,11 @@ struct Core {
     }
 
   private:
+    // A word of the record that an earlier launch has left.
+    HPMOE_INLINE uint32_t Told(uint64_t offset) const {
+        return Word<uint32_t>(launch.records + slot * sizeof(HpmoeRecord), offset / sizeof(uint32_t));
+    }
+
     // Writes the first words of the record. The line is this core's own.
     HPMOE_INLINE GlobalTensor<uint64_t> Note(uint32_t count) const {
         union {
@@ -270,8 +304,26 @@ struct Core {
         return static_cast<const volatile __gm__ int32_t &>(word(0));
     }
 
+    // Words grow from launch to launch, past the greatest number too; what is awaited is near.
+    static HPMOE_INLINE bool Reached(int32_t have, int32_t need) {
+        return static_cast<int32_t>(static_cast<uint32_t>(have) - static_cast<uint32_t>(need)) >= 0;
+    }
+
+    // A word of this core's own, which no other core looks at.
+    HPMOE_INLINE GlobalTensor<int32_t> LaunchWord() const {
+        return Global<int32_t>(Heap(launch.rank) + launch.launches + static_cast<uint64_t>(slot) * HPMOE_LINE);
+    }
+
+    // A launch given up leaves counters that fit no launch after it.
+    HPMOE_INLINE bool IsGivenUp() const { return Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) != 0; }
+
+    // The vector cores of this rank have left, because ids make no route.
+    HPMOE_INLINE bool IsUnrouted() const {
+        return launch.routing != 0 && Read(Global<int32_t>(Counter(launch.rank, RouteMade(), 0))) < 0;
+    }
+
     HPMOE_INLINE bool MayGoOn(int64_t begin) {
-        if (Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) == launch.launch) {
+        if (IsGivenUp() || IsUnrouted()) {
             record.state = HPMOE_STOPPED;
         } else if (static_cast<uint64_t>(GetSystemCycle() - begin) > launch.time_limit) {
             record.state = HPMOE_GAVE_UP;

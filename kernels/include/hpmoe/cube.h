@@ -25,7 +25,6 @@ struct CubeCore : Core {
         // numbers.
         FillL1(0, 2 * L1_STAGE, 0);
         FillL1(L1_ONES, BLOCK_BYTES, 1);
-        FillL1(L1_LAUNCH, BLOCK_BYTES, launch.launch);
         PipeBarrier<PIPE_ALL>();
         FreeStages();
         SetFlag<HardEvent::MTE3_S>(0);
@@ -64,14 +63,15 @@ struct CubeCore : Core {
         AwaitStages();
         WaitFlag<HardEvent::MTE3_S>(0);
         if (record.state == HPMOE_GAVE_UP) {
-            const LocalTensor<int32_t> line = Local<int32_t>(TPosition::A1, L1_LAUNCH, BLOCK_BYTES);
+            const LocalTensor<int32_t> ones = Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES);
             for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
-                DataCopy(Global<int32_t>(Heap(rank) + launch.abort), line, BLOCK_BYTES / sizeof(int32_t));
+                DataCopy(Global<int32_t>(Heap(rank) + launch.abort), ones, BLOCK_BYTES / sizeof(int32_t));
             }
         }
         PipeBarrier<PIPE_ALL>();
         SetMMColumnMajor(); // the next kernel on this core may take it for granted
         Publish();
+        KeepNumber();
     }
 
   private:

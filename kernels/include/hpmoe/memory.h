@@ -15,10 +15,9 @@ constexpr uint32_t UB_ZEROS = 8 * 1024;                        // at 0 while a l
 constexpr uint32_t UB_HALF = 88 * 1024;
 constexpr uint32_t UB_ORIGINS = 2 * UB_HALF;
 
-// L1: two stages of both operands, then constant lines that a matrix core copies to global memory.
+// L1: two stages of both operands, then a constant line that a matrix core copies to global memory.
 constexpr uint32_t L1_END = 512 * 1024 - 256;
-constexpr uint32_t L1_ONES = L1_END - 2 * BLOCK_BYTES;
-constexpr uint32_t L1_LAUNCH = L1_END - BLOCK_BYTES;
+constexpr uint32_t L1_ONES = L1_END - BLOCK_BYTES;
 constexpr uint32_t L1_STAGE = L1_ONES / 2 / 512 * 512;
 
 // L0A and L0B: two stages each; L0C: one accumulator.

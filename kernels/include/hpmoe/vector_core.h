@@ -12,6 +12,8 @@ namespace hpmoe {
 struct VectorCore : Core {
     static constexpr uint32_t NOBODY = ~0u; // a layout: no task relies on what is in UB
 
+    static constexpr uint32_t NO_ROUTE = 3u << 30; // below zero: never what is awaited
+
     RankSet ready;   // peers that are known to be ready for this launch
     uint32_t layout; // whose buffers are in UB, or NOBODY's
     uint32_t half;   // of the next rows of a put
@@ -19,7 +21,9 @@ struct VectorCore : Core {
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, false)) {
-            Refuse();
+            if (record.state == HPMOE_REFUSED) {
+                Refuse();
+            }
             return false;
         }
         InitSocState();
@@ -36,7 +40,7 @@ struct VectorCore : Core {
             SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(i));
         }
         for (uint32_t peer = number; peer < launch.ranks; peer += launch.aiv) {
-            Store(Heap(peer) + launch.ready + launch.rank * HPMOE_LINE, launch.launch);
+            Store(Heap(peer) + launch.ready + launch.rank * HPMOE_LINE, launch_number);
         }
         ClearNextCounters();
         return true;
@@ -91,7 +95,7 @@ struct VectorCore : Core {
             return true;
         }
         const uint64_t word = Heap(launch.rank) + launch.ready + peer * HPMOE_LINE;
-        if (!Await(word, HPMOE_READY_WORD, peer, launch.launch)) {
+        if (!Await(word, HPMOE_READY_WORD, peer, launch_number)) {
             return false;
         }
         ready.Add(peer);
@@ -135,8 +139,9 @@ struct VectorCore : Core {
     // There is no route, which all ranks find by themselves: this rank's other cores, which wait for one, are told to leave.
     HPMOE_INLINE void LeaveUnrouted() {
         record.state = HPMOE_UNROUTED;
+        record.unrouted += 1;
         if (number == 0) {
-            TellToLeave(launch.rank);
+            Signal(RouteMade(), 0, NO_ROUTE);
         }
     }
 
@@ -153,6 +158,7 @@ struct VectorCore : Core {
         PipeBarrier<PIPE_ALL>();
         ResetMask();
         Publish();
+        KeepNumber();
     }
 
   private:
@@ -178,7 +184,7 @@ struct VectorCore : Core {
             return;
         }
         InitSocState();
-        Duplicate(Line(0), launch.launch, BLOCK_BYTES / 4);
+        Duplicate(Line(0), 1, BLOCK_BYTES / 4);
         SetFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::V_MTE3>(0);
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
@@ -189,7 +195,7 @@ struct VectorCore : Core {
 
     // Several cores may say so at once, so all of them write the same line, as matrix cores do. No signal follows.
     HPMOE_INLINE void TellToLeave(uint32_t rank) {
-        const LocalTensor<int32_t> words = Write(launch.launch, BLOCK_BYTES / sizeof(int32_t));
+        const LocalTensor<int32_t> words = Write(1, BLOCK_BYTES / sizeof(int32_t));
         DataCopy(Global<int32_t>(Heap(rank) + launch.abort), words, BLOCK_BYTES / sizeof(int32_t));
         Release();
     }
@@ -226,7 +232,7 @@ struct VectorCore : Core {
         constexpr uint32_t MOST = UB_ZEROS / BLOCK_BYTES; // one line of zeros for each counter of a copy
         const uint32_t share = CeilDiv(launch.counter_count, launch.aiv);
         const uint32_t end = Min((number + 1) * share, launch.counter_count);
-        const uint64_t set = static_cast<uint64_t>((launch.launch + 1) % 2) * launch.counter_count;
+        const uint64_t set = static_cast<uint64_t>(SetOf(1)) * launch.counter_count;
         const uint64_t begin = Heap(launch.rank) + launch.counters + set * HPMOE_LINE;
         for (uint32_t i = number * share; i < end; i += MOST) {
             const uint16_t count = static_cast<uint16_t>(Min(MOST, end - i));

@@ -81,6 +81,16 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         self.cells.iter().for_each(|cell| cell.set(value));
     }
 
+    /// Sets all elements, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many values.
+    pub fn copy_from(&mut self, values: &[T]) {
+        assert_eq!(self.cells.len(), values.len(), "a tensor takes as many values as it has elements");
+        self.cells.iter().zip(values).for_each(|(cell, value)| cell.set(*value));
+    }
+
     /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while the
     /// tensor lives. Nothing on the host may use the tensor while a kernel does.
     #[must_use]

@@ -16,6 +16,7 @@ mod oracles;
 mod programs;
 #[path = "../random/mod.rs"]
 mod random;
+mod replay;
 mod routed;
 mod routers;
 #[path = "../../kernels/mod.rs"]

@@ -39,6 +39,9 @@ const STATEMENTS: &[&str] = &[
     // The clearing of counters, and the word that tells a peer to go ahead.
     "ClearNextCounters(",
     "Store(Heap(peer) + launch.ready",
+    // The number of the next launch, and what tells of one without a route.
+    "KeepNumber(",
+    "Signal(RouteMade(",
 ];
 
 /// Functions that set flags before the first tile and take them back after the last.

@@ -1,6 +1,7 @@
 //! Launches on NPUs: tables and tensors are copied there, and all launches of a row are put on the stream of each rank's NPU. They are waited
 //! for by themselves.
 
+mod fixed;
 mod processes;
 mod rank;
 
@@ -21,6 +22,7 @@ use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAdd
 use crate::report::{MemoryUse, StuckReport};
 use crate::tables::{ScheduleTable, Storage};
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams};
+pub(super) use fixed::fix;
 use processes::{each_shared, failed_end, watched};
 use rank::{Arguments, OnNpu, record_room, seconds};
 
@@ -36,6 +38,10 @@ pub(super) struct Flight {
     memory: MemoryUse,
     start: Instant,
     enqueued: Result<(), (usize, NpuError)>,
+    /// How often its launches were put on the streams and not waited for.
+    pending: u32,
+    /// Launches without a route that have been told.
+    unrouted: u32,
 }
 
 /// Puts a row of at least one step on the streams of the NPUs of the ranks here. Arguments and capacity have been checked. If ranks are processes, all
@@ -45,8 +51,31 @@ pub(super) fn enqueue(
     (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
     options: &LaunchOptions,
     session: &mut Session,
-    (npus, member): (&[Arc<Npu>], Option<&Member>),
+    on: (&[Arc<Npu>], Option<&Member>),
     streams: Option<&Streams>,
+) -> Result<Flight, LaunchError> {
+    let mut flight = copied(kernel, row, options, session, on)?;
+    let stop = AtomicI32::new(0);
+    let mut ranks = std::mem::take(&mut flight.ranks);
+    flight.start = Instant::now();
+    let shared = flight.shared(&stop);
+    let launches = shared.launches();
+    let _turn = take_turn();
+    let enqueued = each_stream(&ranks, streams, Npu::follow)
+        .and_then(|()| place_all(&shared, (schedule, row), session, &mut ranks, launches, OnNpu::start))
+        .and_then(|()| each_stream(&ranks, streams, Npu::precede));
+    session.launches = session.launches.wrapping_add_unsigned(launches);
+    (flight.ranks, flight.enqueued, flight.pending) = (ranks, enqueued, 1);
+    Ok(flight)
+}
+
+/// The caller's tensors in the memory of the NPUs, and nothing on the streams yet.
+fn copied(
+    kernel: &CompiledKernel,
+    row: &[LaunchStep<'_>],
+    options: &LaunchOptions,
+    session: &mut Session,
+    (npus, member): (&[Arc<Npu>], Option<&Member>),
 ) -> Result<Flight, LaunchError> {
     let mut flight = Flight {
         kernel: *kernel,
@@ -58,6 +87,8 @@ pub(super) fn enqueue(
         memory: memory(kernel.tables(), row, session),
         start: Instant::now(),
         enqueued: Ok(()),
+        pending: 0,
+        unrouted: 0,
     };
     let on_npu = |(rank, npu): (usize, &Arc<Npu>)| {
         let (rank, program) = (Rank::new(rank), npu.program(kernel)?);
@@ -67,7 +98,7 @@ pub(super) fn enqueue(
     };
     let ranks = session.here.clone().zip(npus).map(on_npu).collect::<Result<Vec<_>, NpuError>>();
     let stop = AtomicI32::new(0);
-    let mut ranks = match member {
+    flight.ranks = match member {
         None => ranks?,
         Some(member) => {
             let arguments: Vec<_> = row.iter().map(|step| step.arguments).collect();
@@ -78,12 +109,6 @@ pub(super) fn enqueue(
             member.exchange_results("the start of a launch", own, options.patience(1))?.0
         }
     };
-    flight.start = Instant::now();
-    let shared = flight.shared(&stop);
-    let launches = shared.launches().cast_signed();
-    let enqueued = enqueue_all(&shared, (schedule, row), session, &mut ranks, streams);
-    session.launches += launches;
-    (flight.ranks, flight.enqueued) = (ranks, enqueued);
     Ok(flight)
 }
 
@@ -110,7 +135,7 @@ impl Flight {
     pub(super) fn limit(&self) -> Duration {
         let stop = AtomicI32::new(0);
         let shared = self.shared(&stop);
-        Duration::from_secs(seconds(&shared).into()) * shared.launches()
+        Duration::from_secs(seconds(&shared).into()) * (shared.launches() * self.pending)
     }
 
     /// Waits until all NPUs have nothing to do, for at most so long.
@@ -132,7 +157,7 @@ pub(super) struct Landing {
 /// Waits for launches, for at most `limit`, and brings what they wrote to the caller's tensors. If ranks are processes, all of them call it and get the same result,
 /// unless one fails.
 pub(super) fn finish(
-    flight: Flight,
+    flight: &mut Flight,
     row: &[&[Argument<'_>]],
     session: &Session,
     member: Option<&Member>,
@@ -141,21 +166,14 @@ pub(super) fn finish(
     let stop = AtomicI32::new(0);
     let waited = match member {
         None => flight.wait(limit),
-        Some(member) => watched(&flight.shared(&stop), member, session, || flight.wait(limit)),
+        Some(member) => watched(member, session, || flight.wait(limit)),
     };
     let wall = flight.start.elapsed();
     let over = waited.is_ok();
-    let Flight { kernel, options, group_ranks, steps, first, ranks, memory, enqueued, .. } = flight;
-    let shared = LaunchShared {
-        kernel: &kernel,
-        options: &options,
-        ranks: group_ranks,
-        steps,
-        first,
-        stop: &stop,
-        races: None,
-        failed: AtomicBool::new(false),
-    };
+    let enqueued = std::mem::replace(&mut flight.enqueued, Ok(()));
+    flight.pending = 0;
+    let told = flight.unrouted;
+    let (shared, ranks) = (flight.shared(&stop), &flight.ranks);
     if let (Some(member), Err((rank, cause))) = (member, enqueued.as_ref().and(waited.as_ref())) {
         // The other ranks wait for the end of this one. That they may be gone, too, is not the first error.
         let _ = exchange(&shared, member, failed_end(&shared, *rank, cause));
@@ -163,35 +181,41 @@ pub(super) fn finish(
     if !over {
         return Landing { result: Err(failed(&shared, enqueued.and(waited), ranks)), over };
     }
+    let mut unrouted = told;
     let result = enqueued.map_err(|(_, cause)| cause.into()).and_then(|()| {
         let mut ends = ranks.iter().map(|rank| rank.end(&shared)).collect::<Result<Vec<_>, _>>()?;
         if let Some(member) = member {
             ends = exchange(&shared, member, ends.pop().expect("a process of many runs one rank"))?;
             each_shared(&shared, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank))?;
         }
-        for rank in &ranks {
-            rank.copy_out(kernel.tables(), row, session.sizes.processes)?;
+        for rank in ranks {
+            rank.copy_out(shared.kernel.tables(), row, session.sizes.processes)?;
         }
-        report(&shared, memory, wall, ends)
+        unrouted = ends.iter().flat_map(|end| &end.records).map(|record| record.unrouted).max().unwrap_or(0);
+        let report = report(&shared, flight.memory.clone(), wall, ends)?;
+        match unrouted - told {
+            0 => Ok(report),
+            launches => Err(LaunchError::Unrouted { kernel: shared.kernel.tables().name, launches }),
+        }
     });
+    flight.unrouted = unrouted;
     Landing { result: result.map(|report| Report { on_npus: true, ..report }), over }
 }
 
-/// Puts all launches on the streams, launch by launch: a rank's kernel waits for those of its peers.
-fn enqueue_all(
+/// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` says what becomes of each.
+fn place_all(
     shared: &LaunchShared<'_>,
     (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
     session: &mut Session,
     ranks: &mut [OnNpu],
-    streams: Option<&Streams>,
+    launches: u32,
+    then: impl Fn(&OnNpu, &LaunchShared<'_>, usize) -> Result<(), NpuError>,
 ) -> Result<(), (usize, NpuError)> {
     let common = Common::new(shared.kernel.tables(), schedule, &session.plan, shared.options.time_limit_cycles());
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
-    let _turn = take_turn();
-    each_stream(ranks, streams, Npu::follow)?;
-    for number in (shared.first..).take(shared.launches() as usize) {
-        let step = shared.step(number);
+    for launch in 0..launches as usize {
+        let step = launch % row.len();
         let places: Vec<Vec<u64>> = ranks.iter().map(|rank| rank.arguments[step].addresses()).collect();
         for (place, rank) in ranks.iter_mut().enumerate() {
             let (own, id) = (&places[place], rank.rank.id());
@@ -212,10 +236,10 @@ fn enqueue_all(
                 let addresses = Addresses { peers: &heaps, tensors: &tensors, records, tables: place };
                 RankTables::new(&common, &row[step].route, Rank::new(id), &addresses)
             };
-            rank.enqueue(shared, number, tables).map_err(|error| (id, error))?;
+            rank.place(shared, tables).and_then(|()| then(rank, shared, launch)).map_err(|error| (id, error))?;
         }
     }
-    each_stream(ranks, streams, Npu::precede)
+    Ok(())
 }
 
 /// Orders the NPU of each rank here with the caller's stream, if there are some.
@@ -231,9 +255,8 @@ fn each_stream(
 }
 
 /// The error of launches that failed, with what their cores were doing if that can be read.
-fn failed(shared: &LaunchShared<'_>, result: Result<(), (usize, NpuError)>, ranks: Vec<OnNpu>) -> LaunchError {
+fn failed(shared: &LaunchShared<'_>, result: Result<(), (usize, NpuError)>, ranks: &[OnNpu]) -> LaunchError {
     let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
-    std::mem::forget(ranks);
     match (result, records) {
         (Err((rank, cause)), Ok(records)) if records.len() < shared.ranks => {
             let (tables, limit) = (shared.kernel.tables(), shared.options.time_limit);

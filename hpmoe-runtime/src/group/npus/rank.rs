@@ -27,8 +27,8 @@ pub(super) struct OnNpu {
     pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
     pub(super) program: Arc<Program>,
-    /// Tables and records of each launch.
-    pub(super) launches: Vec<LentMemory>,
+    /// The argument block and the records of each launch, and where the launch structure lies.
+    pub(super) launches: Vec<(LentMemory, u64)>,
     /// The caller's tensors, for each step.
     pub(super) arguments: Vec<Arguments>,
 }
@@ -50,27 +50,30 @@ enum ArgumentPlace {
 }
 
 impl OnNpu {
-    /// Puts one launch on the stream; `tables` are those for records at an address.
-    pub(super) fn enqueue(
+    /// Makes the argument block of a launch; `tables` are those for records at an address.
+    pub(super) fn place(
         &mut self,
         shared: &LaunchShared<'_>,
-        number: i32,
         tables: impl Fn(u64) -> RankTables,
     ) -> Result<(), NpuError> {
-        if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
-            sleep(*delay);
-        }
         let room = record_room(shared.kernel.tables());
         let memory = self.npu.lend(room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
-        tables.number(number);
         memory.write(0, &vec![0; room])?;
         memory.write(room, &tables.image())?;
+        // Before the launch: whatever happens then, it stays until the stream has been waited for.
+        self.launches.push((memory, tables.launch_address()));
+        Ok(())
+    }
+
+    /// Puts a launch on the stream that was given its place.
+    pub(super) fn start(&self, shared: &LaunchShared<'_>, launch: usize) -> Result<(), NpuError> {
+        if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
+            sleep(*delay);
+        }
         // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, ..]`.
-        let arguments = [tables.launch_address()];
+        let arguments = [self.launches[launch].1];
         let start = Start { groups: shared.kernel.tables().aic, arguments: &arguments, seconds: seconds(shared) };
-        // Before the launch: whatever happens now, it stays until the stream has been waited for.
-        self.launches.push(memory);
         // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the
         // session's memory outlives the launch.
         unsafe { self.program.enqueue(&self.npu, start) }
@@ -80,7 +83,7 @@ impl OnNpu {
     pub(super) fn end(&self, shared: &LaunchShared<'_>) -> Result<RankEnd, NpuError> {
         let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
         let mut last = (shared.first, vec![HpmoeRecord::zeroed(); cores]);
-        for (number, memory) in (shared.first..).zip(&self.launches) {
+        for (number, (memory, _)) in (shared.first..).zip(&self.launches) {
             memory.read(0, bytemuck::cast_slice_mut(&mut last.1))?;
             last.0 = number;
             if !is_done(&last.1) {

@@ -94,7 +94,8 @@ impl Case {
         let spaces = spaces(&mut draw, chunks > 1, once);
         let cores = [2, 2, 2, 4, 4, 6][draw.below(6)];
         let by_load = draw.once_in(2);
-        let launch = draw.within(1, 1000) as i32;
+        // Numbers go on after the greatest.
+        let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
         Self { ranks, experts, top_k, chunks, tokens, by_load, once, cores, ids, spaces, launch }
     }
 
@@ -105,7 +106,7 @@ impl Case {
 
     /// The sign of this launch's counts.
     pub(super) const fn sign(&self) -> i32 {
-        if self.launch / 2 % 2 == 0 { 1 } else { -1 }
+        if (self.launch.cast_unsigned() / 2).is_multiple_of(2) { 1 } else { -1 }
     }
 
     /// One of a row of launches of the same kernel, on few ranks.

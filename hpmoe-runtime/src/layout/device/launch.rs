@@ -9,7 +9,7 @@ use hpmoe_kernels::{PerRank, Rank, Route};
 
 use super::case::Case;
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord};
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord, LINE};
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
 use crate::layout::route::count_pitch;
@@ -137,6 +137,8 @@ pub(super) fn run(
     let row_at = |rank: usize| kernel_of.plan.counts_at + (case.launch as usize % 2 * ranks + rank) * row;
     let sign = case.sign();
     let mut heap = LineMemory::zeroed(kernel_of.plan.heap);
+    let launch_words = || (0..case.cores * 3 / 2).map(|core| kernel_of.plan.launches_at + core * LINE);
+    launch_words().for_each(|at| heap.write(at, &[case.launch.wrapping_sub(1)]));
     let mut peer_heaps = LineMemory::zeroed(kernel_of.plan.heap + ranks * row);
     for (source, counts) in counts.iter().enumerate() {
         // Its own row is as the launch before the last has left it.
@@ -157,6 +159,8 @@ pub(super) fn run(
         words.iter().map(|word| word * sign - 1).collect()
     };
     ended.sent = (0..ranks).map(sent).collect();
+    let word = |at: usize| bytemuck::pod_read_unaligned::<i32>(&heap.bytes()[at..at + 4]);
+    assert!(launch_words().all(|at| word(at) == case.launch), "every core leaves the number of the launch");
     ended
 }
 
@@ -194,9 +198,7 @@ pub(super) fn launch(
     let made = |route: &LaunchRoute<'_>, records: u64| {
         let addresses =
             Addresses { peers, tensors: &tensors[..tables.tensors.len()], records, tables: TablePlace::Here };
-        let mut made = RankTables::new(&common, route, rank, &addresses);
-        made.number(case.launch);
-        made
+        RankTables::new(&common, route, rank, &addresses)
     };
     let tokens = PerRank::from_fn(route.ranks(), |rank| case.ids[rank.id()].len() / case.top_k);
     let mut expected = made(&LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity)), records.address());

@@ -58,13 +58,12 @@ struct RouteShare {
         kept = 0;
         fragments = 0;
         keeps = true;
-        sign = static_cast<uint32_t>(core.launch.launch) / 2 % 2 == 0 ? 1 : -1;
+        sign = static_cast<uint32_t>(core.launch_number) / 2 % 2 == 0 ? 1 : -1;
     }
 
     // The counts that a rank sent, in this rank's heap or in a peer's.
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
-        const uint32_t half = static_cast<uint32_t>(core.launch.launch) % 2;
-        const uint64_t row = static_cast<uint64_t>(half) * core.launch.ranks + rank;
+        const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
         return core.Heap(heap) + from.counts + row * from.count_pitch * 4;
     }
     // Where this core's counts of a part begin in UB; each chunk begins a block.

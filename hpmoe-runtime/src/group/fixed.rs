@@ -1,0 +1,198 @@
+//! Launches whose argument block is made once, to be launched again and again.
+
+use std::fmt;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use hpmoe_kernels::Route;
+
+use super::Group;
+use super::npus;
+use super::prepare::prepare;
+use super::rank::RankLaunch;
+use super::state::GroupState;
+use super::submit::{PreparedRow, UncheckedStep};
+use crate::argument::RankPart;
+use crate::error::ArgumentError;
+use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
+
+/// A launch whose argument block stays where it is: what a captured graph can replay.
+///
+/// The block is what a kernel reads of the host: tables, addresses, numbers of tokens. It is made once, by [`Group::fix`]. Each launch of it
+/// uses the data that lie in the same tensors then. A kernel that makes its route (`Route::of`) makes it of the ids of that launch; where
+/// the host makes the route, all launches have the same one. On NPUs, [`enqueue`](Self::enqueue) puts kernels on streams and copies nothing.
+///
+/// ```
+/// use hpmoe_runtime::{Argument, CompiledKernel, prelude::*};
+///
+/// /// Doubles a thousand times what is in `x`.
+/// fn again(group: &Group, kernel: &CompiledKernel, x: &mut PerRank<Tensor<f32, 16>>, y: &mut PerRank<Tensor<f32, 16>>)
+/// -> Result<(), LaunchError> {
+///     let mut fixed = group.fix(kernel, None, &[Argument::read("x", x), Argument::write("y", y)])?;
+///     for number in 0..1000_u16 {
+///         x[Rank::new(0)].fill(number.into());
+///         fixed.launch(&[Argument::read("x", x), Argument::write("y", y)])?;
+///     }
+///     Ok(())
+/// }
+/// ```
+pub struct FixedLaunch<'a> {
+    group: &'a Group,
+    kernel: CompiledKernel,
+    route: Option<&'a Route>,
+    /// The parts of each tensor, in the order of the taskflow's parameters.
+    places: Vec<Vec<RankPart>>,
+    block: Block,
+    /// Launches since the last wait.
+    pending: u32,
+    /// The report of the last launch on the host.
+    report: Option<Report>,
+}
+
+/// Where the argument block is.
+enum Block {
+    /// The tables of each rank here.
+    OnHost(Vec<RankLaunch>),
+    /// In the memory of NPUs, which the group keeps under this number.
+    OnNpus(u64),
+}
+
+impl Group {
+    /// Makes the argument block of a launch, to be launched again and again with these tensors. `route` is the host's, for a kernel that does not
+    /// make its own. Nothing is launched yet. If ranks are processes, all of them call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch), for what is found before a kernel runs. On NPUs, all tensors lie in their memory ([`Argument::on_npus`]), because
+    /// nothing is copied.
+    pub fn fix<'a>(
+        &'a self,
+        kernel: &CompiledKernel,
+        route: Option<&'a Route>,
+        arguments: &[Argument<'_>],
+    ) -> Result<FixedLaunch<'a>, LaunchError> {
+        if let (true, Some(argument)) = (self.npus.is_some(), arguments.iter().find(|argument| !argument.on_npus)) {
+            return Err(ArgumentError::OnHost { tensor: argument.name }.into());
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let row: [UncheckedStep<'_>; 1] = [(route, arguments)];
+        let (row, mut session, mut kept) = self.make_ready(kernel, &row, None, &mut state)?;
+        let PreparedRow { schedule, steps, .. } = row;
+        let block = match &self.npus {
+            None => Ok(Block::OnHost(prepare(kernel, &self.options, &steps, schedule, &mut session))),
+            Some(npus) => {
+                let on = (&npus[..], self.member.as_ref());
+                npus::fix(kernel, (schedule, &steps), &self.options, &mut session, on)
+                    .map(|flight| Block::OnNpus(kept.add(flight)))
+            }
+        };
+        // Nothing runs, so that the group is as sound as before.
+        if !block.as_ref().is_err_and(LaunchError::is_out_of_step) {
+            kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
+            *state = GroupState::Sound(kept);
+        }
+        let places = arguments.iter().map(Argument::places).collect();
+        Ok(FixedLaunch { group: self, kernel: *kernel, route, places, block: block?, pending: 0, report: None })
+    }
+
+    /// Puts what is kept under a number on the streams once more.
+    fn enqueue_again(&self, number: u64, streams: Option<&Streams>) -> Result<(), LaunchError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = state.take().ok_or(LaunchError::Broken)?;
+        // If a call fails, kernels of some ranks may wait for those of others: the group stays broken, and they are waited for here.
+        let flight = kept.flights.get_mut(&number).expect("it is kept until it is dropped");
+        flight.again(streams).map_err(|(_, cause)| cause)?;
+        *state = GroupState::Sound(kept);
+        Ok(())
+    }
+
+    /// Gives back what is kept under a number, once nothing of it runs.
+    fn release(&self, number: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut kept) = state.take() else { return };
+        let limit: Duration = kept.flights.values().map(npus::Flight::limit).sum();
+        let flight = kept.flights.remove(&number).expect("it is kept until it is dropped");
+        if flight.wait(limit).is_ok() {
+            *state = GroupState::Sound(kept);
+        } else {
+            std::mem::forget(flight);
+            kept.leak();
+        }
+    }
+}
+
+impl FixedLaunch<'_> {
+    /// Launches it and waits for it. The tensors are those that it was made for, lent again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Group::launch`]; a tensor lies elsewhere, or has other rows.
+    pub fn launch(&mut self, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
+        self.enqueue(None, arguments)?;
+        Ok(self.wait()?.expect("a launch is pending"))
+    }
+
+    /// Puts it on the streams of the NPUs once more, after all launches before, and returns: kernels are put there, and nothing is copied or waited for.
+    /// `streams` are ordered with it as in [`Group::enqueue`]. If ranks are processes, each of them does this as often as the others.
+    ///
+    /// A group that runs on the host runs the launch to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch`](Self::launch), for what is found before the kernel runs; on the host, all of it.
+    pub fn enqueue(&mut self, streams: Option<&Streams>, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
+        self.check(arguments)?;
+        check::streams(streams, self.group.ranks(), self.group.npus.is_some())?;
+        match &mut self.block {
+            Block::OnHost(ranks) => {
+                let row: [UncheckedStep<'_>; 1] = [(self.route, arguments)];
+                self.report = Some(self.group.run_row(&self.kernel, &row, Some(ranks))?);
+            }
+            Block::OnNpus(number) => self.group.enqueue_again(*number, streams)?,
+        }
+        self.pending += 1;
+        Ok(())
+    }
+
+    /// Waits for all launches since the last wait. The report is that of the last one; `None` where there was none. If ranks are processes, all of them call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Group::launch`], for what is found while a kernel runs. On NPUs, why ids make no route is known of the last launch alone; of those before
+    /// it, how many there were ([`LaunchError::Unrouted`]).
+    pub fn wait(&mut self) -> Result<Option<Report>, LaunchError> {
+        if std::mem::take(&mut self.pending) == 0 {
+            return Ok(None);
+        }
+        match self.block {
+            Block::OnHost(_) => Ok(self.report.take()),
+            Block::OnNpus(number) => self.group.land(number, &[], true).map(Some),
+        }
+    }
+
+    /// Whether all tensors are those that the block was made for.
+    fn check(&self, arguments: &[Argument<'_>]) -> Result<(), ArgumentError> {
+        let (wanted, got) = (self.places.len(), arguments.len());
+        if wanted != got {
+            return Err(ArgumentError::Arity { kernel: self.kernel.tables().name, wanted, got });
+        }
+        match arguments.iter().zip(&self.places).find(|(argument, places)| argument.places() != **places) {
+            None => Ok(()),
+            Some((argument, _)) => Err(ArgumentError::Moved { tensor: argument.name }),
+        }
+    }
+}
+
+impl Drop for FixedLaunch<'_> {
+    fn drop(&mut self) {
+        if let Block::OnNpus(number) = self.block {
+            self.group.release(number);
+        }
+    }
+}
+
+impl fmt::Debug for FixedLaunch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FixedLaunch").field("kernel", &self.kernel.tables().name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! Launches on NPUs whose argument block stays there.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::time::Instant;
+
+use super::super::LaunchOptions;
+use super::super::launch::LaunchStep;
+use super::super::member::Member;
+use super::super::session::Session;
+use super::{Flight, copied, each_stream, place_all};
+use crate::backend::npu::{Npu, NpuError, take_turn};
+use crate::tables::ScheduleTable;
+use crate::{CompiledKernel, LaunchError, Streams};
+
+/// Makes the argument block of a launch in the memory of the NPUs of the ranks here, to be put on the streams by [`Flight::again`]. If ranks are
+/// processes, all of them call it and get the same result.
+pub(in super::super) fn fix(
+    kernel: &CompiledKernel,
+    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
+    options: &LaunchOptions,
+    session: &mut Session,
+    on: (&[Arc<Npu>], Option<&Member>),
+) -> Result<Flight, LaunchError> {
+    let mut flight = copied(kernel, row, options, session, on)?;
+    // Launches that can be waited for are told apart by their number.
+    session.launches = session.launches.wrapping_add(1);
+    let stop = AtomicI32::new(0);
+    let mut ranks = std::mem::take(&mut flight.ranks);
+    let placed = place_all(&flight.shared(&stop), (schedule, row), session, &mut ranks, 1, |_, _, _| Ok(()));
+    flight.ranks = ranks;
+    let own = placed.map(|()| (flight, Vec::new())).map_err(|(_, cause)| cause.into());
+    match on.1 {
+        None => own.map(|(flight, _)| flight),
+        Some(member) => Ok(member.exchange_results("an argument block", own, options.patience(1))?.0),
+    }
+}
+
+impl Flight {
+    /// Puts launches of the same argument block on the streams once more.
+    pub(in super::super) fn again(&mut self, streams: Option<&Streams>) -> Result<(), (usize, NpuError)> {
+        if self.pending == 0 {
+            self.start = Instant::now();
+        }
+        self.pending += 1;
+        let stop = AtomicI32::new(0);
+        let shared = self.shared(&stop);
+        let _turn = take_turn();
+        each_stream(&self.ranks, streams, Npu::follow)?;
+        for _ in 0..shared.launches() {
+            for rank in &self.ranks {
+                rank.start(&shared, 0).map_err(|error| (rank.rank.id(), error))?;
+            }
+        }
+        each_stream(&self.ranks, streams, Npu::precede)
+    }
+}
