@@ -22,7 +22,7 @@ fn main() {
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chosen", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "once",
+        "bodies", "bytes", "chosen", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "home", "once",
         "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));

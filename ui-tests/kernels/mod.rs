@@ -28,6 +28,8 @@ mod external_file;
 mod ffn_file;
 #[path = "fused.rs"]
 mod fused_file;
+#[path = "home.rs"]
+mod home_file;
 #[path = "mixed.rs"]
 mod mixed_file;
 #[path = "odd.rs"]
@@ -57,6 +59,7 @@ pub use elementwise_file::elementwise;
 pub use external_file::external;
 pub use ffn_file::ffn;
 pub use fused_file::fused;
+pub use home_file::home;
 pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;

@@ -9,6 +9,7 @@ mod external;
 mod gradients;
 mod gradients_in_chunks;
 mod gradients_of_any_routing;
+mod home;
 mod kernels;
 mod launches;
 mod layers;
