@@ -74,6 +74,9 @@ def copy_crates(to: Path) -> None:
     members = packages()
     for package in members:
         shutil.copytree(ROOT / package, to / package, ignore=ignored)
+        own = to / package / "Cargo.toml"
+        # Tests and what they need stay behind.
+        own.write_text(re.sub(r"(?m)^\[(?:dev-dependencies|\[test\]|\[bench\])\]\n(?:.+\n)*\n?", "", own.read_text()))
     for file in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(ROOT / file, to)
     manifest = (ROOT / "Cargo.toml").read_text()
@@ -81,6 +84,8 @@ def copy_crates(to: Path) -> None:
     # Sections for packages that are not there.
     manifest = re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest)
     (to / "Cargo.toml").write_text(manifest)
+    # Whether cargo can read what is there.
+    subprocess.run(["cargo", "metadata", "--format-version=1"], cwd=to, check=True, stdout=subprocess.DEVNULL)
 
 
 def build_layer(to: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:

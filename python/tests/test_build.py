@@ -13,6 +13,7 @@ import pytest
 import hpmoe
 from hpmoe import _build, _moe
 from hpmoe.__main__ import main
+from test_library import bf16
 
 ROOT = Path(__file__).parents[2]
 ECHO = ROOT / "ui-tests" / "kernels" / "echo.rs"
@@ -98,6 +99,34 @@ def test_a_crate_of_a_user(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
     manifest.write_text(manifest.read_text().replace('"cdylib"', '"rlib"'))
     with pytest.raises(hpmoe.BuildError, match="is no library: write `crate-type"):
         hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+
+
+@pytest.mark.slow
+def test_a_kernel_that_makes_its_route(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    shutil.copy(ROOT / "ui-tests" / "kernels" / "routed.rs", crate / "src")
+    (crate / "build.rs").write_text('fn main() { hpmoe_build::kernels(["src/routed.rs"]).matrix_cores(2).build(); }\n')
+    (crate / "src" / "lib.rs").write_text("pub mod routed;\nhpmoe_c::export!();\n")
+    library = hpmoe.build(crate)
+    forward, hosted = library["routed::forward"], library["routed::hosted"]
+    assert forward.makes_route and not hosted.makes_route
+    random = numpy.random.default_rng(1)
+    ids = numpy.array([random.permutation(8)[:3] for _ in range(37)], numpy.int32)
+    normal = lambda *shape: bf16(0.3 * random.standard_normal(shape))  # noqa: E731
+    given = {"x": normal(37, 48), "weights": random.random((37, 3)).astype(numpy.float32)}
+    given.update(gate=normal(8, 32, 48), down=normal(8, 48, 32))
+    for ranks in (1, 4):
+        with hpmoe.Group(ranks=ranks) as group:
+            results = [flow(group, ids, **given)[1] for flow in (forward, hosted)]
+            results += [flow.reference(group, ids, **given)[1] for flow in (forward, hosted)]
+            assert all((result == results[0]).all() for result in results) and results[0].any()
+            assert hpmoe.last_report()["received_rows"] == [int((ids // (8 // ranks) == rank).sum()) for rank in range(ranks)]
+    with pytest.raises(hpmoe.HpmoeError, match="routed::hosted takes a route, which the host makes of the router's ids: pass ids"):
+        hosted(hpmoe.Group(), **given)
+    with pytest.raises(hpmoe.HpmoeError, match="routed::forward reads `ids`, which is missing: pass ids=.."):
+        forward(hpmoe.Group(), **given)
+    with pytest.raises(hpmoe.HpmoeError, match="is 8, but experts are numbered from 0 to 7"):
+        forward(hpmoe.Group(), numpy.where(ids == 0, 8, ids).astype(numpy.int32), **given)
 
 
 def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -93,9 +93,9 @@ assert forward.for_npus and not forward.capturable
 for tokens in (23, 1, 0):
     ids, tensors = inputs(tokens) if tokens else [torch.zeros(0, 2, dtype=torch.int64), [t[:0] if n < 2 else t for n, t in enumerate(inputs(1)[1])]]
     want = step(layer, ids, tensors)
-    for device in ("npu:0", "npu:1"):
+    for device, chosen in [("npu:0", ids), ("npu:1", ids.to("npu:1")), ("npu:1", ids.int().to("npu:1"))][: 3 if tokens == 23 else 1]:
         on_npu = [tensor.to(device) for tensor in tensors]
-        for chosen in (ids.to(device), ids, ids.int().to(device)):
+        for _ in range(2):
             y = call(layer, chosen, on_npu)
             assert y.device == torch.device(device) and y.dtype == torch.bfloat16, y.device
             assert all(torch.equal(mine, other) for mine, other in zip(step(layer, chosen, on_npu), want))

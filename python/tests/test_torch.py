@@ -116,7 +116,7 @@ def test_one_graph_for_any_number_of_tokens(layer: MoE) -> None:
     assert counter.frame_count == 1
 
 
-def test_export_checkpoint_and_inference(layer: MoE) -> None:
+def test_export_checkpoint_and_inference(layer: MoE, tmp_path: Path) -> None:
     class Module(torch.nn.Module):
         def forward(self, ids, tensors):
             return call(layer, ids, tensors)
@@ -129,6 +129,14 @@ def test_export_checkpoint_and_inference(layer: MoE) -> None:
     assert torch.equal(program.module()(ids, tensors), want)
     others = inputs(9, seed=1)
     assert torch.equal(program.module()(*others), call(layer, *others))
+    # In another process, without the layer.
+    torch.export.save(program, tmp_path / "program.pt2")
+    torch.save((others, call(layer, *others)), tmp_path / "others.pt")
+    script = "import sys, torch, hpmoe; others, want = torch.load(sys.argv[2]); "
+    script += "assert torch.equal(torch.export.load(sys.argv[1]).module()(*others), want)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
+    files = [str(tmp_path / "program.pt2"), str(tmp_path / "others.pt")]
+    subprocess.run([sys.executable, "-c", script, *files], env=environment, check=True)
     with torch.inference_mode():
         assert torch.equal(call(layer, ids, tensors), want)
     plain, kept = with_gradients(tensors), with_gradients(tensors)
@@ -211,8 +219,14 @@ def test_what_a_layer_is_called_with(layer: MoE, number: int, change, said: str)
 
 def test_errors_reach_the_caller(layer: MoE) -> None:
     ids, tensors = inputs(65)
-    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+    with pytest.raises(hpmoe.HpmoeError, match="x has 65 tokens, but the layer was made for at most 64 of a rank: make it with max_tokens=65"):
         call(layer, ids, tensors)
+    many, more = inputs(259)
+    with pytest.raises(hpmoe.HpmoeError, match="x has 259 tokens for 4 ranks, .* make it with max_tokens=65"):
+        call(layer, many, more, group=hpmoe.Group(ranks=4))
+    # In a compiled graph, where numbers of tokens are not compared, the launch says so.
+    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+        torch.compile(lambda ids, *tensors: call(layer, ids, tensors), fullgraph=True, dynamic=True, backend="aot_eager")(ids, *tensors)
     ids, tensors = inputs()
     with pytest.raises(hpmoe.HpmoeError, match="`gate` has the shape"):
         call(layer, ids, [*tensors[:2], tensors[2][:4], *tensors[3:]])
@@ -228,6 +242,15 @@ def test_errors_reach_the_caller(layer: MoE) -> None:
         y = call(layer, inputs()[0], mine)
         (first,) = torch.autograd.grad(y.sum(), mine[:1], create_graph=True)
         first.sum().backward()
+
+
+def test_forward_mode_derivatives_are_refused(layer: MoE) -> None:
+    ids, (x, *others) = inputs()
+    said = r"a layer has no forward-mode derivatives \(torch.func.jvp\): use those of its backward pass"
+    with pytest.raises(hpmoe.HpmoeError, match=said):
+        torch.func.jvp(lambda x: call(layer, ids, [x, *others]), (x,), (x,))
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(hpmoe.HpmoeError, match=said):
+        call(layer, ids, [torch.autograd.forward_ad.make_dual(x, x), *others])
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

@@ -95,9 +95,9 @@ def test_the_kernel_gets_the_parameters(library: hpmoe.Library, monkeypatch: pyt
     interface = type(library._interface)
     launch = interface.launch
 
-    def looking(self, group, taskflow, ids, parts, arguments):
-        given.extend(part.data for part in parts)
-        return launch(self, group, taskflow, ids, parts, arguments)
+    def looking(self, group, what):
+        given.extend(part.data for part in what.tensors)
+        return launch(self, group, what)
 
     monkeypatch.setattr(interface, "launch", looking)
     with torch.no_grad():

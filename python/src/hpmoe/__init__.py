@@ -8,7 +8,11 @@ A crate of kernels becomes a library by ``hpmoe_c::export!()``. From Python:
 >>> y, = library["moe::forward"](group, ids, x=x, weights=w, gate=g, up=u, down=d)
 
 ``hpmoe.moe(hidden=.., inter=.., experts=.., top_k=..)`` is a layer that this package brings along, with gradients for PyTorch.
+
+The operators of PyTorch, ``torch.ops.hpmoe``, are there if torch was imported before this package, or when a layer has been made.
 """
+
+import sys as _sys
 
 from ._build import build
 from ._errors import BuildError, HpmoeError, LaunchError
@@ -31,3 +35,7 @@ __all__ = [
     "moe",
 ]
 __version__ = "0.1.0"
+
+if _sys.modules.get("torch") is not None:
+    # Programs that were exported look for the operators.
+    from . import _torch as _torch

@@ -181,7 +181,7 @@ class Taskflow:
         sizes = (group, tokens, memory.received_rows, memory.once_rows)
         return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
 
-    def __call__(self, group: Group, ids: Any, **tensors: Any) -> tuple[Any, ...]:
+    def __call__(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
         """Runs the taskflow on all ranks of a group.
 
         Tensors are those of torch, arrays of numpy or buffers, without gaps. They are used where they lie. Each holds
@@ -195,7 +195,8 @@ class Taskflow:
 
         Args:
             group: The ranks.
-            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. None if the kernel makes its route itself.
+            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. A kernel that makes its route itself takes
+                those among its arguments alone.
             **tensors: All arguments that the taskflow reads, by name. What it writes can be passed, or is allocated.
 
         Returns:
@@ -229,7 +230,7 @@ class Taskflow:
                 made.given[name].copy_(aligned)
         return self._written(made.given)
 
-    def reference(self, group: Group, ids: Any, **tensors: Any) -> tuple[Any, ...]:
+    def reference(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
         """Runs the taskflow's reference, an ordinary function that calls task after task: the bits of a launch, without its speed.
 
         Args and results are those of a launch on the CPU. The ranks of the group are threads of this process, and the kernel's module is part
@@ -251,6 +252,8 @@ class Taskflow:
     def _prepared(self, group: Group, ids: Any, tensors: dict[str, Any]) -> "_Prepared":
         """All tensors by name, and the parts of the ids and of the tensors."""
         names = [argument.name for argument in self.arguments]
+        if self.makes_route and "ids" in names:
+            tensors, ids = {"ids": ids, **tensors}, None
         for name in tensors:
             if name not in names:
                 raise HpmoeError(f"{self.name} has no argument `{name}`: it has {', '.join(names)}")
@@ -291,8 +294,10 @@ class Taskflow:
         """Where the ids lie, in the host's memory."""
         if self.makes_route:
             if ids is not None:
-                raise HpmoeError(f"{self.name} makes its route itself: pass None for ids")
+                raise HpmoeError(f"{self.name} makes its route itself, of the ids among its arguments: leave out ids")
             return None
+        if ids is None:
+            raise HpmoeError(f"{self.name} takes a route, which the host makes of the router's ids: pass ids")
         of_ids = view(ids, "ids", "int32 or int64")
         if len(of_ids.shape) != 2 or of_ids.shape[1] != self.top_k:
             raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {self.name} takes [tokens, {self.top_k}]")

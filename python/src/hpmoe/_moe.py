@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -212,6 +213,8 @@ class MoE:
         import torch
 
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
+        if any(map(_has_tangent, tensors)):
+            self._refuse(group, "a layer has no forward-mode derivatives (torch.func.jvp): use those of its backward pass, torch.autograd.grad")
         (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
         # A view of the same shape would hide from FSDP what is changed in place.
@@ -239,6 +242,9 @@ class MoE:
         import torch
 
         wrong = self._fault(x, ids, weights, matrices)
+        if wrong is None and not torch.compiler.is_compiling():
+            # A number that is known: of one that is not, a comparison would be part of the graph.
+            wrong = self._too_many(math.prod(x.shape[:-1]), group)
         if wrong is not None:
             self._refuse(group, wrong)
         if len(matrices) == 2 and 2 not in self._keys:
@@ -281,8 +287,23 @@ class MoE:
                 return f"{name} has the shape {list(value.shape)}, and x {list(x.shape)}: pass a row of both for each token"
         return None
 
+    def _too_many(self, tokens: int, group: Group | None) -> str | None:
+        """What is wrong with the number of tokens of this process."""
+        ranks, most = (1 if group is None else group.here), self.taskflow.tokens
+        if tokens <= most * ranks:
+            return None
+        here = f"{tokens} tokens" if ranks == 1 else f"{tokens} tokens for {ranks} ranks"
+        return f"x has {here}, but the layer was made for at most {most} of a rank: make it with max_tokens={-(-tokens // ranks)}"
+
     def _refuse(self, group: Group | None, message: str) -> None:
         """Raises an error; processes that are about to launch with this one raise it, too."""
         if group is not None and group.rank is not None:
             self.library._interface.refuse(group._handle(self.library), message)
         raise HpmoeError(message)
+
+
+def _has_tangent(tensor: "Tensor") -> bool:
+    """Whether a derivative is being carried along with the tensor, which the operator would drop."""
+    from torch.autograd import forward_ad
+
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
