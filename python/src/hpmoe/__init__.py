@@ -17,8 +17,9 @@ import sys as _sys
 from ._build import build
 from ._errors import BuildError, HpmoeError, LaunchError
 from ._group import Group
-from ._library import Argument, Library, Taskflow, last_report, load
+from ._library import Library, load
 from ._moe import MoE, moe
+from ._taskflow import Argument, Taskflow, last_report
 
 __all__ = [
     "Argument",

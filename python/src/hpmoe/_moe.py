@@ -209,11 +209,12 @@ class MoE:
     def _run(
         self, group: Group | None, name: str, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
     ) -> "Tensor":
-        """The operator on the group of that name, which is made if there is none."""
         import torch
 
+        from . import _torch
+
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
-        if any(map(_has_tangent, tensors)):
+        if any(map(_torch.has_tangent, tensors)):
             self._refuse(group, "a layer has no forward-mode derivatives (torch.func.jvp): use those of its backward pass, torch.autograd.grad")
         (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
@@ -221,10 +222,8 @@ class MoE:
         return y if x.dim() == 2 else y.reshape(x.shape)
 
     def reference(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
-        """The same sums by the kernel's reference, an ordinary function, without gradients: the bits of :meth:`forward`, on the CPU.
-
-        Args and result are those of :meth:`forward`; the ranks of the group are threads of this process.
-        """
+        """The sums of :meth:`forward` by the kernel's reference, an ordinary function, with the same bits: without gradients, on the CPU, and
+        for ranks that are threads of this process."""
         from . import _torch
 
         if not isinstance(group, Group):
@@ -288,7 +287,6 @@ class MoE:
         return None
 
     def _too_many(self, tokens: int, group: Group | None) -> str | None:
-        """What is wrong with the number of tokens of this process."""
         ranks, most = (1 if group is None else group.here), self.taskflow.tokens
         if tokens <= most * ranks:
             return None
@@ -300,10 +298,3 @@ class MoE:
         if group is not None and group.rank is not None:
             self.library._interface.refuse(group._handle(self.library), message)
         raise HpmoeError(message)
-
-
-def _has_tangent(tensor: "Tensor") -> bool:
-    """Whether a derivative is being carried along with the tensor, which the operator would drop."""
-    from torch.autograd import forward_ad
-
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None

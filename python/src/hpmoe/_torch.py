@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ._errors import HpmoeError
 from ._group import Group
-from ._library import Argument, Taskflow, load
+from ._library import load
 from ._memory import torch_elements
+from ._taskflow import Argument, Taskflow
 
 
 def key(flow: Taskflow) -> str:
@@ -35,6 +37,11 @@ def _read(flow: Taskflow) -> list[Argument]:
 
 def _written(flow: Taskflow) -> list[Argument]:
     return [argument for argument in flow.arguments if argument.writable]
+
+
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether a derivative is being carried along with the tensor, which the operator would drop."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 @torch.library.custom_op("hpmoe::run", mutates_args=())

@@ -1,0 +1,165 @@
+"""What a launch is made of: tensors that fit, cut into the parts of the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _c
+from ._errors import HpmoeError
+from ._group import Group
+from ._memory import View, count, empty_like, view
+from ._npu import device_of
+
+if TYPE_CHECKING:
+    from ._taskflow import Argument, Taskflow
+
+#: Tensors of NPUs start at a multiple of this number of bytes.
+ALIGNMENT = 64
+
+
+class Prepared(NamedTuple):
+    """A launch whose tensors fit."""
+
+    #: All tensors by name.
+    given: dict[str, Any]
+    #: The ids on the host, whose memory the launch reads.
+    ids: Any
+    launch: _c.Launch
+    #: The NPU that they lie on.
+    npu: Any
+    #: Copies of those that don't start where tensors of NPUs have to, by name.
+    aligned: dict[str, Any]
+    #: What the report says of these.
+    copied: list[dict[str, Any]]
+
+
+def prepared(flow: "Taskflow", group: Group, ids: Any, tensors: dict[str, Any]) -> "Prepared":
+    """All tensors by name, and the parts of the ids and of the tensors."""
+    names = [argument.name for argument in flow.arguments]
+    if flow.makes_route and "ids" in names:
+        tensors, ids = {"ids": ids, **tensors}, None
+    for name in tensors:
+        if name not in names:
+            raise HpmoeError(f"{flow.name} has no argument `{name}`: it has {', '.join(names)}")
+    npu = _npu(flow, group, tensors)
+    if device_of(ids) is not None:
+        # The host makes the route of them. This waits for the stream, and so for what has been launched on it.
+        ids = ids.cpu()
+    of_ids = _ids(flow, ids)
+    like = ids if npu is None and ids is not None else next(value for value in tensors.values() if value is not None and device_of(value) == npu)
+    tokens = _tokens(flow, tensors) if of_ids is None else of_ids.shape[0]
+    shapes = flow.shapes(group, tokens)
+    given: dict[str, Any] = {}
+    for argument in flow.arguments:
+        if tensors.get(argument.name) is not None:
+            given[argument.name] = tensors[argument.name]
+        elif argument.writable:
+            given[argument.name] = empty_like(like, shapes[argument.name], argument.element)
+        else:
+            raise HpmoeError(f"{flow.name} reads `{argument.name}`, which is missing: pass {argument.name}=..")
+    cuts = _cuts(tokens, group.here)
+    parts: list[_c.Tensor] = []
+    aligned: dict[str, Any] = {}
+    copied: list[dict[str, Any]] = []
+    for argument in flow.arguments:
+        name = argument.name
+        looked_at = view(given[name], name)
+        _check(flow, argument, looked_at, shapes[name])
+        if npu is not None and looked_at.address % ALIGNMENT and count(looked_at.shape):
+            aligned[name] = given[name].clone()
+            reason = f"it starts at {looked_at.address:#x}, which is not a multiple of {ALIGNMENT}"
+            copied.append({"tensor": name, "rank": group.rank or 0, "bytes": aligned[name].nbytes, "reason": reason})
+            looked_at = view(aligned[name], name)
+        parts += _parts(flow, argument, looked_at, cuts, group.here)
+    id_parts = None if of_ids is None else _id_parts(flow, of_ids, cuts)
+    return Prepared(given, ids, _c.Launch(flow.name, group.here, id_parts, parts), npu, aligned, copied)
+
+
+def _ids(flow: "Taskflow", ids: Any) -> View | None:
+    """Where the ids lie, in the host's memory."""
+    if flow.makes_route:
+        if ids is not None:
+            raise HpmoeError(f"{flow.name} makes its route itself, of the ids among its arguments: leave out ids")
+        return None
+    if ids is None:
+        raise HpmoeError(f"{flow.name} takes a route, which the host makes of the router's ids: pass ids")
+    of_ids = view(ids, "ids", "int32 or int64")
+    if len(of_ids.shape) != 2 or of_ids.shape[1] != flow.top_k:
+        raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {flow.name} takes [tokens, {flow.top_k}]")
+    if of_ids.element not in ("i32", "i64"):
+        raise HpmoeError(f"`ids` has elements of {of_ids.element}: pass int32 or int64")
+    return of_ids
+
+
+def _id_parts(flow: "Taskflow", ids: View, cuts: list[int]) -> list[_c.Tensor]:
+    row, element = _c.BYTES[ids.element] * flow.top_k, _c.ELEMENTS[ids.element]
+    return [_c.Tensor(ids.address + row * start, end - start, flow.top_k, element) for start, end in zip(cuts, cuts[1:])]
+
+
+def _tokens(flow: "Taskflow", tensors: dict[str, Any]) -> int:
+    """The tokens of a launch without ids: the rows of what has one for each."""
+    for argument in flow.arguments:
+        if argument.rows == "token" and tensors.get(argument.name) is not None:
+            return count(view(tensors[argument.name], argument.name).shape) // argument.columns
+    raise HpmoeError(f"{flow.name} has no tensor with a row for each token: pass one of those that it reads")
+
+
+def _npu(flow: "Taskflow", group: Group, tensors: dict[str, Any]) -> Any:
+    """The NPU that the tensors lie on; None if they don't."""
+    on_npus = {name: device for name, value in tensors.items() if (device := device_of(value)) is not None}
+    if not on_npus:
+        return None
+    first, npu = next(iter(on_npus.items()))
+    for name, value in tensors.items():
+        if value is not None and on_npus.get(name) != npu:
+            where = getattr(value, "device", f"a {type(value).__name__}")
+            raise HpmoeError(f"`{name}` is on {where}, but `{first}` on {npu}: move it there with .to({str(npu)!r})")
+    if group.device != npu.type:
+        raise HpmoeError(f"`{first}` is on {npu}, but the group runs on the CPU: make it with hpmoe.Group(device={str(npu)!r})")
+    if group.here > 1:
+        raise HpmoeError(
+            f"`{first}` is on {npu}, but the group has {group.here} ranks in this process, each with an NPU of its own: use a process for each "
+            "rank (hpmoe.Group(process_group=..)), or tensors of the CPU, which are copied"
+        )
+    return npu
+
+
+def _check(flow: "Taskflow", argument: "Argument", found: View, shape: tuple[int, ...]) -> None:
+    if found.element != argument.element:
+        raise HpmoeError(f"`{argument.name}` has elements of {found.element}, but {flow.name} takes {argument.element}")
+    replicated = argument.rows == "rank" and not argument.writable and found.shape == shape[1:]
+    if found.shape != shape and not replicated and (argument.rows not in ("token", "slot") or count(found.shape) != count(shape)):
+        raise HpmoeError(f"`{argument.name}` has the shape {list(found.shape)}, but {flow.name} takes {list(shape)}")
+    if argument.writable and not found.writable:
+        raise HpmoeError(f"{flow.name} writes `{argument.name}`, which is read-only: pass one that can be written")
+
+
+def _parts(flow: "Taskflow", argument: "Argument", found: View, tokens: list[int], ranks: int) -> list[_c.Tensor]:
+    """The part of each rank."""
+    row = argument.columns * _c.BYTES[argument.element]
+    if argument.rows == "token":
+        cuts = tokens
+    elif argument.rows == "slot":
+        cuts = [token * flow.top_k for token in tokens]
+    elif argument.rows == "rank" and len(found.shape) == 2:
+        part = _c.Tensor(found.address, found.shape[0], argument.columns, _c.ELEMENTS[argument.element], _place(found))
+        return [part] * ranks
+    else:
+        rows = count(found.shape) // argument.columns
+        cuts = [rows // ranks * rank for rank in range(ranks + 1)]
+    element = _c.ELEMENTS[argument.element]
+    return [
+        _c.Tensor(found.address + row * start, end - start, argument.columns, element, _place(found))
+        for start, end in zip(cuts, cuts[1:])
+    ]
+
+
+def _place(found: View) -> int:
+    """Whose memory it lies in, as the C interface says it."""
+    return _c.DEVICES["cpu" if found.npu is None else "npu"]
+
+
+def _cuts(tokens: int, ranks: int) -> list[int]:
+    """The first token of each rank, and the end."""
+    each, more = divmod(tokens, ranks)
+    return [rank * each + min(rank, more) for rank in range(ranks + 1)]
