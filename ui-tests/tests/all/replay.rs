@@ -4,6 +4,8 @@ use crate::random::{Case, Routing, experts, ids, numbers, weights};
 use crate::small_kernels::routed::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked, forward, hosted};
 use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
+use std::net::TcpListener;
+use std::process::Command;
 use std::time::Duration;
 
 /// Tokens of the ranks of a group.
@@ -52,6 +54,18 @@ impl Layer {
             self.x[rank].copy_from(&x[rank].to_vec());
             self.weights[rank].copy_from(&weights[rank].to_vec());
             self.y[rank].fill(bf16::from_f32(-1.0));
+        }
+    }
+
+    /// The parts of some ranks.
+    fn of(&self, ranks: Ranks) -> Self {
+        Self {
+            ids: PerRank::from_fn(ranks, |r| self.ids[r].clone()),
+            x: PerRank::from_fn(ranks, |r| self.x[r].clone()),
+            weights: PerRank::from_fn(ranks, |r| self.weights[r].clone()),
+            gate: PerRank::from_fn(ranks, |r| Experts::from_vec(self.gate[r].to_vec())),
+            down: PerRank::from_fn(ranks, |r| Experts::from_vec(self.down[r].to_vec())),
+            y: PerRank::from_fn(ranks, |r| self.y[r].clone()),
         }
     }
 
@@ -185,4 +199,47 @@ fn a_fixed_launch_refuses_other_tensors_and_ends_with_its_group() {
     assert!(matches!(error, LaunchError::Stuck(_)), "{error}");
     assert!(matches!(fixed.launch(&layer.arguments(None, false)), Err(LaunchError::Broken)) && group.is_broken());
     assert!(matches!(group.fix(&chunked::KERNEL, None, &layer.arguments(None, false)), Err(LaunchError::Broken)));
+}
+
+/// Two processes, each with one rank.
+#[test]
+#[cfg(target_os = "linux")]
+fn ranks_that_are_processes_have_a_block_each() {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    let start = |rank: usize| {
+        Command::new(std::env::current_exe().expect("the path of this program"))
+            .args(["replay::one_rank_of_two", "--exact", "--ignored"])
+            .env("HPMOE_RANK", rank.to_string())
+            .env("HPMOE_RANKS", "2")
+            .env("HPMOE_PORT", port.to_string())
+            .spawn()
+            .expect("a process")
+    };
+    let ends: Vec<bool> = [0, 1].map(start).into_iter().map(|mut child| child.wait().unwrap().success()).collect();
+    assert_eq!(ends, [true, true]);
+}
+
+/// One of these processes.
+#[test]
+#[ignore = "a process of another test"]
+fn one_rank_of_two() {
+    let group = Group::from_launcher().unwrap().expect("the variables of a launcher");
+    let group = group.time_limit(Duration::from_secs(60)).delay(1, Duration::from_micros(300));
+    let Some(me) = group.ranks().only() else { panic!("one rank of two") };
+    let tokens = TOKENS_OF[1];
+    let first = case(tokens, 0);
+    let mut all = Layer::new(&first);
+    let mut own = all.of(group.ranks());
+    let mut fixed = group.fix(&chunked::KERNEL, None, &own.arguments(None, false)).unwrap();
+    for number in 0..20 {
+        all.refill(&case(tokens, number));
+        own.ids[me].copy_from(&all.ids[me].to_vec());
+        own.x[me].copy_from(&all.x[me].to_vec());
+        own.weights[me].copy_from(&all.weights[me].to_vec());
+        fixed.launch(&own.arguments(None, false)).unwrap();
+        let Layer { ids, x, weights, gate, down, .. } = &all;
+        let mut expected = first.zeros();
+        chunked(first.ep(), ids, x, weights, gate, down, &mut expected);
+        assert!(expected[me] == own.y[me], "launch {number}");
+    }
 }
