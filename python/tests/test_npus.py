@@ -29,6 +29,11 @@ layer = hpmoe.moe(hidden=64, inter=32, experts=8, top_k=2, max_tokens=64)
 forward = layer.library["swiglu::forward"]
 names = [argument.name for argument in forward.arguments if not argument.writable]
 """
+#: What each case ends with. A thread of PyTorch's backward pass may still be putting away what it had when Python ends, which ends it by abort.
+END = """
+sys.stdout.flush()
+os._exit(0)
+"""
 
 
 class LogWindow:
@@ -81,7 +86,7 @@ def run(environment: dict[str, str], folder: Path, script: str, **variables: str
     log = folder / "log"
     log.touch()
     everything = {**environment, "HPMOE_STANDIN_LOG": str(log), **variables}
-    command = [sys.executable, "-c", START.format(folder=str(FOLDER)) + script]
+    command = [sys.executable, "-c", START.format(folder=str(FOLDER)) + script + END]
     done = subprocess.run(command, env=everything, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -264,7 +269,7 @@ def test_processes_with_an_npu_each_have_the_bits_of_one(environment: dict[str, 
     from test_torch import inputs
 
     run(environment, tmp_path, "")
-    script = START.format(folder=str(FOLDER)).replace("import os, sys", f"import os, sys; sys.argv = ['', {str(tmp_path)!r}]") + RANK
+    script = START.format(folder=str(FOLDER)).replace("import os, sys", f"import os, sys; sys.argv = ['', {str(tmp_path)!r}]") + RANK + END
     said = run_ranks(script, ranks=2, environment=environment)
     ids, tensors = inputs(14)
     whole = step(MoE(library, "swiglu"), ids, tensors)
