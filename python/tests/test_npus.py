@@ -19,9 +19,9 @@ FOLDER = ROOT / "target" / "npu"
 #: What each case begins with.
 START = """
 import os, sys
-import torch, torch._dynamo.testing, torch_npu
+import torch, torch._dynamo.testing, standin_npu
 from pathlib import Path
-npu = torch_npu.install(Path({folder!r}))
+npu = standin_npu.install(Path({folder!r}))
 import hpmoe
 from test_npus import LogWindow, call, refused, step
 from test_torch import H, inputs, with_gradients
@@ -239,6 +239,30 @@ for wait in (hpmoe.last_report, group.synchronize, lambda: forward(group, ids, *
     said = run(environment, tmp_path, script, HPMOE_STANDIN_FAULT="1:507015").splitlines()
     assert len(said) == 3 and all("failed with error 507015" in line for line in said[:2]), said
     assert "make a new Group" in said[2], said
+
+
+def test_a_model_of_transformers_on_an_npu(environment: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("transformers", minversion="5")
+    script = """
+import hpmoe.hf
+from test_hf import model_of
+model = model_of("Qwen3Moe", 0)
+model.set_experts_implementation("hpmoe")
+words = torch.randint(1, 96, (2, 12), generator=torch.Generator().manual_seed(0))
+out = model(input_ids=words, labels=words)
+out.loss.backward()
+want = {name: parameter.grad.float() for name, parameter in model.named_parameters()}
+model.zero_grad()
+model.to("npu:0")
+mine = model(input_ids=words.to("npu:0"), labels=words.to("npu:0"))
+assert hpmoe.last_report()["on_npus"] and hpmoe.last_report()["copied"] == []
+assert (mine.logits.cpu() - out.logits).abs().max() < 1e-2
+mine.loss.backward()
+for name, parameter in model.named_parameters():
+    assert (parameter.grad.cpu().float() - want[name]).norm() < 3e-2 * want[name].norm(), name
+print("done")
+"""
+    assert run(environment, tmp_path, script) == "done\n"
 
 
 #: One rank of two processes, each with an NPU.

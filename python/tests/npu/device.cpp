@@ -127,6 +127,10 @@ at::Tensor as_strided(const at::Tensor &self, c10::SymIntArrayRef size, c10::Sym
                                                     : std::nullopt);
 }
 
+at::Tensor reshape_alias(const at::Tensor &self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
+    return as_strided(self, size, stride, self.sym_storage_offset());
+}
+
 at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
     return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
@@ -180,6 +184,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("empty_strided", &empty_strided);
     m.impl("as_strided", &as_strided);
     m.impl("view", &view);
+    m.impl("_reshape_alias", &reshape_alias);
     m.impl("_copy_from", &copy_from);
     m.impl("_copy_from_and_resize", &copy_from_and_resize);
 }
