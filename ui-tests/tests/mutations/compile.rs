@@ -59,6 +59,23 @@ pub struct Built {
     pub bytes: Vec<u8>,
 }
 
+/// The header that comes before all others where mutations are chosen.
+const CHOICES: &str = "choices.h";
+
+/// Writes some of the sources into a folder, with the mutations that can be chosen.
+pub fn write_choices(
+    sources: &[Source],
+    choices: &Choices,
+    apart: &BTreeSet<usize>,
+    asked: impl Fn(&Source) -> bool,
+    folder: &Path,
+) {
+    for (number, source) in sources.iter().enumerate().filter(|(_, source)| asked(source)) {
+        put(folder, source, &choices.text(number, source, apart));
+    }
+    std::fs::write(folder.join(CHOICES), choices.header()).expect("a file of choices");
+}
+
 /// Compiles one kernel with all mutations that can be chosen at run time, and says which can't.
 pub fn compile_choices(
     sources: &[Source],
@@ -66,13 +83,9 @@ pub fn compile_choices(
     kernel: usize,
     folder: &Path,
 ) -> Result<(Built, BTreeSet<usize>), String> {
-    const CHOICES: &str = "choices.h";
     let mut apart = choices.overlapping.clone();
     loop {
-        for (number, source) in sources.iter().enumerate().filter(|(_, source)| is_part(source, kernel)) {
-            put(folder, source, &choices.text(number, source, &apart));
-        }
-        std::fs::write(folder.join(CHOICES), choices.header()).expect("a file of choices");
+        write_choices(sources, choices, &apart, |source| is_part(source, kernel), folder);
         match compile(folder, ALL[kernel].name, &["-include", CHOICES]) {
             Ok(built) => return Ok((built, apart)),
             Err(text) => {

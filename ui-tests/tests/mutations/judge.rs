@@ -5,6 +5,7 @@ use crate::compile::{Built, compile, compile_choices, is_part, write};
 use crate::job::Job;
 use crate::kernels::ALL;
 use crate::process::{Noted, Verdict, judge, note};
+use crate::routes::{self, Routes};
 use crate::sites::Site;
 use crate::source::Source;
 use std::collections::BTreeSet;
@@ -24,6 +25,8 @@ pub struct Judge<'a> {
     kernels: Vec<Instrumented>,
     /// The libraries of kernels as they are, for those that are built apart.
     whole: Vec<OnceLock<Result<Built, String>>>,
+    /// Judges what makes routes, where something of that is changed.
+    routes: Option<Routes>,
     rows: usize,
     hasty: bool,
 }
@@ -58,9 +61,12 @@ impl<'a> Judge<'a> {
         let made: Result<Vec<_>, String> = side_by_side(asked.len(), |at| instrument(asked[at])).into_iter().collect();
         let (mut kernels, aparts): (Vec<_>, Vec<_>) = made?.into_iter().unzip();
         kernels.sort_by_key(|kernel| kernel.noted.iter().map(|row| row.milliseconds).sum::<u64>());
-        let apart = aparts.into_iter().flatten().collect();
+        let apart: BTreeSet<usize> = aparts.into_iter().flatten().collect();
         let whole = ALL.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, rows, hasty })
+        // Few runs are asked for in haste, and few of these routes would find little.
+        let asks_routes = !hasty && sites.iter().any(|site| routes::concerns(site, sources));
+        let routes = asks_routes.then(|| Routes::new(sources, &choices, &apart, workplace)).transpose()?;
+        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, routes, rows, hasty })
     }
 
     /// The verdict of a mutation, after at most so many rows of each kernel.
@@ -77,7 +83,15 @@ impl<'a> Judge<'a> {
             self.job(kernel, &kernel.built, reached.take(rows).collect())
         };
         let jobs: Vec<Job> = self.kernels.iter().map(job).filter(|job| !job.rows.is_empty()).collect();
-        if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number), self.hasty) }
+        let verdict = if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number), self.hasty) };
+        match (&verdict, &self.routes) {
+            (Verdict::Survived | Verdict::Unreached, Some(judge))
+                if routes::concerns(&self.sites[number], self.sources) =>
+            {
+                judge.verdict(number)
+            }
+            _ => verdict,
+        }
     }
 
     /// Builds the kernels that the mutation may change, one after the other.

@@ -9,6 +9,8 @@
 //! apart. A kernel that never comes to a mutation is not run. What is known of unchanged sources is kept in the target folder, so that
 //! a sweep that was stopped goes on.
 //!
+//! What makes routes on the device is also judged by the random routes of `hpmoe-runtime`'s tests.
+//!
 //! What no run can find stands in `survivors.txt`, each with the reason. An entry that is found, or that no mutation
 //! has, is stale; both fail, and so does a mutant that computes for ever.
 //!
@@ -29,6 +31,7 @@ mod process;
 #[path = "../random/mod.rs"]
 #[allow(dead_code, reason = "shared with tests that use other parts")]
 mod random;
+mod routes;
 mod rows;
 mod sites;
 #[path = "../../kernels/mod.rs"]
