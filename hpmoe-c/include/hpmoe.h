@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
-#define HPMOE_C_ABI 2
+#define HPMOE_C_ABI 3
 
 /* What a function returns: `HPMOE_OK`, or why not. */
 typedef enum HpmoeStatus {
@@ -42,6 +42,9 @@ typedef uint64_t HpmoeGroup;
 
 /* A launch that has been put on streams and has not been waited for. None is 0. */
 typedef uint64_t HpmoePending;
+
+/* A launch whose argument block stays where it is, to be launched again and again. None is 0. */
+typedef uint64_t HpmoeFixed;
 
 /* Settings of a group. With all fields zero, everything is the default. */
 typedef struct HpmoeOptions {
@@ -77,17 +80,19 @@ uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 2, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ * {"abi": 3, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "top_k": 4,
- *      "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "arguments": [
+ *      "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
+ *      "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
  *
  * "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
  * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
  * received once), "expert" ("height" for each expert of the rank), or "rank" ("height" of each rank). "npu" says whether it was built for
- * NPUs, "route" who makes the route: the "host", of the ids of a launch, or the "kernel" itself, whose launches have no ids. No launch is
- * "capturable" in a graph of CANN, because its tables come from the host. */
+ * NPUs, "route" who makes the route: the "host", of the ids of a launch, or the "kernel" itself, whose launches have no ids. "fixed" says what
+ * all launches of a fixed one (`hpmoe_fix`) have in common: the addresses of all tensors, the number of tokens of each rank, and, where the host
+ * makes it, the route. "capturable" is true where the route is not among these, so that a graph that was captured routes the tokens of each launch. */
 const char *hpmoe_describe(void);
 
 /* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs. `capacity_rows` is that of the
@@ -134,7 +139,32 @@ HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTens
 HpmoeStatus hpmoe_enqueue(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                           const HpmoeTensor *tensors, uint64_t arguments, void *const *streams, HpmoePending *pending);
 
-/* Waits for a launch; its report is then the last one of this thread. If ranks are processes, all of them wait for their launches in the same
+/* Makes the argument block of a launch, which is all that a kernel reads of the host, and launches nothing. `hpmoe_replay` launches it as often as
+ * wanted, each time with what the same tensors hold then. Where the host makes the route (`ids`), all launches have that route. No tensor is
+ * copied: all of them start at multiples of 64 bytes, and those of a group on NPUs lie in the memory of NPUs. Tensors stay where they are until the last launch has
+ * ended. If ranks are processes, all of them call it. */
+HpmoeStatus hpmoe_fix(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
+                      const HpmoeTensor *tensors, uint64_t arguments, HpmoeFixed *fixed);
+
+/* Launches it once more, on `streams` as `hpmoe_enqueue` does. On NPUs, it puts kernels there, and copies and waits for nothing; a group on the CPU
+ * runs the launch to its end. `tensors` are those that it was made for: one that lies elsewhere or has other rows is an error. `hpmoe_wait` waits for all launches since the
+ * last wait; the report is that of the last one, and empty where there was none. If ranks are processes, each of them replays as often as the others. */
+HpmoeStatus hpmoe_replay(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
+                         void *const *streams);
+
+/* The same for `streams` that are being captured in graphs: it puts the kernel on each, and makes no other call for them. Launches of a graph follow the
+ * order of its streams alone: whoever launches it keeps other launches on these NPUs apart. The fixed launch lives as long as the graph. */
+HpmoeStatus hpmoe_capture(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
+                          void *const *streams);
+
+/* Tells that graphs have launched it so often, which the library can't know. Their streams have been waited for; `hpmoe_wait` then
+ * says what became of these launches. */
+HpmoeStatus hpmoe_replayed(HpmoeFixed fixed, uint32_t launches);
+
+/* Waits for what runs of it, and frees it. Freeing its group does so, too. */
+HpmoeStatus hpmoe_fixed_free(HpmoeFixed fixed);
+
+/* Waits for a launch, or for all launches of a fixed one; its report is then the last one of this thread. If ranks are processes, all of them wait for their launches in the same
  * order. Launches that are still pending when their group is freed are waited for there, and have no report. */
 HpmoeStatus hpmoe_wait(HpmoePending pending);
 

@@ -30,6 +30,9 @@ fn constants(kernel: &Kernel) -> Value {
     Value::Object(constants.collect::<Map<_, _>>())
 }
 
+/// What all launches of a fixed one have in common; the route only where the host makes it.
+const FIXED: [&str; 3] = ["addresses", "tokens", "route"];
+
 fn taskflow(kernel: &Kernel) -> Value {
     let tables = kernel.compiled.tables();
     let arguments: Vec<Value> = kernel.arguments().into_iter().map(argument).collect();
@@ -44,7 +47,8 @@ fn taskflow(kernel: &Kernel) -> Value {
         "chunks": tables.chunks,
         "npu": kernel.compiled.device().is_some(),
         "route": if tables.route.is_some() { "kernel" } else { "host" },
-        "capturable": false,
+        "capturable": tables.route.is_some(),
+        "fixed": if tables.route.is_some() { &FIXED[..2] } else { &FIXED },
         "arguments": arguments,
     })
 }

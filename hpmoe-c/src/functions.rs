@@ -3,10 +3,13 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::{self, Failure, guarded};
-use crate::header::{HPMOE_C_ABI, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor};
+use crate::fixed::Replay;
+use crate::header::{
+    HPMOE_C_ABI, HpmoeFixed, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor,
+};
 use crate::kernels::Library;
 use crate::launch::Request;
-use crate::{groups, pending, report};
+use crate::{fixed, groups, pending, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -157,6 +160,77 @@ pub unsafe fn enqueue(
         unsafe { pending.write(pending::keep(group, started)) };
         Ok(())
     })
+}
+
+/// `hpmoe_fix`.
+///
+/// # Safety
+///
+/// As the header says.
+#[expect(clippy::too_many_arguments, reason = "those of the header")]
+pub unsafe fn fix(
+    library: &'static Library,
+    group: HpmoeGroup,
+    taskflow: *const c_char,
+    ids: *const HpmoeTensor,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+    fixed: *mut HpmoeFixed,
+) -> HpmoeStatus {
+    let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams: std::ptr::null() };
+    guarded(|| {
+        if fixed.is_null() {
+            return Err(Failure::invalid("`fixed` is null: pass where the number of the fixed launch goes"));
+        }
+        // SAFETY: as this function asks for; and the caller's variable.
+        unsafe { fixed.write(fixed::fix(library, &request)?) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_replay`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn replay(
+    fixed: HpmoeFixed,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+    streams: *const *mut c_void,
+) -> HpmoeStatus {
+    let replay = Replay { ranks, tensors, arguments, streams };
+    // SAFETY: as this function asks for.
+    guarded(|| unsafe { fixed::replay(fixed, &replay) })
+}
+
+/// `hpmoe_capture`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn capture(
+    fixed: HpmoeFixed,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+    streams: *const *mut c_void,
+) -> HpmoeStatus {
+    let replay = Replay { ranks, tensors, arguments, streams };
+    // SAFETY: as this function asks for.
+    guarded(|| unsafe { fixed::capture(fixed, &replay) })
+}
+
+/// `hpmoe_replayed`.
+pub fn replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus {
+    guarded(|| fixed::replayed(fixed, launches))
+}
+
+/// `hpmoe_fixed_free`.
+pub fn fixed_free(fixed: HpmoeFixed) -> HpmoeStatus {
+    guarded(|| fixed::free(fixed))
 }
 
 /// `hpmoe_wait`.

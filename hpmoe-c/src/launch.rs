@@ -5,15 +5,14 @@ use std::slice;
 use std::sync::Arc;
 
 use hpmoe_runtime::prelude::{Group, LaunchError, PerRank, Route};
-use hpmoe_runtime::tables::TensorTable;
-use hpmoe_runtime::{Argument, Pending, RawPart, Streams};
+use hpmoe_runtime::{Argument, Pending, Streams};
 
 use crate::error::Failure;
 use crate::groups;
 use crate::header::{HpmoeGroup, HpmoeTensor};
 use crate::kernels::{Kernel, Library};
-use crate::memory::{Copied, InUse, Part, PartCopy, to_copy};
-use crate::parts::{array, part, raw_tensor, route_ids};
+use crate::lent::LaunchMemory;
+use crate::parts::{array, route_ids};
 use crate::report;
 
 /// What the caller wants to launch.
@@ -29,13 +28,13 @@ pub(crate) struct Request {
 }
 
 /// What a launch is made of, once the caller's parts are known to fit.
-struct Prepared {
-    kernel: &'static Kernel,
-    group: Arc<Group>,
+pub(crate) struct Prepared {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) group: Arc<Group>,
     /// `None` where the kernel makes it.
-    route: Option<Route>,
-    memory: LaunchMemory,
-    arguments: Vec<Argument<'static>>,
+    pub(crate) route: Option<Route>,
+    pub(crate) memory: LaunchMemory,
+    pub(crate) arguments: Vec<Argument<'static>>,
 }
 
 /// A launch that has been started.
@@ -113,14 +112,14 @@ pub(crate) fn refuse(group: HpmoeGroup, message: String) -> Result<(), Failure> 
     agreed(&*groups::find(group)?, Err(Failure::invalid(message)))
 }
 
-fn refused(group: &Group, error: &LaunchError) -> Failure {
+pub(crate) fn refused(group: &Group, error: &LaunchError) -> Failure {
     let message = error.to_string();
     if group.is_broken() { Failure::failed(message) } else { Failure::invalid(message) }
 }
 
 /// What this process has found, unless another rank's process has found something that does not fit: then no rank goes on, and none
 /// waits for another.
-fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, Failure> {
     if group.ranks().only().is_none() {
         return found;
     }
@@ -142,7 +141,7 @@ fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, Failure> {
 /// # Safety
 ///
 /// As the header says of `hpmoe_launch`.
-unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepared, Failure> {
+pub(crate) unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepared, Failure> {
     // SAFETY: the caller's string.
     let kernel = unsafe { library.kernel(request.taskflow) }?;
     let group = groups::find(request.group)?;
@@ -153,15 +152,8 @@ unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepar
     let route = ids.map(gathered).transpose().map_err(|error| refused(&group, &error))?;
     // SAFETY: the caller's memory.
     let memory = agreed(&group, unsafe { LaunchMemory::new(kernel, &group, route.as_ref(), tensors) })?;
-    let argument = |(table, parts): (&'static TensorTable, &[LaunchPart])| {
-        let mut raws = parts.iter().map(|part| part.raw);
-        let raws = PerRank::from_fn(group.ranks(), |_| raws.next().expect("a part for each rank"));
-        let make = if parts.iter().any(|part| part.on_npu) { Argument::on_npus } else { Argument::from_raw };
-        // SAFETY: memory of the caller, who promises what is asked for, as far as it has not been checked; or copies of it.
-        unsafe { make(table.name, raw_tensor(table), &raws) }
-    };
-    let here = group.ranks().here().count();
-    let arguments = kernel.arguments().into_iter().zip(memory.parts.chunks_exact(here)).map(argument).collect();
+    // SAFETY: memory of the caller, who promises what is asked for, as far as it has not been checked.
+    let arguments = unsafe { memory.arguments(kernel, &group) };
     Ok(Prepared { kernel, group, route, memory, arguments })
 }
 
@@ -174,12 +166,9 @@ type Arrays<'a> = (Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]);
 ///
 /// As the header says of `hpmoe_launch`.
 unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Result<Arrays<'a>, Failure> {
-    let (here, count) = (group.ranks().here().count(), kernel.arguments().len());
-    counted("ranks", "the group runs", here, request.ranks)?;
-    counted("arguments", "the taskflow takes", count, request.arguments)?;
     let tables = kernel.compiled.tables();
-    // SAFETY: the caller's array, whose length has been compared.
-    let tensors = unsafe { array(request.tensors, here * count, "tensors")? };
+    // SAFETY: the caller's array.
+    let tensors = unsafe { tensors(kernel, group, request.ranks, request.tensors, request.arguments) }?;
     if tables.route.is_some() {
         return match request.ids.is_null() {
             true => Ok((None, tensors)),
@@ -189,9 +178,28 @@ unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Resul
         };
     }
     // SAFETY: the caller's array, whose length has been compared.
-    let ids = unsafe { array(request.ids, here, "ids")? };
+    let ids = unsafe { array(request.ids, group.ranks().here().count(), "ids")? };
     // SAFETY: the caller's ids.
     Ok((Some(unsafe { route_ids(tables, group, ids) }?), tensors))
+}
+
+/// The parts of all arguments.
+///
+/// # Safety
+///
+/// As the header says of `hpmoe_launch`.
+pub(crate) unsafe fn tensors<'a>(
+    kernel: &Kernel,
+    group: &Group,
+    ranks: u64,
+    tensors: *const HpmoeTensor,
+    arguments: u64,
+) -> Result<&'a [HpmoeTensor], Failure> {
+    let (here, count) = (group.ranks().here().count(), kernel.arguments().len());
+    counted("ranks", "the group runs", here, ranks)?;
+    counted("arguments", "the taskflow takes", count, arguments)?;
+    // SAFETY: the caller's array, whose length has been compared.
+    unsafe { array(tensors, here * count, "tensors") }
 }
 
 /// The caller's streams, if there are some.
@@ -199,7 +207,7 @@ unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Resul
 /// # Safety
 ///
 /// As the header says of `hpmoe_launch`.
-unsafe fn streams(group: &Group, streams: *const *mut c_void) -> Option<Streams> {
+pub(crate) unsafe fn streams(group: &Group, streams: *const *mut c_void) -> Option<Streams> {
     if streams.is_null() {
         return None;
     }
@@ -208,84 +216,6 @@ unsafe fn streams(group: &Group, streams: *const *mut c_void) -> Option<Streams>
     let handles = PerRank::from_fn(group.ranks(), |_| *handles.next().expect("a stream for each rank"));
     // SAFETY: the caller's streams.
     Some(unsafe { Streams::from_raw(&handles) })
-}
-
-/// The memory of a launch: the caller's, or copies of it.
-struct LaunchMemory {
-    /// Those of the first argument, then those of the second.
-    parts: Vec<LaunchPart>,
-    copies: Vec<PartCopy>,
-    copied: Vec<Copied>,
-    _in_use: InUse,
-}
-
-/// One rank's part of an argument.
-struct LaunchPart {
-    raw: RawPart,
-    on_npu: bool,
-}
-
-impl LaunchMemory {
-    /// Checks the parts, and copies those that can't be used where they lie.
-    ///
-    /// # Safety
-    ///
-    /// As the header says of `hpmoe_launch`.
-    unsafe fn new(
-        kernel: &Kernel,
-        group: &Group,
-        route: Option<&Route>,
-        tensors: &[HpmoeTensor],
-    ) -> Result<Self, Failure> {
-        let (mut parts, mut launched) = (Vec::with_capacity(tensors.len()), Vec::with_capacity(tensors.len()));
-        let mut tensors = tensors.iter();
-        for table in kernel.arguments() {
-            for rank in group.ranks().here() {
-                let tensor = tensors.next().expect("parts have been counted");
-                let (part, raw) = part(kernel.compiled.tables(), table, rank, route, tensor)?;
-                launched.push(LaunchPart { raw, on_npu: part.on_npu });
-                parts.push(part);
-            }
-        }
-        for parts in parts.chunks_exact(group.ranks().here().count()) {
-            in_one_memory(parts)?;
-        }
-        let reasons = to_copy(&parts)?;
-        let in_use = InUse::begin(&parts)?;
-        let mut memory = Self { parts: launched, copies: Vec::new(), copied: Vec::new(), _in_use: in_use };
-        for (number, reason) in reasons {
-            let part @ Part { tensor, rank, bytes, .. } = parts[number];
-            // SAFETY: the caller's memory.
-            let mut copy = unsafe { PartCopy::new(part) }?;
-            memory.parts[number].raw.address = copy.address();
-            memory.copies.push(copy);
-            memory.copied.push(Copied { tensor, rank, bytes, reason });
-        }
-        Ok(memory)
-    }
-
-    /// Brings what was written to copies to the caller's memory.
-    fn bring_back(&mut self) {
-        // SAFETY: the caller's memory, which stays until the launch has been waited for.
-        self.copies.iter_mut().for_each(|copy| unsafe { copy.copy_back() });
-    }
-}
-
-/// Refuses an argument of which some parts lie in the memory of NPUs and others in this machine's. Parts without bytes lie anywhere.
-fn in_one_memory(parts: &[Part]) -> Result<(), Failure> {
-    let mut filled = parts.iter().filter(|part| part.bytes > 0);
-    let Some(first) = filled.next() else { return Ok(()) };
-    match filled.find(|part| part.on_npu != first.on_npu) {
-        None => Ok(()),
-        Some(other) => {
-            let (on, off) = if first.on_npu { (first, other) } else { (other, first) };
-            Err(Failure::invalid(format!(
-                "{} lies in the memory of an NPU, and that of rank {} in this machine's: pass all parts of an argument in one kind of memory",
-                on.name(),
-                off.rank
-            )))
-        }
-    }
 }
 
 fn counted(what: &str, who: &str, wanted: usize, got: u64) -> Result<(), Failure> {

@@ -32,16 +32,21 @@
 //! puts(hpmoe_last_report());
 //! ```
 //!
+//! `hpmoe_fix` makes a launch that `hpmoe_replay` launches again and again with other data in the same tensors, and that a graph of CANN can capture
+//! (`hpmoe_capture`).
+//!
 //! `hpmoe_describe` says, as JSON, which taskflows there are, with constants and arguments, in the order in which `tensors` has them. The
 //! Python package of the repository is such a program.
 
 mod describe;
 mod error;
+mod fixed;
 pub mod functions;
 mod groups;
 pub mod header;
 mod kernels;
 mod launch;
+mod lent;
 mod macros;
 mod memory;
 mod parts;
@@ -49,7 +54,8 @@ mod pending;
 mod report;
 
 pub use header::{
-    HpmoeDevice, HpmoeElement, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor,
+    HpmoeDevice, HpmoeElement, HpmoeFixed, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus,
+    HpmoeTensor,
 };
 #[doc(hidden)]
 pub use hpmoe_runtime;

@@ -177,6 +177,71 @@ macro_rules! functions {
             }
         }
 
+        /// Makes the argument block of a launch.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_fix(
+            group: $crate::HpmoeGroup,
+            taskflow: *const ::core::ffi::c_char,
+            ids: *const $crate::HpmoeTensor,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+            fixed: *mut $crate::HpmoeFixed,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::fix(&$library, group, taskflow, ids, ranks, tensors, arguments, fixed) }
+        }
+
+        /// Launches an argument block once more.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_replay(
+            fixed: $crate::HpmoeFixed,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+            streams: *const *mut ::core::ffi::c_void,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::replay(fixed, ranks, tensors, arguments, streams) }
+        }
+
+        /// Puts a launch of an argument block on streams that are being captured.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_capture(
+            fixed: $crate::HpmoeFixed,
+            ranks: u64,
+            tensors: *const $crate::HpmoeTensor,
+            arguments: u64,
+            streams: *const *mut ::core::ffi::c_void,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::capture(fixed, ranks, tensors, arguments, streams) }
+        }
+
+        /// Counts launches by graphs.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_replayed(fixed: $crate::HpmoeFixed, launches: u32) -> $crate::HpmoeStatus {
+            $crate::functions::replayed(fixed, launches)
+        }
+
+        /// Frees an argument block.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_fixed_free(fixed: $crate::HpmoeFixed) -> $crate::HpmoeStatus {
+            $crate::functions::fixed_free(fixed)
+        }
+
         /// Waits for a launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_wait(pending: $crate::HpmoePending) -> $crate::HpmoeStatus {

@@ -2,18 +2,22 @@
 //!
 //! The runtime library is found by the environment, so that each case runs in a process of its own, which is this program again.
 
+#[path = "../kernels/evolving.rs"]
+mod evolving_file;
 #[path = "../../ui-tests/kernels/ffn.rs"]
 mod ffn_file;
 
 hpmoe_c::export!();
 
+use evolving_file::evolving;
 use ffn_file::ffn;
 use hpmoe_c::header::{
-    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I32, HPMOE_INVALID, HPMOE_NPU, HPMOE_OK, HpmoeElement, HpmoeGroup,
-    HpmoeOptions, HpmoePending, HpmoeTensor,
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I32, HPMOE_INVALID, HPMOE_NPU, HPMOE_OK, HpmoeElement, HpmoeFixed,
+    HpmoeGroup, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor,
 };
 use hpmoe_library::{
-    hpmoe_enqueue, hpmoe_group_free, hpmoe_group_new, hpmoe_last_error, hpmoe_last_report, hpmoe_launch, hpmoe_wait,
+    hpmoe_capture, hpmoe_describe, hpmoe_enqueue, hpmoe_fix, hpmoe_fixed_free, hpmoe_group_free, hpmoe_group_new,
+    hpmoe_last_error, hpmoe_last_report, hpmoe_launch, hpmoe_replay, hpmoe_replayed, hpmoe_wait,
 };
 use hpmoe_runtime::npus::{DeviceMemory, Npu};
 use hpmoe_runtime::prelude::*;
@@ -46,6 +50,9 @@ fn one_case() {
         Ok("refused") => refused(),
         Ok("from a number on") => from_a_number_on(),
         Ok("left") => left(),
+        Ok("fixed") => fixed(),
+        Ok("fixed unrouted") => fixed_unrouted(),
+        Ok("fixed refused") => fixed_refused(),
         _ => {}
     }
 }
@@ -68,6 +75,21 @@ fn a_group_runs_on_the_npus_that_it_is_told() {
 #[test]
 fn a_launch_that_nobody_waits_for_ends_with_its_group() {
     run("left", &[("HPMOE_STANDIN_DELAY", "200")]);
+}
+
+#[test]
+fn a_fixed_launch_is_replayed_with_other_ids_and_makes_no_other_call() {
+    run("fixed", &[("HPMOE_STANDIN_DELAY", "2")]);
+}
+
+#[test]
+fn replays_that_make_no_route_are_counted() {
+    run("fixed unrouted", &[]);
+}
+
+#[test]
+fn a_tensor_that_a_fixed_launch_was_not_made_for_is_named() {
+    run("fixed refused", &[]);
 }
 
 /// A layer whose tensors lie in the memory of NPUs.
@@ -329,4 +351,262 @@ fn left() {
     assert_eq!(calls(0).iter().filter(|call| call.starts_with("kernel ")).count(), 4);
     assert_eq!(hpmoe_wait(pending[0]), HPMOE_INVALID);
     assert!(error().contains("its group has been freed"), "{}", error());
+}
+
+/// A layer that chooses its experts itself, whose tensors lie in the memory of NPUs.
+struct Evolving {
+    npus: Vec<Npu>,
+    /// Of each argument, then of each rank: memory, rows, columns, element.
+    memory: Vec<Vec<(DeviceMemory, u64, u32, HpmoeElement)>>,
+    weights: PerRank<Tensor<f32, { evolving::TOP_K }>>,
+    w: PerRank<Experts<bf16, { evolving::HIDDEN }, { evolving::HIDDEN }>>,
+}
+
+impl Evolving {
+    /// The tokens of each rank.
+    const TOKENS: [usize; 2] = [13, 5];
+
+    fn new() -> Self {
+        let (ep, npus) = (Ranks::new(2), hpmoe_runtime::npus::open(0, 2).unwrap());
+        let weight = |r: Rank| (0..Self::TOKENS[r.id()] * evolving::TOP_K).map(|at| (at % 7) as f32 / 4.0).collect();
+        let count = evolving::EXPERTS / 2 * evolving::HIDDEN * evolving::HIDDEN;
+        let weights = PerRank::from_fn(ep, |r| Tensor::from_vec(weight(r)));
+        let w = PerRank::from_fn(ep, |r| Experts::from_vec(Self::numbers(91 + r.id(), count)));
+        let on = |rank: Rank, bytes: &[u8]| {
+            let memory = DeviceMemory::poisoned(&npus[rank.id()], bytes.len(), bytes.len()).unwrap();
+            memory.write(0, bytes).unwrap();
+            memory
+        };
+        let (tokens, hidden, top_k) =
+            (|r: Rank| Self::TOKENS[r.id()] as u64, evolving::HIDDEN as u32, evolving::TOP_K as u32);
+        let token =
+            |r: Rank| (on(r, &vec![0; Self::TOKENS[r.id()] * evolving::HIDDEN * 2]), tokens(r), hidden, HPMOE_BF16);
+        let floats = |r: Rank| weight(r).iter().flat_map(|w: &f32| w.to_le_bytes()).collect::<Vec<u8>>();
+        let rows = (evolving::EXPERTS / 2 * evolving::HIDDEN) as u64;
+        let memory = vec![
+            ep.into_iter().map(token).collect(),
+            ep.into_iter().map(|r| (on(r, &floats(r)), tokens(r), top_k, HPMOE_F32)).collect(),
+            ep.into_iter().map(|r| (on(r, &bits(&w[r].to_vec())), rows, hidden, HPMOE_BF16)).collect(),
+            ep.into_iter().map(token).collect(),
+        ];
+        Self { npus, memory, weights, w }
+    }
+
+    /// Numbers between -1/2 and 1/2, others for each seed.
+    fn numbers(seed: usize, count: usize) -> Vec<bf16> {
+        let mixed = |at: usize| ((at + 7919 * seed) as u32).wrapping_mul(2_654_435_761) >> 16;
+        (0..count).map(|at| bf16::from_f32(mixed(at) as f32 / 65536.0 - 0.5)).collect()
+    }
+
+    /// Writes other tokens to the same memory: what `y` is to be, and how many slots are empty.
+    fn write(&self, x: &PerRank<Tensor<bf16, { evolving::HIDDEN }>>) -> (Vec<Vec<u8>>, usize) {
+        let ep = x.ranks();
+        ep.into_iter().for_each(|r| self.memory[0][r.id()].0.write(0, &bits(&x[r].to_vec())).unwrap());
+        let mut y = PerRank::from_fn(ep, |r| Tensor::zeros(Self::TOKENS[r.id()]));
+        evolving::forward(ep, x, &self.weights, &self.w, &mut y);
+        let chosen = |x: &[bf16]| x[..evolving::EXPERTS].iter().filter(|x| x.to_f32() > evolving::LEAST).count();
+        let empty = |x: &[bf16]| evolving::TOP_K.saturating_sub(chosen(x));
+        let empty =
+            |x: &Tensor<bf16, { evolving::HIDDEN }>| x.to_vec().chunks(evolving::HIDDEN).map(empty).sum::<usize>();
+        (y.iter().map(|y| bits(&y.to_vec())).collect(), x.iter().map(empty).sum())
+    }
+
+    /// The tokens of a seed.
+    fn tokens(seed: usize) -> PerRank<Tensor<bf16, { evolving::HIDDEN }>> {
+        let count = |r: Rank| Self::TOKENS[r.id()] * evolving::HIDDEN;
+        PerRank::from_fn(Ranks::new(2), |r| Tensor::from_vec(Self::numbers(2 * seed + r.id(), count(r))))
+    }
+
+    fn parts(&self) -> Vec<HpmoeTensor> {
+        let part = |(memory, rows, columns, element): &(DeviceMemory, u64, u32, HpmoeElement)| HpmoeTensor {
+            data: with_exposed_provenance_mut(memory.address() as usize),
+            rows: *rows,
+            columns: *columns,
+            element: *element,
+            device: HPMOE_NPU,
+        };
+        self.memory.iter().flatten().map(part).collect()
+    }
+
+    fn y(&self) -> Vec<Vec<u8>> {
+        self.npus.iter().for_each(|npu| npu.wait(Duration::from_secs(20)).unwrap());
+        let bytes = |(memory, rows, ..): &(DeviceMemory, u64, u32, HpmoeElement)| {
+            let mut bytes = vec![0; *rows as usize * evolving::HIDDEN * 2];
+            memory.read(0, &mut bytes).unwrap();
+            bytes
+        };
+        self.memory[3].iter().map(bytes).collect()
+    }
+
+    fn streams(&self) -> Vec<*mut c_void> {
+        self.npus.iter().map(Npu::stream).collect()
+    }
+}
+
+fn fix(group: HpmoeGroup, parts: &[HpmoeTensor]) -> (HpmoeStatus, String, HpmoeFixed) {
+    let mut number = 0;
+    let flow = c"evolving::forward".as_ptr();
+    // SAFETY: memory of NPUs that outlives the group, or parts that are refused.
+    let status = unsafe { hpmoe_fix(group, flow, null(), 2, parts.as_ptr(), 4, &raw mut number) };
+    (status, error(), number)
+}
+
+fn replay(number: HpmoeFixed, parts: &[HpmoeTensor], streams: &[*mut c_void]) -> (HpmoeStatus, String) {
+    // SAFETY: memory and streams of NPUs that outlive the group, or parts that are refused.
+    (unsafe { hpmoe_replay(number, 2, parts.as_ptr(), 4, streams.as_ptr()) }, error())
+}
+
+fn report() -> serde_json::Value {
+    // SAFETY: a string that lives until the next launch.
+    let report = unsafe { CStr::from_ptr(hpmoe_last_report()) }.to_str().unwrap();
+    serde_json::from_str(report).unwrap_or_default()
+}
+
+/// The names of calls.
+fn names(calls: &[String]) -> Vec<&str> {
+    calls.iter().map(|call| call.split(' ').next().unwrap()).collect()
+}
+
+fn fixed() {
+    let (layer, group, good) = (Evolving::new(), group(on_npus()), (HPMOE_OK, String::new()));
+    let (parts, streams) = (layer.parts(), layer.streams());
+    let (status, said, number) = fix(group, &parts);
+    assert_eq!((status, said), good);
+    let mut empty_slots = std::collections::BTreeSet::new();
+    for seed in 0..50 {
+        let (expected, empty) = layer.write(&Evolving::tokens(seed));
+        empty_slots.insert(empty);
+        let before = calls(0).len();
+        assert_eq!(replay(number, &parts, &streams), good);
+        let after = calls(before);
+        let allowed = ["aclrtGetDevice", "aclrtSetDevice", "aclrtRecordEvent", "aclrtStreamWaitEvent", "kernel"];
+        let launched = names(&after).iter().filter(|name| **name == "aclrtLaunchKernelWithHostArgs").count();
+        let others = names(&after).into_iter().filter(|name| *name != "aclrtLaunchKernelWithHostArgs");
+        assert!(launched == 2 && others.into_iter().all(|name| allowed.contains(&name)), "{after:#?}");
+        assert!(layer.y() == expected, "launch {seed}");
+    }
+    assert!(empty_slots.len() > 5 && empty_slots.iter().all(|empty| *empty > 0), "{empty_slots:?}");
+    assert_eq!((hpmoe_wait(number), error()), good);
+    let last = report();
+    assert_eq!(
+        (&last["kernel"], &last["on_npus"], &last["copied"]),
+        (&"evolving::forward".into(), &true.into(), &serde_json::json!([]))
+    );
+    // There is nothing to wait for.
+    assert_eq!(((hpmoe_wait(number), error()), report()), (good.clone(), serde_json::Value::Null));
+    // Ten of which nobody looks at any but the last.
+    let (expected, _) = layer.write(&Evolving::tokens(50));
+    (0..10).for_each(|_| assert_eq!(replay(number, &parts, &streams), good));
+    assert_eq!((hpmoe_wait(number), error()), good);
+    assert!(layer.y() == expected);
+    // What a graph captures is the kernel, and nothing else.
+    let (expected, _) = layer.write(&Evolving::tokens(51));
+    let before = calls(0).len();
+    // SAFETY: memory and streams of NPUs that outlive the group.
+    let status = unsafe { hpmoe_capture(number, 2, parts.as_ptr(), 4, streams.as_ptr()) };
+    assert_eq!((status, error()), good);
+    let after = calls(before);
+    let made = names(&after).into_iter().filter(|name| !["aclrtGetDevice", "aclrtSetDevice", "kernel"].contains(name));
+    assert_eq!(made.collect::<Vec<_>>(), ["aclrtLaunchKernelWithHostArgs"; 2], "{after:#?}");
+    assert!(layer.y() == expected);
+    assert_eq!((hpmoe_replayed(number, 1), error()), good);
+    assert_eq!(((hpmoe_wait(number), error()), &report()["kernel"]), (good.clone(), &"evolving::forward".into()));
+    assert_eq!((hpmoe_fixed_free(number), error()), good);
+    assert_eq!(replay(number, &parts, &streams).0, HPMOE_INVALID);
+    let said = format!(
+        "there is no fixed launch {number}: it has been freed, or its group has, or it is a launch that was not fixed; pass what hpmoe_fix has returned"
+    );
+    assert_eq!(error(), said);
+    // One that is freed with its group while it runs.
+    let (_, _, number) = fix(group, &parts);
+    let (expected, _) = layer.write(&Evolving::tokens(52));
+    assert_eq!(replay(number, &parts, &streams), good);
+    assert_eq!(hpmoe_group_free(group), HPMOE_OK);
+    assert!(layer.y() == expected);
+    assert_eq!(hpmoe_wait(number), HPMOE_INVALID);
+}
+
+fn fixed_unrouted() {
+    let (layer, good) = (Evolving::new(), (HPMOE_OK, String::new()));
+    let group = group(HpmoeOptions { capacity_rows: 3, ..on_npus() });
+    let (parts, streams) = (layer.parts(), layer.streams());
+    let (_, said, number) = fix(group, &parts);
+    assert_eq!(said, "");
+    let before = layer.y();
+    layer.write(&Evolving::tokens(0));
+    assert_eq!(replay(number, &parts, &streams), good);
+    let said = (hpmoe_wait(number), error());
+    assert!(said.0 == HPMOE_INVALID && said.1.contains("but there is room for 3: raise it with"), "{said:?}");
+    (0..2).for_each(|_| assert_eq!(replay(number, &parts, &streams), good));
+    assert!(layer.y() == before);
+    // Tokens that go to no expert.
+    let none = PerRank::from_fn(Ranks::new(2), |r| Tensor::zeros(Evolving::TOKENS[r.id()]));
+    let (expected, empty) = layer.write(&none);
+    assert_eq!((replay(number, &parts, &streams), empty), (good.clone(), 18 * evolving::TOP_K));
+    let said = (hpmoe_wait(number), error());
+    assert!(
+        said.0 == HPMOE_INVALID
+            && said.1.starts_with("2 launches of evolving::forward before the last one had ids that make no route"),
+        "{said:?}"
+    );
+    assert!(layer.y() == expected);
+    assert_eq!((replay(number, &parts, &streams), hpmoe_wait(number)), (good, HPMOE_OK));
+    hpmoe_group_free(group);
+}
+
+fn fixed_refused() {
+    let (layer, group, good) = (Evolving::new(), group(on_npus()), (HPMOE_OK, String::new()));
+    let (fitting, streams) = (layer.parts(), layer.streams());
+    let mut of_host = vec![0_u64; 1 << 12];
+    let line: *mut u64 = of_host.as_mut_ptr().map_addr(|at| at.next_multiple_of(64));
+    let changed = |change: &dyn Fn(&mut HpmoeTensor)| {
+        let mut parts = fitting.clone();
+        parts[..2].iter_mut().for_each(change);
+        parts
+    };
+    let mut parts = fitting.clone();
+    for (rank, x) in parts[..2].iter_mut().enumerate() {
+        (x.device, x.data) = (HPMOE_CPU, line.wrapping_byte_add(rank << 12).cast());
+    }
+    let (status, said, _) = fix(group, &parts);
+    let wanted = "`x` lies in this machine's memory, but a fixed launch on NPUs copies nothing: ";
+    assert!(status == HPMOE_INVALID && said.starts_with(wanted), "{said}");
+    let freed = DeviceMemory::new(&layer.npus[0], 1 << 16).unwrap().address();
+    let (status, said, _) = fix(group, &changed(&|x| x.data = with_exposed_provenance_mut(freed as usize)));
+    assert!(
+        status == HPMOE_INVALID && said.contains("memory that has been freed, but the rank runs on NPU 0"),
+        "{said}"
+    );
+    let (_, said, number) = fix(group, &fitting);
+    assert_eq!(said, "");
+    let moved = "`x` lies elsewhere or has other rows than when the launch was fixed: ";
+    let elsewhere = Evolving::new();
+    let mut parts = fitting.clone();
+    parts[1] = elsewhere.parts()[1];
+    for parts in [changed(&|x| x.rows -= 1), parts] {
+        let (status, said) = replay(number, &parts, &streams);
+        assert!(status == HPMOE_INVALID && said.starts_with(moved), "{said}");
+    }
+    let (status, said) = replay(number, &fitting[..], &streams);
+    assert_eq!((status, said), good);
+    // SAFETY: parts of this layer, and no streams.
+    let status = unsafe { hpmoe_capture(number, 2, fitting.as_ptr(), 4, null()) };
+    assert_eq!(
+        (status, error()),
+        (HPMOE_INVALID, "`streams` is null: pass the streams that are being captured".to_owned())
+    );
+    assert_eq!(hpmoe_wait(number), HPMOE_OK);
+    // SAFETY: a string that lives as long as the library.
+    let text = unsafe { CStr::from_ptr(hpmoe_describe()) }.to_str().unwrap();
+    let described: serde_json::Value = serde_json::from_str(text).unwrap();
+    let flows =
+        described["kernels"].as_array().unwrap().iter().flat_map(|kernel| kernel["taskflows"].as_array().unwrap());
+    for flow in flows {
+        let routes = flow["name"] == "evolving::forward";
+        assert_eq!(
+            (&flow["capturable"], flow["fixed"].as_array().unwrap().len()),
+            (&routes.into(), 3 - usize::from(routes))
+        );
+    }
+    hpmoe_group_free(group);
 }

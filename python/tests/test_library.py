@@ -121,6 +121,29 @@ def test_memory_is_used_where_it_lies(library: hpmoe.Library, group: hpmoe.Group
     assert "`x` of rank 0 was copied (3072 bytes): it starts at 0x" in hpmoe.last_report()["text"]
 
 
+def test_a_fixed_launch_uses_what_its_tensors_hold(library: hpmoe.Library) -> None:
+    ids, tensors = layer()
+    forward = library["swiglu::forward"]
+    assert not forward.capturable
+    with hpmoe.Group(ranks=1) as group, forward.fix(group, ids, **tensors) as fixed:
+        assert fixed.wait() is None
+        for seed in range(5):
+            for name, values in layer(seed=seed)[1].items():
+                tensors[name][...] = values
+            (want,) = forward(group, ids, **tensors)
+            (y,) = fixed.launch()
+            assert y is fixed.tensors["y"] and (y == want).all() and y.any()
+            assert hpmoe.last_report() == fixed.wait() and hpmoe.last_report()["kernel"] == "swiglu::forward"
+        with pytest.raises(hpmoe.HpmoeError, match=r"`x` of rank 0 can't be used where it lies \(it starts at .*a fixed launch copies nothing"):
+            forward.fix(group, ids, **tensors | {"x": aligned(tensors["x"], shift=2)})
+        other = forward.fix(group, ids, **tensors)
+        fixed.close()
+        with pytest.raises(hpmoe.HpmoeError, match="there is no fixed launch [0-9]+: it has been freed"):
+            fixed.launch()
+    with pytest.raises(hpmoe.HpmoeError, match="its group has"):
+        other.launch()
+
+
 def test_buffers_are_tensors_too(library: hpmoe.Library, group: hpmoe.Group) -> None:
     ids, tensors = layer()
     (y,) = library["swiglu::forward"](group, ids, **tensors)

@@ -1,6 +1,7 @@
 """Tensors of NPUs, with the stand-in for CANN and a device "npu" of PyTorch on it, each case in a process of its own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import hpmoe  # noqa: E402
 from ranks import run_ranks  # noqa: E402
+from test_build import crate  # noqa: E402, F401
 
 ROOT = Path(__file__).parents[2]
 TOOLKIT = ROOT / "target" / "cann"
@@ -46,8 +48,12 @@ class LogWindow:
 
     def calls(self, *names: str) -> list[str]:
         """Those with one of these names, in order."""
-        lines = self.path.read_text().splitlines()[self.start :]
-        return [line for line in lines if line.split(" ")[0] in names]
+        return [line for line in self.path.read_text().splitlines()[self.start :] if line.split(" ")[0] in names]
+
+    def names(self) -> list[str]:
+        """The names of all, but of those that choose a device, and of kernels that begin."""
+        names = [line.split(" ")[0] for line in self.path.read_text().splitlines()[self.start :]]
+        return [name for name in names if name not in ("aclrtGetDevice", "aclrtSetDevice", "kernel")]
 
 
 def call(layer, ids, tensors, **options):
@@ -217,9 +223,81 @@ assert "`gate` of rank 0 was copied (" in hpmoe.last_report()["text"]
         "there are tensors on npu:0, but a reference runs on the CPU: move them there with .cpu()",
         "the group needs the NPUs 9 to 9, but this process sees 8, numbered from 0",
         "there is no device 'npu:x': use one of 'cpu', 'npu', or an NPU by its number, such as 'npu:0'",
-        "the current stream of npu:0 is being captured in a graph, but a launch takes its tables from the host: leave layers of hpmoe out of the graph",
+        "the current stream of npu:0 is being captured in a graph, but a launch takes its tables from the host: fix it before (Taskflow.fix) and launch that in the graph, or leave layers",
     ]
     assert len(said) == len(expected)
+    for line, part in zip(said, expected):
+        assert part in line, line
+
+
+def test_a_fixed_launch_routes_other_ids_and_makes_no_other_call(environment: dict[str, str], tmp_path: Path, crate: Path) -> None:  # noqa: F811
+    shutil.copy(ROOT / "ui-tests" / "kernels" / "routed.rs", crate / "src")
+    (crate / "build.rs").write_text('fn main() { hpmoe_build::kernels(["src/routed.rs"]).matrix_cores(2).build(); }\n')
+    (crate / "src" / "lib.rs").write_text("pub mod routed;\nhpmoe_c::export!();\n")
+    script = """
+library = hpmoe.build(os.environ["CRATE"])
+forward = library["routed::forward"]
+assert forward.capturable and not library["routed::hosted"].capturable
+random = torch.Generator().manual_seed(3)
+normal = lambda *shape: (0.3 * torch.randn(*shape, generator=random)).bfloat16()
+def router():
+    ids = torch.stack([torch.randperm(8, generator=random)[:3] for _ in range(37)]).int()
+    return ids.masked_fill(torch.rand(37, 3, generator=random) < 0.2, -1)
+given = {"x": normal(37, 48), "weights": torch.rand(37, 3, generator=random), "gate": normal(8, 32, 48), "down": normal(8, 48, 32)}
+on_npu = {name: tensor.to("npu:0") for name, tensor in given.items()}
+ids = router().to("npu:0")
+cpu, group = hpmoe.Group(), hpmoe.Group(device="npu:0", time_limit=30)
+fixed = forward.fix(group, ids, **on_npu)
+assert fixed.wait() is None
+for number in range(50):
+    chosen, given["x"] = router(), normal(37, 48)
+    want = forward(cpu, chosen, **given)[1]
+    ids.copy_(chosen)
+    on_npu["x"].copy_(given["x"])
+    npu.capturing = number % 10 == 9
+    log = LogWindow()
+    y = fixed.launch()[1]
+    names = log.names()
+    if npu.capturing:
+        assert names == ["aclrtLaunchKernelWithHostArgs"], names
+    else:
+        assert names.count("aclrtLaunchKernelWithHostArgs") == 1, names
+        assert set(names) == {"aclrtLaunchKernelWithHostArgs", "aclrtRecordEvent", "aclrtStreamWaitEvent"}, names
+    npu.capturing = False
+    assert torch.equal(y.cpu(), want), number
+report = fixed.wait(replays=5)
+assert report["on_npus"] and fixed.wait() == report
+fixed.launch()
+assert hpmoe.last_report()["kernel"] == "routed::forward" and list(group._launches._pending) == [fixed]
+group.synchronize()
+# An ordinary launch comes in between.
+assert torch.equal(forward(group, ids, **on_npu)[1].cpu(), want) and torch.equal(fixed.launch()[1].cpu(), want)
+ids.copy_(torch.full((37, 3), 8).int())
+fixed.launch()
+print(refused(fixed.wait))
+ids.copy_(chosen)
+assert torch.equal(fixed.launch()[1].cpu(), want) and fixed.wait()["on_npus"]
+print(refused(lambda: forward.fix(group, chosen, **given)))
+npu.capturing = True
+print(refused(lambda: forward.fix(group, ids, **on_npu)))
+npu.capturing = False
+shifted = torch.empty(37 * 48 + 1, dtype=torch.bfloat16).to("npu:0")[1:].view(37, 48)
+print(refused(lambda: forward.fix(group, ids, **{**on_npu, "x": shifted})))
+on_npu["x"].data = on_npu["x"].clone()
+print(refused(fixed.launch))
+group.close()
+fixed.close()
+"""
+    environment = {**environment, "HPMOE_CACHE": str(tmp_path / "cache")}
+    said = run(environment, tmp_path, script, CRATE=str(crate)).splitlines()
+    expected = [
+        "topk_ids of rank 0, row 0, column 0 is 8, but experts are numbered from 0 to 7",
+        "lies in this machine's memory, but a fixed launch on NPUs copies nothing",
+        "fix it before (Taskflow.fix)",
+        "`x` can't be used where it lies (it starts at 0x",
+        "`x` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again",
+    ]
+    assert len(said) == len(expected), said
     for line, part in zip(said, expected):
         assert part in line, line
 

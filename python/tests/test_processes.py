@@ -71,3 +71,48 @@ def test_four_processes_have_the_bits_of_one(library: hpmoe.Library, tmp_path: P
         assert "`gate` has the shape [1, 32, 64]" in lines[-2] and (rank == 1 or "rank 1 could not go on" in lines[-2]), (rank, out)
         assert "ids has the shape [4, 1], but a token of this layer has 2 experts" in lines[-1], (rank, out)
         assert rank == 3 or "rank 3 could not go on" in lines[-1], (rank, out)
+
+
+#: One rank of two: a fixed launch with other tokens each time, then one whose tokens have moved on rank 1.
+FIXED = """
+import torch, torch.distributed as distributed
+import hpmoe
+from test_torch import inputs
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+forward = hpmoe.load({library!r})["swiglu::forward"]
+ids, tensors = inputs(14)
+own, experts = slice(9 * rank, 9 + 5 * rank), slice(4 * rank, 4 * rank + 4)
+cut = lambda tensors: [tensor[own].clone() for tensor in tensors[:2]] + [tensor[experts].clone() for tensor in tensors[2:]]
+given = dict(zip(["x", "weights", "gate", "up", "down"], cut(tensors)))
+with hpmoe.Group(process_group=distributed.group.WORLD, time_limit=30) as group:
+    fixed = forward.fix(group, ids[own], **given)
+    for seed in range(3):
+        given["x"].copy_(cut(inputs(14, seed=seed)[1])[0])
+        y, = fixed.launch()
+        torch.save(y, {folder!r} + f"/{{rank}}-{{seed}}.pt")
+    x, lies = given["x"], given["x"].data
+    x.data = x.clone() if rank == 1 else lies
+    try:
+        fixed.launch()
+    except hpmoe.HpmoeError as error:
+        print(error, flush=True)
+    x.data = lies
+    again, = fixed.launch()
+    assert torch.equal(again, torch.load({folder!r} + f"/{{rank}}-2.pt"))
+distributed.barrier()
+"""
+
+
+def test_processes_replay_a_fixed_launch(library: hpmoe.Library, tmp_path: Path) -> None:
+    from test_torch import inputs
+
+    said = run_ranks(FIXED.format(library=library.path, folder=str(tmp_path)), ranks=2)
+    ids, tensors = inputs(14)
+    for seed in range(3):
+        tensors[0] = inputs(14, seed=seed)[1][0]
+        names = ["x", "weights", "gate", "up", "down"]
+        (want,) = library["swiglu::forward"](hpmoe.Group(), ids, **dict(zip(names, tensors)))
+        assert torch.equal(torch.cat([torch.load(tmp_path / f"{rank}-{seed}.pt") for rank in range(2)]), want)
+    assert said[0].startswith("rank 1 could not go on, and its error is: `x` lies elsewhere"), said
+    assert said[1].startswith("`x` lies elsewhere or has another shape than when the launch was fixed"), said

@@ -348,6 +348,23 @@ def large() -> MoE:
     return hpmoe.moe(hidden=32, inter=1040, experts=640, top_k=1, max_tokens=8)
 
 
+def test_a_fixed_launch_names_a_tensor_that_has_moved(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    ids, tensors = inputs(24)
+    forward = library["swiglu::forward"]
+    given = dict(zip([argument.name for argument in forward.arguments], tensors))
+    fixed = forward.fix(group, ids, **given)
+    x = given["x"]
+    x.copy_(inputs(24, seed=1)[1][0])
+    assert torch.equal(fixed.launch()[0], forward(group, ids, **given)[0])
+    lies = x.data
+    for moved in (x.clone(), x[:12]):
+        x.data = moved
+        with pytest.raises(hpmoe.HpmoeError, match="`x` lies elsewhere or has another shape than when the launch was fixed"):
+            fixed.launch()
+    x.data = lies
+    assert torch.equal(fixed.launch()[0], forward(group, ids, **given)[0])
+
+
 @pytest.mark.slow
 def test_memory_does_not_grow_by_the_matrices(large: MoE) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}

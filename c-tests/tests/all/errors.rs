@@ -8,8 +8,8 @@ use hpmoe_c::header::{
     HpmoeMemory, HpmoeOptions, HpmoeTensor,
 };
 use hpmoe_c_tests::hpmoe_library::{
-    hpmoe_describe, hpmoe_enqueue, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new, hpmoe_launch, hpmoe_memory,
-    hpmoe_reference, hpmoe_refuse, hpmoe_wait,
+    hpmoe_describe, hpmoe_enqueue, hpmoe_fix, hpmoe_fixed_free, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new,
+    hpmoe_launch, hpmoe_memory, hpmoe_reference, hpmoe_refuse, hpmoe_replay, hpmoe_replayed, hpmoe_wait,
 };
 
 use super::support::{Echo, Group, HIDDEN, Memory, NO_OPTIONS, error, report};
@@ -193,6 +193,49 @@ fn tensors() {
     assert!(said.starts_with("`x` of rank 0 can't have "), "{said}");
     let said = refused(|echo| echo.parts[0].data = null_mut::<u8>().wrapping_sub(64).cast());
     assert!(said.starts_with("`x` of rank 0 can't have 480 bytes from address 0xff"), "{said}");
+}
+
+#[test]
+fn a_fixed_launch_can_be_replayed() {
+    let (group, mut echo) = (Group::new(1), Echo::new(5));
+    let mut number = 0;
+    let fix = |echo: &Echo, number: *mut u64| {
+        let (flow, ids, parts) = (echo.taskflow.as_ptr(), &raw const echo.ids_part, echo.parts.as_ptr());
+        // SAFETY: the parts are memory of `echo`, which lives until the last launch.
+        (unsafe { hpmoe_fix(group.0, flow, ids, 1, parts, 3, number) }, error())
+    };
+    let replay = |echo: &Echo, number| {
+        // SAFETY: as above.
+        (unsafe { hpmoe_replay(number, 1, echo.parts.as_ptr(), 3, null()) }, error())
+    };
+    assert_eq!(fix(&echo, null_mut()).1, "`fixed` is null: pass where the number of the fixed launch goes");
+    assert_eq!(fix(&echo, &raw mut number), (HPMOE_OK, String::new()));
+    assert_eq!((replay(&echo, number), hpmoe_wait(number)), ((HPMOE_OK, String::new()), HPMOE_OK));
+    assert_eq!((echo.y.floats(), report().unwrap()["ranks"].as_u64()), (echo.expected(), Some(1)));
+    // Memory that is not in its place, another tensor, and another kind of launch.
+    echo.parts[0].data = echo.parts[0].data.wrapping_byte_add(4);
+    for said in [fix(&echo, &raw mut number), replay(&echo, number)] {
+        assert!(
+            said.0 == HPMOE_INVALID && said.1.starts_with("`x` of rank 0 can't be used where it lies (it starts at 0x"),
+            "{said:?}"
+        );
+        assert!(
+            said.1.ends_with(
+                "but a fixed launch copies nothing: give it memory of its own that starts at a multiple of 64"
+            ),
+            "{said:?}"
+        );
+    }
+    let said = replay(&Echo::new(5), number);
+    assert!(
+        said.0 == HPMOE_INVALID
+            && said.1.starts_with("`x` lies elsewhere or has other rows than when the launch was fixed"),
+        "{said:?}"
+    );
+    assert_eq!((hpmoe_replayed(number, 1), error().contains("the group runs on the host")), (HPMOE_INVALID, true));
+    assert_eq!((hpmoe_fixed_free(number), hpmoe_fixed_free(number)), (HPMOE_OK, HPMOE_INVALID));
+    assert!(error().starts_with(&format!("there is no fixed launch {number}: it has been freed")), "{}", error());
+    assert_eq!(hpmoe_wait(number), HPMOE_INVALID);
 }
 
 #[test]

@@ -22,6 +22,11 @@ fn functions_are_those_of_the_header() {
         hpmoe_group_free(1),
         hpmoe_launch(1, 2, 3, 4, 5, 6, 7),
         hpmoe_enqueue(1, 2, 3, 4, 5, 6, 7, 8),
+        hpmoe_fix(1, 2, 3, 4, 5, 6, 7),
+        hpmoe_replay(1, 2, 3, 4, 5),
+        hpmoe_capture(1, 2, 3, 4, 5),
+        hpmoe_replayed(1, 2),
+        hpmoe_fixed_free(1),
         hpmoe_wait(1),
         hpmoe_reference(1, 2, 3, 4, 5, 6),
         hpmoe_refuse(1, 2),
@@ -29,6 +34,6 @@ fn functions_are_those_of_the_header() {
         hpmoe_last_report(),
     );
     let bindings = include_str!("../../../hpmoe-c/src/header/bindings.rs");
-    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 13, "a new function of the header belongs into this test");
+    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 18, "a new function of the header belongs into this test");
     assert_eq!(library::hpmoe_c_abi(), header::HPMOE_C_ABI);
 }

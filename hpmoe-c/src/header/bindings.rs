@@ -1,4 +1,4 @@
-pub const HPMOE_C_ABI: u32 = 2;
+pub const HPMOE_C_ABI: u32 = 3;
 pub const HPMOE_OK: HpmoeStatus = 0;
 pub const HPMOE_INVALID: HpmoeStatus = 1;
 pub const HPMOE_FAILED: HpmoeStatus = 2;
@@ -15,6 +15,7 @@ pub const HPMOE_NPU: HpmoeDevice = 1;
 pub type HpmoeDevice = ::core::ffi::c_uint;
 pub type HpmoeGroup = u64;
 pub type HpmoePending = u64;
+pub type HpmoeFixed = u64;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct HpmoeOptions {
@@ -157,6 +158,41 @@ unsafe extern "C" {
         streams: *const *mut ::core::ffi::c_void,
         pending: *mut HpmoePending,
     ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_fix(
+        group: HpmoeGroup,
+        taskflow: *const ::core::ffi::c_char,
+        ids: *const HpmoeTensor,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
+        fixed: *mut HpmoeFixed,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_replay(
+        fixed: HpmoeFixed,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
+        streams: *const *mut ::core::ffi::c_void,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_capture(
+        fixed: HpmoeFixed,
+        ranks: u64,
+        tensors: *const HpmoeTensor,
+        arguments: u64,
+        streams: *const *mut ::core::ffi::c_void,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_fixed_free(fixed: HpmoeFixed) -> HpmoeStatus;
 }
 unsafe extern "C" {
     pub fn hpmoe_wait(pending: HpmoePending) -> HpmoeStatus;

@@ -1,13 +1,15 @@
 //! Launches whose argument block is made once, to be launched again and again.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hpmoe_kernels::Route;
 
 use super::Group;
 use super::npus;
+use super::pending::Holder;
 use super::prepare::prepare;
 use super::rank::RankLaunch;
 use super::state::GroupState;
@@ -37,9 +39,9 @@ use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 /// }
 /// ```
 pub struct FixedLaunch<'a> {
-    group: &'a Group,
+    group: Holder<'a>,
     kernel: CompiledKernel,
-    route: Option<&'a Route>,
+    route: Option<Cow<'a, Route>>,
     /// The parts of each tensor, in the order of the taskflow's parameters.
     places: Vec<Vec<RankPart>>,
     block: Block,
@@ -71,6 +73,32 @@ impl Group {
         route: Option<&'a Route>,
         arguments: &[Argument<'_>],
     ) -> Result<FixedLaunch<'a>, LaunchError> {
+        let block = self.block(kernel, route, arguments)?;
+        Ok(FixedLaunch::new(Holder::Borrowed(self), kernel, route.map(Cow::Borrowed), arguments, block))
+    }
+
+    /// The same with a share of the group and a route of its own, so that whoever is given the result can keep it.
+    ///
+    /// # Errors
+    ///
+    /// As [`fix`](Self::fix).
+    pub fn fix_shared(
+        self: &Arc<Self>,
+        kernel: &CompiledKernel,
+        route: Option<Route>,
+        arguments: &[Argument<'_>],
+    ) -> Result<FixedLaunch<'static>, LaunchError> {
+        let block = self.block(kernel, route.as_ref(), arguments)?;
+        Ok(FixedLaunch::new(Holder::Shared(Arc::clone(self)), kernel, route.map(Cow::Owned), arguments, block))
+    }
+
+    /// The argument block of a launch.
+    fn block(
+        &self,
+        kernel: &CompiledKernel,
+        route: Option<&Route>,
+        arguments: &[Argument<'_>],
+    ) -> Result<Block, LaunchError> {
         if let (true, Some(argument)) = (self.npus.is_some(), arguments.iter().find(|argument| !argument.on_npus)) {
             return Err(ArgumentError::OnHost { tensor: argument.name }.into());
         }
@@ -91,8 +119,7 @@ impl Group {
             kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
             *state = GroupState::Sound(kept);
         }
-        let places = arguments.iter().map(Argument::places).collect();
-        Ok(FixedLaunch { group: self, kernel: *kernel, route, places, block: block?, pending: 0, report: None })
+        block
     }
 
     /// Puts what is kept under a number on the streams once more.
@@ -103,6 +130,21 @@ impl Group {
         let flight = kept.flights.get_mut(&number).expect("it is kept until it is dropped");
         flight.again(streams).map_err(|(_, cause)| cause)?;
         *state = GroupState::Sound(kept);
+        Ok(())
+    }
+
+    /// Puts what is kept under a number on streams that are being captured.
+    fn capture(&self, number: u64, streams: &Streams) -> Result<(), LaunchError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing runs, whatever comes of it.
+        let flight = state.kept()?.flights.get(&number).expect("it is kept until it is dropped");
+        flight.capture(streams).map_err(|(_, cause)| cause.into())
+    }
+
+    /// Counts launches by graphs of what is kept under a number.
+    fn replayed(&self, number: u64, launches: u32) -> Result<(), LaunchError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.kept()?.flights.get_mut(&number).expect("it is kept until it is dropped").replayed(launches);
         Ok(())
     }
 
@@ -121,7 +163,36 @@ impl Group {
     }
 }
 
-impl FixedLaunch<'_> {
+impl<'a> FixedLaunch<'a> {
+    fn new(
+        group: Holder<'a>,
+        kernel: &CompiledKernel,
+        route: Option<Cow<'a, Route>>,
+        arguments: &[Argument<'_>],
+        block: Block,
+    ) -> Self {
+        let places = arguments.iter().map(Argument::places).collect();
+        Self { group, kernel: *kernel, route, places, block, pending: 0, report: None }
+    }
+
+    /// The group that it was made for.
+    #[must_use]
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The route of all its launches, if the host has made it.
+    #[must_use]
+    pub fn route(&self) -> Option<&Route> {
+        self.route.as_deref()
+    }
+
+    /// Whether its argument block lies in the memory of NPUs.
+    #[must_use]
+    pub const fn is_on_npus(&self) -> bool {
+        matches!(self.block, Block::OnNpus(_))
+    }
+
     /// Launches it and waits for it. The tensors are those that it was made for, lent again.
     ///
     /// # Errors
@@ -145,12 +216,42 @@ impl FixedLaunch<'_> {
         check::streams(streams, self.group.ranks(), self.group.npus.is_some())?;
         match &mut self.block {
             Block::OnHost(ranks) => {
-                let row: [UncheckedStep<'_>; 1] = [(self.route, arguments)];
+                let row: [UncheckedStep<'_>; 1] = [(self.route.as_deref(), arguments)];
                 self.report = Some(self.group.run_row(&self.kernel, &row, Some(ranks))?);
             }
             Block::OnNpus(number) => self.group.enqueue_again(*number, streams)?,
         }
         self.pending += 1;
+        Ok(())
+    }
+
+    /// Puts it on streams that are being captured in graphs, and nothing else: no event, no copy, no wait. It is launched as often as these graphs are, which
+    /// [`replayed`](Self::replayed) is told. A graph's launches are in the order of its streams, and whoever launches graphs keeps them apart from other
+    /// launches on the same NPUs.
+    ///
+    /// # Errors
+    ///
+    /// As [`enqueue`](Self::enqueue). A group that runs on the host has no streams.
+    pub fn capture(&mut self, streams: &Streams, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
+        self.check(arguments)?;
+        check::streams(Some(streams), self.group.ranks(), self.group.npus.is_some())?;
+        match self.block {
+            Block::OnHost(_) => Err(LaunchError::Streams),
+            Block::OnNpus(number) => self.group.capture(number, streams),
+        }
+    }
+
+    /// Counts launches by graphs, which nobody else knows of, for the next [`wait`](Self::wait). The streams of these graphs have been waited for.
+    ///
+    /// # Errors
+    ///
+    /// The group is broken, or runs on the host.
+    pub fn replayed(&mut self, launches: u32) -> Result<(), LaunchError> {
+        match self.block {
+            Block::OnHost(_) => return Err(LaunchError::Streams),
+            Block::OnNpus(number) => self.group.replayed(number, launches)?,
+        }
+        self.pending = self.pending.saturating_add(launches);
         Ok(())
     }
 

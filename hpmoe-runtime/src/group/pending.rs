@@ -35,9 +35,9 @@ pub struct Pending<'a> {
     launch: PendingLaunch<'a>,
 }
 
-/// What keeps the group of a pending launch.
+/// What keeps the group of a launch.
 #[derive(Debug)]
-enum Holder<'a> {
+pub(super) enum Holder<'a> {
     Borrowed(&'a Group),
     Shared(Arc<Group>),
 }

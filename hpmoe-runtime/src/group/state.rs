@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use super::Group;
 use super::npus::Flight;
 use super::session::Session;
+use crate::LaunchError;
 
 pub(super) enum GroupState {
     Sound(Kept),
@@ -37,6 +38,14 @@ impl GroupState {
         match replace(self, Self::Broken) {
             Self::Sound(kept) => Some(kept),
             Self::Broken => None,
+        }
+    }
+
+    /// What is kept, for what can't break the group.
+    pub(super) const fn kept(&mut self) -> Result<&mut Kept, LaunchError> {
+        match self {
+            Self::Sound(kept) => Ok(kept),
+            Self::Broken => Err(LaunchError::Broken),
         }
     }
 }

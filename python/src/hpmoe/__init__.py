@@ -16,14 +16,17 @@ import sys as _sys
 
 from ._build import build
 from ._errors import BuildError, HpmoeError, LaunchError
+from ._fixed import FixedLaunch
 from ._group import Group
 from ._library import Library, load
 from ._moe import MoE, moe
-from ._taskflow import Argument, Taskflow, last_report
+from ._reports import last_report
+from ._taskflow import Argument, Taskflow
 
 __all__ = [
     "Argument",
     "BuildError",
+    "FixedLaunch",
     "Group",
     "HpmoeError",
     "LaunchError",

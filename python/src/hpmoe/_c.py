@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ._errors import HpmoeError, LaunchError
 
-ABI = 2
+ABI = 3
 OK, INVALID = 0, 1
 
 #: The number of each element type.
@@ -52,6 +52,8 @@ class Memory(Structure):
 
 #: What a launch takes: group, taskflow, ids, ranks, tensors, arguments.
 LAUNCH = [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64]
+#: What a replay takes: fixed launch, ranks, tensors, arguments, streams.
+REPLAY = [c_uint64, c_uint64, POINTER(Tensor), c_uint64, POINTER(c_void_p)]
 #: Result and arguments of each function.
 FUNCTIONS = {
     "hpmoe_c_abi": (c_uint32, []),
@@ -62,6 +64,11 @@ FUNCTIONS = {
     "hpmoe_group_free": (c_uint, [c_uint64]),
     "hpmoe_launch": (c_uint, [*LAUNCH, POINTER(c_void_p)]),
     "hpmoe_enqueue": (c_uint, [*LAUNCH, POINTER(c_void_p), POINTER(c_uint64)]),
+    "hpmoe_fix": (c_uint, [*LAUNCH, POINTER(c_uint64)]),
+    "hpmoe_replay": (c_uint, REPLAY),
+    "hpmoe_capture": (c_uint, REPLAY),
+    "hpmoe_replayed": (c_uint, [c_uint64, c_uint32]),
+    "hpmoe_fixed_free": (c_uint, [c_uint64]),
     "hpmoe_wait": (c_uint, [c_uint64]),
     "hpmoe_reference": (c_uint, LAUNCH),
     "hpmoe_refuse": (c_uint, [c_uint64, c_char_p]),
@@ -159,8 +166,27 @@ class Interface:
         self.check(self._library.hpmoe_enqueue(group, *launch.parts(), (c_void_p * 1)(stream), byref(pending)))
         return pending.value
 
+    def fix(self, group: int, parts: tuple[Any, ...]) -> int:
+        """Makes the argument block of a launch of these `Launch.parts`, and returns its number."""
+        fixed = c_uint64()
+        self.check(self._library.hpmoe_fix(group, *parts, byref(fixed)))
+        return fixed.value
+
+    def replay(self, fixed: int, parts: tuple[Any, ...], stream: int | None, captured: bool) -> None:
+        """Puts a fixed launch on the stream of an NPU once more, which is being captured or not; without one, runs it."""
+        function = self._library.hpmoe_capture if captured else self._library.hpmoe_replay
+        self.check(function(fixed, *parts[2:], None if stream is None else (c_void_p * 1)(stream)))
+
+    def replayed(self, fixed: int, launches: int) -> None:
+        """Tells that graphs have launched a fixed launch so often."""
+        self.check(self._library.hpmoe_replayed(fixed, launches))
+
+    def fixed_free(self, fixed: int) -> None:
+        """Frees a fixed launch, unless that has happened with its group."""
+        self._library.hpmoe_fixed_free(fixed)
+
     def wait(self, pending: int) -> str:
-        """Waits for a pending launch, and returns its report as JSON."""
+        """Waits for a pending launch, or for all of a fixed one, and returns the report of the last as JSON."""
         self.check(self._library.hpmoe_wait(pending))
         return self._library.hpmoe_last_report().decode()
 

@@ -15,6 +15,9 @@ NUMPY = {"f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u2": "bf16", "V2": 
 #: Element types by the format of a buffer.
 FORMATS = {"f": "f32", "i": "i32", "l": "i64", "q": "i64", "b": "i8", "H": "bf16"}
 
+#: Tensors that a launch uses where they lie start at a multiple of this number of bytes.
+ALIGNMENT = 64
+
 
 class View(NamedTuple):
     """Where the elements of something lie, one after another without gaps."""
@@ -96,7 +99,11 @@ def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
         import numpy
 
         kinds = {"bf16": numpy.uint16, "f32": numpy.float32, "i32": numpy.int32, "i8": numpy.int8}
-        return numpy.empty(shape, dtype=kinds[element])
+        # It starts where a launch can use it, which numpy does not promise.
+        size = count(shape) * kinds[element]().itemsize
+        memory = numpy.empty(size + ALIGNMENT, dtype=numpy.uint8)
+        start = -memory.ctypes.data % ALIGNMENT
+        return memory[start : start + size].view(kinds[element]).reshape(shape)
     raise HpmoeError("what the taskflow writes can't be allocated for buffers: pass it, too")
 
 

@@ -12,6 +12,7 @@ from ._errors import HpmoeError
 
 if TYPE_CHECKING:
     from . import _c
+    from ._fixed import FixedLaunch
 
 #: The type of device by which torch_npu names NPUs.
 NPU = "npu"
@@ -30,19 +31,33 @@ def number_of(device: Any) -> int:
     return _module(device).current_device() if device.index is None else device.index
 
 
+def is_captured(device: Any) -> bool:
+    """Whether what torch puts on its current stream is being captured in a graph."""
+    return bool(getattr(_module(device), "is_current_stream_capturing", bool)())
+
+
+def stream_of(device: Any) -> int:
+    """The handle of the stream that torch puts its work on."""
+    return _module(device).current_stream(device).npu_stream
+
+
 def current_stream(device: Any) -> int:
-    """The handle of the stream that torch puts its work on.
+    """The same for a launch whose tables come from the host.
 
     Raises:
         HpmoeError: If that stream is being captured in a graph.
     """
-    module = _module(device)
-    if getattr(module, "is_current_stream_capturing", bool)():
+    if is_captured(device):
         raise HpmoeError(
-            f"the current stream of {device} is being captured in a graph, but a launch takes its tables from the host: "
-            "leave layers of hpmoe out of the graph"
+            f"the current stream of {device} is being captured in a graph, but a launch takes its tables from the host: fix it before "
+            "(Taskflow.fix) and launch that in the graph, or leave layers of hpmoe out of the graph"
         )
-    return module.current_stream(device).npu_stream
+    return stream_of(device)
+
+
+def synchronize(device: Any) -> None:
+    """Waits for what torch has put on the NPU."""
+    _module(device).synchronize(number_of(device))
 
 
 def device_for(kind: str) -> str:
@@ -96,11 +111,12 @@ class Launches:
 
     def __init__(self) -> None:
         """None."""
-        self._pending: deque[PendingLaunch] = deque()
+        self._pending: deque[PendingLaunch | "FixedLaunch"] = deque()
 
-    def add(self, launch: PendingLaunch) -> None:
-        """A launch that has been put on the stream."""
-        self._pending.append(launch)
+    def add(self, launch: "PendingLaunch | FixedLaunch") -> None:
+        """A launch that has been put on the stream; one that is fixed stands for all of its launches."""
+        if launch not in self._pending:
+            self._pending.append(launch)
 
     def wait(self, most: int = 0) -> None:
         """Waits for all, if there are more than `most`.

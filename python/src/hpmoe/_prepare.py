@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _c
 from ._errors import HpmoeError
 from ._group import Group
-from ._memory import View, count, empty_like, view
+from ._memory import ALIGNMENT, View, count, empty_like, view
 from ._npu import device_of
 
 if TYPE_CHECKING:
     from ._taskflow import Argument, Taskflow
-
-#: Tensors of NPUs start at a multiple of this number of bytes.
-ALIGNMENT = 64
 
 
 class Prepared(NamedTuple):
@@ -73,6 +70,11 @@ def prepared(flow: "Taskflow", group: Group, ids: Any, tensors: dict[str, Any]) 
         parts += _parts(flow, argument, looked_at, cuts, group.here)
     id_parts = None if of_ids is None else _id_parts(flow, of_ids, cuts)
     return Prepared(given, ids, _c.Launch(flow.name, group.here, id_parts, parts), npu, aligned, copied)
+
+
+def written(flow: "Taskflow", given: dict[str, Any]) -> tuple[Any, ...]:
+    """What a taskflow writes, of all tensors by name."""
+    return tuple(given[argument.name] for argument in flow.arguments if argument.writable)
 
 
 def _ids(flow: "Taskflow", ids: Any) -> View | None:

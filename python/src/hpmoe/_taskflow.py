@@ -1,36 +1,21 @@
-"""Taskflows, their arguments, and what launches report."""
+"""Taskflows and their arguments."""
 
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _c
 from ._errors import HpmoeError
+from ._fixed import FixedLaunch
 from ._group import Group
 from ._npu import MOST_PENDING, PendingLaunch, current_stream, device_of
-from ._prepare import prepared
+from ._prepare import prepared, written
+from ._reports import reports
 
 if TYPE_CHECKING:
     from ._library import Library
-
-_reports = threading.local()
-
-
-def last_report() -> dict[str, Any] | None:
-    """The report of the last launch of this thread: tasks, counters, copies, and ``"text"``, the same in words.
-
-    None if there was none, or it failed. If it runs on an NPU, this waits for it; if ranks are processes, it is None until all of them have
-    waited (`Group.synchronize`).
-
-    Raises:
-        LaunchError: If it went wrong on an NPU.
-    """
-    last = getattr(_reports, "last", None)
-    return last() if callable(last) else last
-
 
 @dataclass(frozen=True)
 class Argument:
@@ -81,7 +66,8 @@ class Taskflow:
         chunks: Chunks that the tokens of a rank are cut into.
         makes_route: Whether the kernel makes its route itself; its launches have no ids.
         for_npus: Whether it was built for NPUs, too.
-        capturable: Whether a launch can be captured in a graph of CANN.
+        capturable: Whether a graph of CANN that captures a fixed launch (:meth:`fix`) routes the tokens of each of its launches: the kernel makes its
+            route itself. With a route of the host, all launches of the graph have that one.
     """
 
     def __init__(self, library: "Library", kernel: dict[str, Any], flow: dict[str, Any]) -> None:
@@ -145,7 +131,7 @@ class Taskflow:
             HpmoeError: If something does not fit; nothing was started.
             LaunchError: If the launch went wrong, or on an NPU one before it; the group can no longer be used.
         """
-        _reports.last = None
+        reports.last = None
         handle = group._handle(self.library)
         interface = self.library._interface
         try:
@@ -156,18 +142,30 @@ class Taskflow:
                 interface.refuse(handle, str(error))
             raise
         if stream is None:
-            _reports.last = json.loads(interface.launch(handle, made.launch))
-            return self._written(made.given)
+            reports.last = json.loads(interface.launch(handle, made.launch))
+            return written(self, made.given)
         # What was launched before is over if the host has waited for the stream. Processes wait together.
         waited = (device_of(ids) is not None and not self.makes_route) or group.rank is not None
         group._launches.wait(0 if waited else MOST_PENDING)
         pending = PendingLaunch(interface, interface.enqueue(handle, made.launch, stream), made.copied)
         group._launches.add(pending)
-        _reports.last = pending.wait if group.rank is None else pending.report
+        reports.last = pending.wait if group.rank is None else pending.report
         for name, aligned in made.aligned.items():
             if name in {argument.name for argument in self.arguments if argument.writable}:
                 made.given[name].copy_(aligned)
-        return self._written(made.given)
+        return written(self, made.given)
+
+    def fix(self, group: Group, ids: Any = None, **tensors: Any) -> FixedLaunch:
+        """Makes a launch with these tensors, to be launched again and again with other data in them, also from a graph that is captured. Nothing is launched yet.
+
+        Args are those of a launch. The kernel takes from the host, once and for all, where the tensors lie and how many tokens there are; and the
+        route of `ids`, unless it makes its route itself. Fewer tokens are filled up with some whose ids are all -1.
+
+        Raises:
+            HpmoeError: If something does not fit, or would have to be copied: tensors of a group on NPUs lie on the NPU, and all start at a multiple of
+                64 bytes.
+        """
+        return FixedLaunch(self, group, ids, tensors)
 
     def reference(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
         """Runs the taskflow's reference, an ordinary function that calls task after task: the bits of a launch, without its speed.
@@ -183,7 +181,4 @@ class Taskflow:
         if made.npu is not None:
             raise HpmoeError(f"there are tensors on {made.npu}, but a reference runs on the CPU: move them there with .cpu()")
         self.library._interface.reference(handle, made.launch)
-        return self._written(made.given)
-
-    def _written(self, given: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(given[argument.name] for argument in self.arguments if argument.writable)
+        return written(self, made.given)

@@ -60,6 +60,22 @@ impl Program {
             || unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.arguments, start.seconds) };
         npu.chain.link(npu.stream, launch)
     }
+
+    /// Puts a launch on another stream of the NPU, which is being captured: in no order with other launches but that of the stream.
+    ///
+    /// # Errors
+    ///
+    /// A call that failed.
+    ///
+    /// # Safety
+    ///
+    /// As [`enqueue`](Self::enqueue), until the last launch of the graph has ended. The stream is one of this NPU.
+    pub(crate) unsafe fn capture(&self, npu: &Npu, start: Start<'_>, stream: usize) -> Result<(), NpuError> {
+        let _here = npu.here()?;
+        let stream = Handle::of_other(stream);
+        // SAFETY: the caller knows of the arguments and the stream; the function is this kernel's.
+        unsafe { npu.acl.launch(self.function, start.groups, stream, start.arguments, start.seconds) }
+    }
 }
 
 impl Drop for Program {

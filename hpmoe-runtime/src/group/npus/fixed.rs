@@ -54,4 +54,21 @@ impl Flight {
         }
         each_stream(&self.ranks, streams, Npu::precede)
     }
+
+    /// Puts a launch of the argument block on streams that are being captured, and nothing else.
+    pub(in super::super) fn capture(&self, streams: &Streams) -> Result<(), (usize, NpuError)> {
+        let stop = AtomicI32::new(0);
+        let shared = self.shared(&stop);
+        for _ in 0..shared.launches() {
+            for rank in &self.ranks {
+                rank.capture(&shared, streams.of(rank.rank)).map_err(|error| (rank.rank.id(), error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts launches by graphs.
+    pub(in super::super) const fn replayed(&mut self, launches: u32) {
+        self.pending = self.pending.saturating_add(launches);
+    }
 }

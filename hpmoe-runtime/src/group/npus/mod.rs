@@ -135,7 +135,7 @@ impl Flight {
     pub(super) fn limit(&self) -> Duration {
         let stop = AtomicI32::new(0);
         let shared = self.shared(&stop);
-        Duration::from_secs(seconds(&shared).into()) * (shared.launches() * self.pending)
+        Duration::from_secs(seconds(&shared).into()) * shared.launches().saturating_mul(self.pending)
     }
 
     /// Waits until all NPUs have nothing to do, for at most so long.

@@ -71,12 +71,26 @@ impl OnNpu {
         if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
             sleep(*delay);
         }
+        self.put(shared, launch, None)
+    }
+
+    /// Puts the first launch on a stream of somebody else's that is being captured.
+    pub(super) fn capture(&self, shared: &LaunchShared<'_>, stream: usize) -> Result<(), NpuError> {
+        self.put(shared, 0, Some(stream))
+    }
+
+    fn put(&self, shared: &LaunchShared<'_>, launch: usize, captured: Option<usize>) -> Result<(), NpuError> {
         // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, ..]`.
         let arguments = [self.launches[launch].1];
         let start = Start { groups: shared.kernel.tables().aic, arguments: &arguments, seconds: seconds(shared) };
         // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the
         // session's memory outlives the launch.
-        unsafe { self.program.enqueue(&self.npu, start) }
+        unsafe {
+            match captured {
+                None => self.program.enqueue(&self.npu, start),
+                Some(stream) => self.program.capture(&self.npu, start, stream),
+            }
+        }
     }
 
     /// The end of the first launch that did not end well, or of the last one.
