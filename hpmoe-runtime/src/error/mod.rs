@@ -1,6 +1,7 @@
 //! Errors of launches, with their words.
 
 mod argument;
+mod effect;
 mod resource;
 mod words;
 
@@ -8,7 +9,6 @@ pub use argument::ArgumentError;
 pub use resource::Resource;
 
 use hpmoe_kernels::{Rank, RouteError};
-use std::fmt;
 use thiserror::Error;
 
 use crate::KernelTables;
@@ -282,43 +282,12 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Whether a kernel that makes its route found this before it sent a row, so that the group is as it was.
-    pub(crate) const fn is_of_ids(&self) -> bool {
-        matches!(self, Self::Route(_) | Self::Capacity { .. } | Self::EmptySlot { .. } | Self::Unrouted { .. })
-    }
-
     /// A slot of a rank is empty that a task reads.
     pub(crate) const fn empty_slot(tables: &KernelTables, task: &'static str, rank: Rank, slot: usize) -> Self {
         let (token, k) = (slot / tables.top_k, slot % tables.top_k);
         Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
     }
-
-    /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
-    pub(crate) const fn is_out_of_step(&self) -> bool {
-        matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. })
-    }
-}
-
-/// The same text, which is what `unwrap` prints, and `main` where it returns the error.
-impl fmt::Debug for LaunchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_returns_the_error_prints_its_text() {
-        let source_line = Some("`norm` at src/moe.rs:7".to_owned());
-        let error =
-            LaunchError::Rule { message: "rank 0, AIV 3: Cast at ops/norm.h:9: race in UB".to_owned(), source_line };
-        let returned: Box<dyn std::error::Error> = error.into();
-        assert_eq!(
-            format!("{returned:?}"),
-            "rank 0, AIV 3: Cast at ops/norm.h:9: race in UB\n  while the core was in `norm` at src/moe.rs:7"
-        );
-    }
-}
+mod tests;
