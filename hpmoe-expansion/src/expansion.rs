@@ -26,6 +26,12 @@ use syn::{Expr, Ident, ItemFn, ItemMod, LitInt, LitStr, Token, Type, braced};
 /// The folder below `OUT_DIR` that holds everything that the build script writes.
 pub const FOLDER: &str = "hpmoe";
 
+/// The path of a taskflow's file below `OUT_DIR`, with a leading slash.
+#[must_use]
+pub fn below_out_dir(stem: &str, ending: &str) -> String {
+    format!("/{FOLDER}/{stem}.{ending}")
+}
+
 /// The name of a module's file below [`FOLDER`].
 #[must_use]
 pub fn file(module: &ItemMod) -> String {

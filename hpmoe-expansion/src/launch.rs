@@ -1,6 +1,6 @@
 //! The module that the macro adds for a taskflow: its texts, its tables, and `launch`.
 
-use crate::expansion::{BuiltTaskflow, FOLDER};
+use crate::expansion::{BuiltTaskflow, below_out_dir};
 use crate::reference;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
@@ -54,11 +54,6 @@ fn kernel(BuiltTaskflow { symbol, stem, for_device, .. }: &BuiltTaskflow) -> Tok
             hpmoe_runtime::CompiledKernel::new(#entry, TABLES)#device
         };
     }
-}
-
-/// The path of a file below `OUT_DIR`, with a leading slash.
-fn below_out_dir(stem: &str, ending: &str) -> String {
-    format!("/{FOLDER}/{stem}.{ending}")
 }
 
 /// The module for a kernel with faults, so that code that uses the kernel compiles.

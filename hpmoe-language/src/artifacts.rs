@@ -4,7 +4,7 @@ use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
 use crate::graph::TaskGraph;
 use crate::names::ByName;
-use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_expansion::expansion::below_out_dir;
 
 /// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
 pub const ABI: u32 = 2;
@@ -14,7 +14,7 @@ pub const ABI: u32 = 2;
 pub struct Artifact {
     /// The symbol of the compiled kernel, which is also the name of its library.
     pub symbol: String,
-    /// The stem of its files below [`FOLDER`]: `{stem}.rs`, `{stem}.cpp` and so on.
+    /// The stem of its files below [`FOLDER`](hpmoe_expansion::expansion::FOLDER): `{stem}.rs`, `{stem}.cpp` and so on.
     pub stem: String,
 }
 
@@ -34,7 +34,7 @@ impl Artifact {
         }
     }
 
-    /// The name of a file of this taskflow, below [`FOLDER`].
+    /// The name of a file of this taskflow, below [`FOLDER`](hpmoe_expansion::expansion::FOLDER).
     #[must_use]
     pub fn file(&self, ending: &str) -> String {
         format!("{}.{ending}", self.stem)
@@ -43,7 +43,7 @@ impl Artifact {
     /// The path of that file below `OUT_DIR`, with a leading slash.
     #[must_use]
     pub fn below_out_dir(&self, ending: &str) -> String {
-        format!("/{FOLDER}/{}", self.file(ending))
+        below_out_dir(&self.stem, ending)
     }
 }
 

@@ -14,6 +14,8 @@ mod kernels;
 mod launches;
 mod layers;
 mod oracles;
+#[cfg(target_os = "linux")]
+mod processes;
 mod programs;
 #[path = "../random/mod.rs"]
 mod random;

@@ -1,11 +1,11 @@
 //! Fixed launches: one argument block, launched a hundred times with other data in the same tensors.
 
+#[cfg(target_os = "linux")]
+use crate::processes;
 use crate::random::{Case, Routing, experts, ids, numbers, weights};
 use crate::small_kernels::routed::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked, forward, hosted};
 use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
-use std::net::TcpListener;
-use std::process::Command;
 use std::time::Duration;
 
 /// Tokens of the ranks of a group.
@@ -205,18 +205,7 @@ fn a_fixed_launch_refuses_other_tensors_and_ends_with_its_group() {
 #[test]
 #[cfg(target_os = "linux")]
 fn ranks_that_are_processes_have_a_block_each() {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
-    let start = |rank: usize| {
-        Command::new(std::env::current_exe().expect("the path of this program"))
-            .args(["replay::one_rank_of_two", "--exact", "--ignored"])
-            .env("HPMOE_RANK", rank.to_string())
-            .env("HPMOE_RANKS", "2")
-            .env("HPMOE_PORT", port.to_string())
-            .spawn()
-            .expect("a process")
-    };
-    let ends: Vec<bool> = [0, 1].map(start).into_iter().map(|mut child| child.wait().unwrap().success()).collect();
-    assert_eq!(ends, [true, true]);
+    assert_eq!(processes::two_ranks("replay::one_rank_of_two"), [true, true]);
 }
 
 /// One of these processes.

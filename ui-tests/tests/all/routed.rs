@@ -1,11 +1,11 @@
 //! Kernels that make their route: the bits of the route that the host makes, for any routing, and its errors.
 
+#[cfg(target_os = "linux")]
+use crate::processes;
 use crate::random::{Case, Routing, cases, config, experts, ids, numbers, weights};
 use crate::small_kernels::routed::{EXPERTS, INTER, TILE_M, TOKENS, TOP_K, chunked, forward, hosted};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
-use std::net::TcpListener;
-use std::process::Command;
 use std::time::Duration;
 
 /// Room for the rows that any routing can need.
@@ -202,18 +202,7 @@ fn texts_tell_who_makes_the_route() {
 #[test]
 #[cfg(target_os = "linux")]
 fn ranks_that_are_processes_make_the_same_route() {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
-    let start = |rank: usize| {
-        Command::new(std::env::current_exe().expect("the path of this program"))
-            .args(["routed::one_rank_of_two", "--exact", "--ignored"])
-            .env("HPMOE_RANK", rank.to_string())
-            .env("HPMOE_RANKS", "2")
-            .env("HPMOE_PORT", port.to_string())
-            .spawn()
-            .expect("a process")
-    };
-    let ends: Vec<bool> = [0, 1].map(start).into_iter().map(|mut child| child.wait().unwrap().success()).collect();
-    assert_eq!(ends, [true, true]);
+    assert_eq!(processes::two_ranks("routed::one_rank_of_two"), [true, true]);
 }
 
 /// One of these processes.

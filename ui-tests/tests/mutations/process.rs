@@ -6,7 +6,7 @@ use crate::mutant::{ARGUMENT, FOUND, HASTY, NOTE, NOTED, SURVIVED};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A process that takes longer has a fault of its own: a mutant gives up waiting, and is stopped when it computes for ever.
@@ -80,6 +80,22 @@ fn itself() -> Command {
     command
 }
 
+/// How a process ended; `None` if it was stopped because it still ran after `limit`.
+pub fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return Some(status);
+        }
+        if start.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 fn output(mut command: Command) -> Result<String, Failure> {
     let mut child = command.spawn().expect("this program can be started");
     let (mut out, mut err) = (child.stdout.take().expect("it is piped"), child.stderr.take().expect("it is piped"));
@@ -87,18 +103,7 @@ fn output(mut command: Command) -> Result<String, Failure> {
     let status = std::thread::scope(|scope| {
         scope.spawn(|| out.read_to_string(&mut text));
         scope.spawn(|| err.read_to_end(&mut errors));
-        let start = Instant::now();
-        loop {
-            if let Some(status) = child.try_wait().expect("a child can be waited for") {
-                break Some(status);
-            }
-            if start.elapsed() > LIMIT {
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        ended(&mut child, LIMIT)
     });
     let errors = String::from_utf8_lossy(&errors);
     match status {

@@ -3,13 +3,13 @@
 
 use crate::choices::{CHOSEN, Choices};
 use crate::compile::write_choices;
-use crate::process::Verdict;
+use crate::process::{Verdict, ended};
 use crate::sites::Site;
 use crate::source::Source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The folder of the headers that make routes.
 const FOLDER: &str = "routing/";
@@ -71,13 +71,13 @@ impl Routes {
         let file = std::fs::File::create(&output).expect("a file for what tests print");
         let other = file.try_clone().expect("a second name of the file");
         let mut child = command.stdin(Stdio::null()).stdout(file).stderr(other).spawn().expect("the tests start");
-        let passed = ended(&mut child);
+        let status = ended(&mut child, LIMIT);
         let text = std::fs::read_to_string(&output).unwrap_or_default();
         let _ = std::fs::remove_file(&output);
-        match passed {
+        match status {
             None => Run::Endless,
-            Some(true) => Run::Passed,
-            Some(false) => Run::Failed(said(&text)),
+            Some(status) if status.success() => Run::Passed,
+            Some(_) => Run::Failed(said(&text)),
         }
     }
 }
@@ -86,22 +86,6 @@ enum Run {
     Passed,
     Failed(String),
     Endless,
-}
-
-/// Whether a process succeeded; `None` if it had to be stopped.
-fn ended(child: &mut Child) -> Option<bool> {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            return Some(status.success());
-        }
-        if start.elapsed() > LIMIT {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The line that tells why a test failed, or the last one.
