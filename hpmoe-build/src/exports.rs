@@ -5,7 +5,7 @@ use crate::units::{Built, Unit};
 use hpmoe_language::syntax::Constant;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,22 +17,23 @@ struct Exports {
     /// Entries by symbol.
     kernels: BTreeMap<String, String>,
     /// Names of kernels with faults.
-    faulty: BTreeSet<String>,
+    faulty: Vec<String>,
 }
 
-static EXPORTS: Mutex<Exports> = Mutex::new(Exports { kernels: BTreeMap::new(), faulty: BTreeSet::new() });
+static EXPORTS: Mutex<Exports> = Mutex::new(Exports { kernels: BTreeMap::new(), faulty: Vec::new() });
 
 /// Writes the list of what has been built, with what earlier builds of the same script have written.
 pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Result<(), String> {
     let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
-    exports.faulty.extend(faulty.iter().cloned());
-    for unit in units {
-        let there = |ending: &str| folder.join(unit.artifact.file(ending)).exists();
-        if there("fault") {
-            exports.faulty.insert(unit.kernel.clone());
-        } else {
-            exports.kernels.insert(unit.artifact.symbol.clone(), entry(unit, there("device")).to_string());
+    let there = |unit: &Unit, ending: &str| folder.join(unit.artifact.file(ending)).exists();
+    let (refused, built): (Vec<&Unit>, Vec<&Unit>) = units.iter().partition(|unit| there(unit, "fault"));
+    for kernel in faulty.iter().chain(refused.iter().map(|unit| &unit.kernel)) {
+        if !exports.faulty.contains(kernel) {
+            exports.faulty.push(kernel.clone());
         }
+    }
+    for unit in built {
+        exports.kernels.insert(unit.artifact.symbol.clone(), entry(unit, there(unit, "device")).to_string());
     }
     let faults = exports.faulty.iter().map(|kernel| {
         format!("kernel `{kernel}` has faults, which `#[megakernel]` shows, so that it can't be exported")
@@ -95,7 +96,7 @@ mod tests {
             let constants = r#"constants["HIDDEN"=Size(64usize),"LIMIT"=Number(-0.5f32)]"#;
             format!(r#"kernel{name}"{name}"of"layer",tables"/hpmoe/layer_{flow}_0a.rs",device[{device}],{constants};"#)
         };
-        let faults = format!("faults[{}{}]", fault("broken"), fault("layer"));
+        let faults = format!("faults[{}{}]", fault("layer"), fault("broken"));
         let kernels = [kernel("backward", r#""/hpmoe/layer_backward_0a.device.o""#), kernel("forward", "")].concat();
         assert_eq!(plain, format!("hpmoe_c::kernels!{{{faults}{kernels}}}"));
     }

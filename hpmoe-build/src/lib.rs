@@ -50,7 +50,6 @@ use hpmoe_language::artifacts;
 use hpmoe_language::syntax::{Constant, Overrides};
 use module::Build;
 use sources::{KernelGroup, read_sources, refuse_undeclared};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use target::Machine;
 use units::{Built, DeviceBuild, Unit};
@@ -240,8 +239,13 @@ fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
     cxx::compile(units, folder)?;
     let for_cann = |unit: &&Unit| unit.device.as_ref().is_some_and(|build| build.device == Device::Cann);
     let toolkit = |unit: &Unit| unit.device.as_ref().and_then(|build| build.toolkit.clone());
-    let mut for_toolkits = BTreeMap::<Option<PathBuf>, Vec<&Unit>>::new();
-    units.iter().filter(for_cann).for_each(|unit| for_toolkits.entry(toolkit(unit)).or_default().push(unit));
+    let mut for_toolkits: Vec<(Option<PathBuf>, Vec<&Unit>)> = Vec::new();
+    for unit in units.iter().filter(for_cann) {
+        match for_toolkits.iter_mut().find(|(known, _)| *known == toolkit(unit)) {
+            Some((_, units)) => units.push(unit),
+            None => for_toolkits.push((toolkit(unit), vec![unit])),
+        }
+    }
     for_toolkits.iter().try_for_each(|(toolkit, units)| cann::compile(units, toolkit.as_deref(), folder))
 }
 

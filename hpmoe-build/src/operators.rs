@@ -8,7 +8,6 @@ use hpmoe_language::artifacts::Fault;
 use hpmoe_language::fingerprint::Fingerprint;
 use hpmoe_language::graph::{Task, TaskGraph};
 use hpmoe_language::names::ByName;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The external operator of a task, with what a message about it needs.
@@ -21,33 +20,41 @@ pub(crate) struct Operator {
     /// Its file, as the source names it.
     file: String,
     /// That file and those that it includes.
-    files: BTreeMap<PathBuf, String>,
+    files: Files,
     /// How the function must be declared.
     signature: String,
 }
 
 /// The files that a kernel's tasks name, each with all that it includes, or why it can't be read.
-pub(crate) struct OperatorFiles(BTreeMap<String, Result<BTreeMap<PathBuf, String>, String>>);
+pub(crate) struct OperatorFiles(ByName<Result<Files, String>>);
+
+/// Paths from the folder of Cargo.toml on, with their texts, in the order of the paths.
+type Files = Vec<(PathBuf, String)>;
 
 impl OperatorFiles {
     /// Reads the files, and tells cargo to run the build script again when one changes.
     pub(crate) fn read(flows: &[CheckedGraph], root: &Path) -> Self {
         let tasks = flows.iter().flat_map(|flow| flow.graph().tasks.iter());
-        let named: BTreeSet<&String> =
-            tasks.filter_map(|(_, task)| task.external.as_ref()).map(|external| &external.file).collect();
-        Self(named.into_iter().map(|file| (file.clone(), with_included(file, root))).collect())
+        let named = tasks.filter_map(|(_, task)| task.external.as_ref()).map(|external| &external.file);
+        let mut all = ByName::new();
+        for file in named {
+            if !all.contains(file) {
+                all.insert(file.clone(), with_included(file, root));
+            }
+        }
+        Self(all)
     }
 
     /// A fingerprint of the content of each file and of what it includes.
     pub(crate) fn fingerprints(&self) -> ByName<String> {
-        let of_content = |files: &BTreeMap<PathBuf, String>| {
+        let of_content = |files: &Files| {
             let all = files.iter().fold(Fingerprint::default(), |hash, (path, text)| {
                 hash.text(&path.to_string_lossy().replace('\\', "/")).text(text)
             });
             all.hex()
         };
         let missing = |_: &String| Fingerprint::default().hex();
-        self.0.iter().map(|(file, read)| (file.clone(), read.as_ref().map_or_else(missing, of_content))).collect()
+        self.0.iter().map(|(file, read)| (file.to_owned(), read.as_ref().map_or_else(missing, of_content))).collect()
     }
 
     /// The operators of a taskflow, or the fault of one whose file can't be read.
@@ -57,7 +64,7 @@ impl OperatorFiles {
 
     fn operator(&self, task: &Task) -> Option<Result<Operator, Fault>> {
         let external = task.external.as_ref()?;
-        Some(match &self.0[&external.file] {
+        Some(match self.0.get(&external.file)? {
             Ok(files) => Ok(Operator {
                 task: task.name.clone(),
                 function: external.function.clone(),
@@ -78,13 +85,11 @@ impl OperatorFiles {
 }
 
 /// A file and those that it includes in quotes, as far as they lie next to the file that names them or in the package.
-fn with_included(file: &str, root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
-    let mut files = BTreeMap::new();
+fn with_included(file: &str, root: &Path) -> Result<Files, String> {
+    let mut files = Files::new();
     let mut waiting = vec![PathBuf::from(file)];
     while let Some(path) = waiting.pop() {
-        if files.contains_key(&path) {
-            continue;
-        }
+        let Err(place) = files.binary_search_by(|(known, _)| known.cmp(&path)) else { continue };
         println!("cargo::rerun-if-changed={}", path.display());
         let text = std::fs::read_to_string(root.join(&path)).map_err(|error| match path == Path::new(file) {
             true => error.to_string(),
@@ -95,7 +100,7 @@ fn with_included(file: &str, root: &Path) -> Result<BTreeMap<PathBuf, String>, S
             let places = [folder.join(named), PathBuf::from(named)];
             waiting.extend(places.into_iter().find(|place| root.join(place).is_file()));
         }
-        files.insert(path, text);
+        files.insert(place, (path, text));
     }
     Ok(files)
 }
@@ -109,7 +114,7 @@ fn included(line: &str) -> Option<&str> {
 /// The fault of the operator that a compiler refuses; `None` where it says nothing of any operator. `source` is the generated file.
 pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) -> Option<Fault> {
     let in_files = |line: &str, operator: &Operator| {
-        operator.files.keys().any(|path| line.contains(&format!("{}:", path.display())))
+        operator.files.iter().any(|(path, _)| line.contains(&format!("{}:", path.display())))
     };
     let of_lines = |error: bool| {
         let mut lines = said.lines().filter(move |line| !error || line.contains("error"));
@@ -146,7 +151,7 @@ pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) ->
 fn declares(operator: &Operator) -> bool {
     let name = operator.function.rsplit("::").next().unwrap_or(&operator.function);
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut words = operator.files.values().flat_map(|text| text.split(|c| !is_part(c)));
+    let mut words = operator.files.iter().flat_map(|(_, text)| text.split(|c| !is_part(c)));
     words.any(|word| word == name)
 }
 
@@ -173,7 +178,7 @@ mod tests {
         write("ops/b.h", "#include \"c.h\"\n#include \"a.h\"\n");
         write("ops/c.h", "int c;\n");
         let files = with_included("ops/a.h", folder.path()).unwrap();
-        let names: Vec<_> = files.keys().map(|path| path.to_str().unwrap()).collect();
+        let names: Vec<_> = files.iter().map(|(path, _)| path.to_str().unwrap()).collect();
         assert_eq!(names, ["ops/a.h", "ops/b.h", "ops/c.h"]);
         assert!(with_included("ops/d.h", folder.path()).unwrap_err().contains("No such file"));
     }

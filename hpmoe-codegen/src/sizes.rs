@@ -5,7 +5,7 @@ use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, open_constants};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use syn::ItemMod;
 
@@ -90,7 +90,7 @@ pub fn open_sizes(
         return Ok(NamedSizes::new());
     }
     let first: Vec<usize> = ladders.iter().map(|ladder| ladder.first).collect();
-    let mut search = Search { module, set, target, expected, ladders, known: BTreeMap::new() };
+    let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
     let best = match search.lowered(first.clone())? {
         Some((places, time)) => search.descend(places, time)?,
         None => first,
@@ -105,7 +105,7 @@ struct Search<'a> {
     expected: Expected,
     ladders: Vec<&'static Ladder>,
     /// The times of all places tried.
-    known: BTreeMap<Vec<usize>, Option<f64>>,
+    known: HashMap<Vec<usize>, Option<f64>>,
 }
 
 impl Search<'_> {

@@ -1,9 +1,10 @@
 //! The experts' matrices that phases read and write.
 
 use super::works::{adds_to, extent, place};
+use crate::id_set::IdSet;
+use crate::sorted_set::SortedSet;
 use hpmoe_language::graph::{Access, Phase, RowKind, Storage, TaskGraph};
-use hpmoe_language::ids::TensorId;
-use std::collections::{BTreeMap, BTreeSet};
+use hpmoe_language::ids::{Arena, TensorId};
 
 /// What a taskflow moves of one expert's matrix in a tensor, if it reads and writes each element once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,22 +24,21 @@ pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
         matches!(graph.tensors[tensor].rows, RowKind::Expert { .. })
             && graph.tensors[tensor].storage == Storage::Argument
     };
-    let written: BTreeSet<TensorId> =
-        accesses(graph).filter(|(_, access)| access.write).map(|(_, a)| a.tensor).collect();
-    let mut all: BTreeMap<TensorId, MatrixTraffic> = BTreeMap::new();
+    let written: IdSet<TensorId> = accesses(graph).filter(|(_, access)| access.write).map(|(_, a)| a.tensor).collect();
+    let mut all: Arena<TensorId, Option<MatrixTraffic>> = graph.tensors.ids().map(|_| None).collect();
     for (phase, access) in accesses(graph).filter(|(_, access)| is_matrix(access.tensor)) {
         let param = phase.accesses.iter().position(|other| other == access).expect("it is one of them");
         let (bytes, adds) = (touched(graph, phase, param), access.write && adds_to(graph, phase, param));
-        let traffic = all.entry(access.tensor).or_default();
+        let traffic = all[access.tensor].get_or_insert_default();
         if access.write {
             traffic.written = traffic.written.max(bytes);
             traffic.always |= !adds;
         }
-        if adds || !written.contains(&access.tensor) {
+        if adds || !written.contains(access.tensor) {
             traffic.read = traffic.read.max(bytes);
         }
     }
-    all.into_values().collect()
+    all.iter().filter_map(|(_, traffic)| *traffic).collect()
 }
 
 /// Bytes of an element of the weight gradients that a taskflow makes; `None` where it makes none.
@@ -66,6 +66,6 @@ fn touched(graph: &TaskGraph, phase: &Phase, param: usize) -> u64 {
         let (rows, columns) = extent(graph, phase, access, column, tile);
         (place(phase, access, column), u64::from(rows) * u64::from(columns))
     });
-    let elements: BTreeMap<_, u64> = tiles.collect();
-    elements.values().sum::<u64>() * shape.element.bytes() as u64
+    let elements: SortedSet<_> = tiles.collect();
+    elements.iter().map(|(_, elements)| elements).sum::<u64>() * shape.element.bytes() as u64
 }

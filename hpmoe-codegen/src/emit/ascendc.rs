@@ -15,7 +15,6 @@ use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::TaskId;
 use hpmoe_language::plan::Plan;
 use hpmoe_language::units::Bytes;
-use std::collections::BTreeSet;
 
 /// The size of a core's instruction cache.
 const fn cache(kind: CoreKind) -> Bytes {
@@ -169,7 +168,7 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
 /// Estimated bytes of the code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
 /// own, in which everything that is constant for the call is a constant. If copies don't fit the instruction cache, the tasks
 /// that save most become routines.
-fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> (Bytes, BTreeSet<TaskId>) {
+fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> (Bytes, Vec<TaskId>) {
     let calls = |id: TaskId| {
         let phases = context.graph.phases.iter().filter(|(phase, _)| context.core_kind(*phase) == kind);
         phases.filter(|(_, phase)| phase.task == id).count() as u64
@@ -192,8 +191,8 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
     let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
     match kind {
         CoreKind::Aic => {
-            let products = cube::instances(context).into_values();
-            CUBE_LIBRARY + products.map(|terms| PRODUCT + TERM * terms).sum()
+            let products = cube::instances(context).into_iter();
+            CUBE_LIBRARY + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
             let waits = context.schedule.waits();

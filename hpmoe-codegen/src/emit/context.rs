@@ -2,12 +2,12 @@
 
 use super::Machine;
 use super::cpp::{self, identifier};
+use crate::id_set::IdSet;
 use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
 use hpmoe_language::graph::{Height, Phase, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use hpmoe_language::plan::{ExternalPlan, Plan};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A checked graph and its schedule, with a name for everything in generated text.
 pub(super) struct Context<'a> {
@@ -61,8 +61,8 @@ impl<'a> Context<'a> {
     }
 
     /// Row-tile spaces whose first tiles the dispatch looks up, because a counter's tiles are not the phase's own.
-    pub(super) fn looked_up_spaces(&self) -> BTreeSet<SpaceId> {
-        let mut spaces = BTreeSet::new();
+    pub(super) fn looked_up_spaces(&self) -> IdSet<SpaceId> {
+        let mut spaces = IdSet::new();
         for (id, phase) in self.graph.phases.iter() {
             let waits = self.schedule.phases[id].waits.iter().map(|wait| (wait.counter, wait.index));
             let signals = self.schedule.phases[id].signals.iter().map(|signal| (signal.counter, signal.index));
@@ -101,16 +101,17 @@ impl<'a> Context<'a> {
 
 /// The counter arrays that a schedule uses, numbered without gaps, as kernel and runtime know them.
 pub(super) struct UsedCounters {
-    numbers: BTreeMap<CounterId, (u32, String)>,
+    /// Each with its name, by number; their ids ascend.
+    arrays: Vec<(CounterId, String)>,
 }
 
 impl UsedCounters {
     pub(super) fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, schedule: &Schedule) -> Self {
         let signals = schedule.signals().map(|signal| signal.counter);
         let waits = schedule.waits().map(|wait| wait.counter);
-        let used: BTreeSet<CounterId> = signals.chain(waits).collect();
+        let used: IdSet<CounterId> = signals.chain(waits).collect();
         let mut names = cpp::Scope::default();
-        let named = |(number, id): (usize, CounterId)| {
+        let named = |id: CounterId| {
             let counter = &counters[id];
             let tensor = identifier(&graph.tensors[counter.tensor].name);
             let grid = match counter.grid {
@@ -121,22 +122,26 @@ impl UsedCounters {
                 Grid::Rank => "all",
             };
             let grid = if counter.through { "through" } else { grid };
-            (id, (number as u32, names.new_name(&format!("{tensor}_{grid}"))))
+            (id, names.new_name(&format!("{tensor}_{grid}")))
         };
-        Self { numbers: used.into_iter().enumerate().map(named).collect() }
+        Self { arrays: used.iter().map(named).collect() }
     }
 
     /// The arrays with their names, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CounterId, &str)> {
-        self.numbers.iter().map(|(id, (_, name))| (*id, name.as_str()))
+        self.arrays.iter().map(|(id, name)| (*id, name.as_str()))
     }
 
     pub(super) fn number(&self, counter: CounterId) -> u32 {
-        self.numbers[&counter].0
+        self.place(counter) as u32
     }
 
     pub(super) fn name(&self, counter: CounterId) -> &str {
-        &self.numbers[&counter].1
+        &self.arrays[self.place(counter)].1
+    }
+
+    fn place(&self, counter: CounterId) -> usize {
+        self.arrays.binary_search_by_key(&counter, |&(id, _)| id).expect("the schedule uses it")
     }
 
     /// The data that one counter of an array stands for, in words.

@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::cpp::{Function, Scope, Stmt, braces, int, name};
+use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::{Contracted, ElementType};
 use hpmoe_language::graph::Task;
 use hpmoe_language::plan::{CubePlan, Plan, Product};
-use std::collections::BTreeMap;
 
 /// A function that calls the library's product with its plan.
 pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
@@ -36,7 +36,7 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
 
 /// The copies of the library's product that tasks need, and how many terms each has: one for each way to hold operands, and for
 /// each type of result.
-pub(super) fn instances(context: &Context<'_>) -> BTreeMap<String, u64> {
+pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, u64)> {
     let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match context.plan(id) {
         Plan::Cube(plan) => Some((task, plan)),
         _ => None,

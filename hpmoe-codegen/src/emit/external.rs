@@ -2,11 +2,11 @@
 
 use super::context::Context;
 use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, name};
+use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{External, Task};
 use hpmoe_language::plan::Plan;
 use hpmoe_language::syntax::Constant;
-use std::collections::BTreeSet;
 
 /// The files of the operators that a kernel has, after the constants of the kernel, which they may use.
 pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
@@ -14,8 +14,8 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
         Plan::External(_) => task.external.as_ref(),
         _ => None,
     });
-    let files: BTreeSet<&String> = externals.map(|external| &external.file).collect();
-    if files.is_empty() {
+    let files: SortedSet<&String> = externals.map(|external| &external.file).collect();
+    if files.iter().len() == 0 {
         return Vec::new();
     }
     let constants = context.graph.constants.iter().map(|(constant, value)| {

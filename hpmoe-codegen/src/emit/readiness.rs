@@ -261,5 +261,5 @@ pub(super) fn numbered(context: &Context<'_>) -> Vec<(String, u64, String)> {
 
 /// The declaration of a space that is looked up.
 pub(super) fn looked_up(context: &Context<'_>) -> Vec<(String, u64)> {
-    context.looked_up_spaces().into_iter().map(|space| (context.space_name(space), number(space))).collect()
+    context.looked_up_spaces().iter().map(|space| (context.space_name(space), number(space))).collect()
 }

@@ -7,9 +7,9 @@
 //! of a function) and an eighth more.
 
 use super::cpp::{Expr, Function, Item, Stmt};
+use crate::sorted_set::SortedSet;
 use hpmoe_language::units::Bytes;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// The library on a matrix core: worker, waits, records, start and end.
 pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_560);
@@ -37,15 +37,16 @@ pub(super) fn of_function(function: &Function) -> Bytes {
 }
 
 /// What is saved by keeping functions out of line, and which ones: those that save most, until `wanted` bytes are saved or none is left.
-pub(super) fn out_of_line<Id: Copy + Ord>(mut savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, BTreeSet<Id>) {
-    savings.sort_by_key(|&(bytes, id)| (Reverse(bytes), id));
-    let mut kept = (Bytes(0), BTreeSet::new());
-    for (bytes, id) in savings {
+pub(super) fn out_of_line<Id: Copy + Ord>(savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, Vec<Id>) {
+    let savings: SortedSet<(Reverse<Bytes>, Id)> =
+        savings.into_iter().map(|(bytes, id)| (Reverse(bytes), id)).collect();
+    let mut kept = (Bytes(0), Vec::new());
+    for (Reverse(bytes), id) in savings {
         if kept.0 >= wanted {
             break;
         }
         kept.0 += bytes;
-        kept.1.insert(id);
+        kept.1.push(id);
     }
     kept
 }
@@ -111,10 +112,10 @@ mod tests {
     #[test]
     fn no_more_stays_out_of_line_than_must() {
         let savings = || vec![(Bytes(100), 0), (Bytes(300), 1), (Bytes(200), 2), (Bytes(300), 3)];
-        assert_eq!(out_of_line(savings(), Bytes(0)), (Bytes(0), BTreeSet::new()));
-        assert_eq!(out_of_line(savings(), Bytes(300)), (Bytes(300), BTreeSet::from([1])));
-        assert_eq!(out_of_line(savings(), Bytes(601)), (Bytes(800), BTreeSet::from([1, 2, 3])));
-        assert_eq!(out_of_line(savings(), Bytes(5_000)), (Bytes(900), BTreeSet::from([0, 1, 2, 3])));
+        assert_eq!(out_of_line(savings(), Bytes(0)), (Bytes(0), vec![]));
+        assert_eq!(out_of_line(savings(), Bytes(300)), (Bytes(300), vec![1]));
+        assert_eq!(out_of_line(savings(), Bytes(601)), (Bytes(800), vec![1, 3, 2]));
+        assert_eq!(out_of_line(savings(), Bytes(5_000)), (Bytes(900), vec![1, 3, 2, 0]));
     }
 
     #[test]

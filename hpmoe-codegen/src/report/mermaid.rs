@@ -1,12 +1,13 @@
 //! A task graph as a Mermaid flowchart.
 
 use super::names;
+use crate::id_set::IdSet;
 use crate::schedule::{Implied, Schedule};
+use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{PhaseId, TensorId};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The flowchart: phases as nodes, coloured by the cores that run them; tensors on the edges, which are dashed where no counter
@@ -45,8 +46,8 @@ pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
 
 /// The tensors that the caller passes, with edges to the phases that read and write them.
 fn arguments(graph: &TaskGraph, text: &mut String) {
-    let mut shown: BTreeSet<TensorId> = BTreeSet::new();
-    let mut edges: BTreeSet<(PhaseId, TensorId, bool)> = BTreeSet::new();
+    let mut shown: IdSet<TensorId> = IdSet::new();
+    let mut edges: SortedSet<(PhaseId, TensorId, bool)> = SortedSet::default();
     for (id, phase) in graph.phases.iter() {
         let arguments = phase.accesses.iter().filter(|a| graph.tensors[a.tensor].storage.is_argument());
         for access in arguments {
@@ -54,7 +55,7 @@ fn arguments(graph: &TaskGraph, text: &mut String) {
             edges.insert((id, access.tensor, access.write));
         }
     }
-    for tensor in shown {
+    for tensor in shown.iter() {
         let _ = writeln!(text, "  t{}([\"{}\"]):::tensor", tensor.0, graph.tensors[tensor].name);
     }
     for (phase, tensor, write) in edges {

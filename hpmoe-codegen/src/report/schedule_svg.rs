@@ -5,6 +5,7 @@ mod palette;
 use super::drawing::{Axis, number, text};
 use super::names;
 use crate::schedule::{Bar, Role, Schedule, Timeline, timeline};
+use crate::sorted_set::SortedSet;
 use crate::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
@@ -154,8 +155,7 @@ fn entry(graph: &TaskGraph, bar: &Bar) -> String {
 fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -> Group {
     let mut legend = Group::new();
     let mut left = LEFT;
-    let mut ordered: Vec<(RoleId, PhaseId)> = schedule.phases.iter().map(|(id, phase)| (phase.role, id)).collect();
-    ordered.sort_unstable();
+    let ordered: SortedSet<(RoleId, PhaseId)> = schedule.phases.iter().map(|(id, phase)| (phase.role, id)).collect();
     let mut top = top;
     for (_, phase) in ordered {
         let name = names::phase(graph, phase);

@@ -9,7 +9,6 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Tensor};
 use hpmoe_language::plan::OnChipMemory;
 use hpmoe_language::units::Bytes;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The totals of graph, schedule, memory and code, as text.
@@ -68,7 +67,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
         let each: Vec<String> = kept.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
         let _ = writeln!(text, "  kept          {all} by the caller, were the routing even: {}", each.join(", "));
     }
-    for (memory, (used, capacity, task)) in high_water(checked) {
+    for (memory, used, capacity, task) in high_water(checked) {
         let _ = writeln!(text, "  {:<12}  {used} of {capacity} at most (`{task}`)", memory.to_string());
     }
     let _ = write!(text, "  code          AIC {}, AIV {}, estimated", kernel.aic_bytes, kernel.aiv_bytes);
@@ -88,13 +87,15 @@ fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
 }
 
 /// The high-water mark of each on-chip memory, its capacity, and the task that reaches the mark.
-fn high_water(checked: &CheckedGraph) -> BTreeMap<OnChipMemory, (Bytes, Bytes, &str)> {
-    let mut marks = BTreeMap::new();
+fn high_water(checked: &CheckedGraph) -> Vec<(OnChipMemory, Bytes, Bytes, &str)> {
+    let mut marks: Vec<(OnChipMemory, Bytes, Bytes, &str)> = Vec::new();
     for (id, plan) in checked.plans().iter() {
         for (memory, used, capacity) in plan.used() {
-            let mark = marks.entry(memory).or_insert((Bytes(0), capacity, ""));
-            if used > mark.0 {
-                *mark = (used, capacity, checked.graph().tasks[id].label.as_str());
+            let here = (memory, used, capacity, checked.graph().tasks[id].label.as_str());
+            match marks.binary_search_by_key(&memory, |mark| mark.0) {
+                Ok(place) if used > marks[place].1 => marks[place] = here,
+                Ok(_) => {}
+                Err(place) => marks.insert(place, here),
             }
         }
     }

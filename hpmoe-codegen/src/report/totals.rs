@@ -1,10 +1,10 @@
 //! Totals of a graph and its schedule.
 
+use crate::id_set::IdSet;
 use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, SpaceKind};
-use std::collections::BTreeSet;
 
 /// Totals of a graph and its schedule, for one rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -65,7 +65,7 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
         by_path,
         by_queue: schedule.elided.len() - by_path,
         counter_arrays: checked.counters().len(),
-        counter_arrays_kept: waits.map(|wait| wait.counter).collect::<BTreeSet<_>>().len(),
+        counter_arrays_kept: waits.map(|wait| wait.counter).collect::<IdSet<_>>().len(),
         entries: queues().map(|(_, queue)| queue.len()).sum(),
         aic: used(crate::schedule::CoreKind::Aic),
         aiv: used(crate::schedule::CoreKind::Aiv),

@@ -5,7 +5,6 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
-use std::collections::BTreeSet;
 
 /// Whether each phase walks row tiles in the order in which their rows arrive where ranks send evenly.
 ///
@@ -22,7 +21,7 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
     let of_sent_rows = checked.dependencies().iter().filter(|d| puts(d.before) && kind(d.before) == SpaceKind::Sends);
     let mut alike = walked_alike(checked);
-    let reading: BTreeSet<usize> = of_sent_rows.map(|d| alike.find_mut(d.after.index())).collect();
+    let reading: Vec<usize> = of_sent_rows.map(|d| alike.find_mut(d.after.index())).collect();
     let phases = graph.phases.ids();
     phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.find(phase.index()))).collect()
 }

@@ -3,10 +3,11 @@
 use super::groups::Groups;
 use super::tiling::same_tiles;
 use super::{Elision, Implied, Order, PhaseSchedule};
+use crate::id_set::IdSet;
+use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Cover, Dependency, Signal, Wait};
 use hpmoe_language::ids::{Arena, CounterId, PartId, PhaseId};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds every dependency that another one, or the order of a queue, implies; gives phases the waits and signals of the rest.
 pub(super) fn elide(
@@ -37,15 +38,15 @@ fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
 /// What a vector core reads it has made itself. Everything that one wait stands for must be so, or the wait stays.
 fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
-    let mut own: BTreeMap<(PhaseId, &Wait), bool> = BTreeMap::new();
-    for dependency in dependencies {
-        let all = own.entry((dependency.after, &dependency.wait)).or_insert(true);
-        *all &= before.same_tiles(dependency.before, dependency.after)
+    let own = |dependency: &Dependency| {
+        before.same_tiles(dependency.before, dependency.after)
             && changes_task(checked, dependency)
-            && same_part(checked, dependency);
-    }
+            && same_part(checked, dependency)
+    };
     for (dependency, implied) in dependencies.iter().zip(implied) {
-        if implied.is_none() && own[&(dependency.after, &dependency.wait)] {
+        let mut stood_for =
+            dependencies.iter().filter(|other| other.after == dependency.after && other.wait == dependency.wait);
+        if implied.is_none() && stood_for.all(own) {
             *implied = Some(Implied::SameCore);
         }
     }
@@ -74,24 +75,20 @@ fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Im
     for consumer in checked.graph().phases.ids() {
         let needs: Vec<usize> =
             (0..dependencies.len()).filter(|&d| dependencies[d].after == consumer && implied[d].is_none()).collect();
-        // Everything that one wait stands for must be implied, or the wait stays.
-        let mut waits: BTreeMap<&Wait, Vec<usize>> = BTreeMap::new();
-        for &d in &needs {
-            waits.entry(&dependencies[d].wait).or_default().push(d);
-        }
-        for (wait, parts) in &waits {
-            let later = |&d: &usize| {
-                let speaks = |&&other: &&usize| {
-                    let other = &dependencies[other];
-                    other.wait != **wait && speaks_for(checked, before, other, &dependencies[d])
-                };
-                let others = needs.iter().filter(speaks).map(|&other| dependencies[other].before);
-                others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
+        let later = |d: usize| {
+            let speaks = |&&other: &&usize| {
+                let (other, dependency) = (&dependencies[other], &dependencies[d]);
+                other.wait != dependency.wait && speaks_for(checked, before, other, dependency)
             };
-            let later: Option<Vec<PhaseId>> = parts.iter().map(later).collect();
-            for (&d, later) in parts.iter().zip(later.into_iter().flatten()) {
+            let others = needs.iter().filter(speaks).map(|&other| dependencies[other].before);
+            others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
+        };
+        for &d in &needs {
+            // Everything that one wait stands for must be implied, or the wait stays.
+            let mut stood_for = needs.iter().filter(|&&other| dependencies[other].wait == dependencies[d].wait);
+            if stood_for.all(|&other| later(other).is_some()) {
                 let earlier = dependencies[d].before;
-                implied[d] = Some(Implied::QueueOrder { earlier, later });
+                implied[d] = later(d).map(|later| Implied::QueueOrder { earlier, later });
             }
         }
     }
@@ -111,16 +108,12 @@ fn speaks_for(checked: &CheckedGraph, before: &Before, other: &Dependency, depen
 /// The same core has waited for the same in an earlier entry.
 fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
-    let mut waiting: BTreeMap<&Wait, BTreeSet<PhaseId>> = BTreeMap::new();
-    for (dependency, implied) in dependencies.iter().zip(&*implied) {
-        if implied.is_none() {
-            waiting.entry(&dependency.wait).or_default().insert(dependency.after);
-        }
-    }
+    let open = dependencies.iter().zip(&*implied).filter(|(_, implied)| implied.is_none());
+    let open: Vec<&Dependency> = open.map(|(dependency, _)| dependency).collect();
     for (dependency, implied) in dependencies.iter().zip(implied) {
         if implied.is_none() {
-            let mut waiting = waiting[&dependency.wait].iter().copied();
-            let by = waiting.find(|&phase| before.same_tiles(phase, dependency.after));
+            let waiting = open.iter().filter(|other| other.wait == dependency.wait).map(|other| other.after);
+            let by = waiting.filter(|&phase| before.same_tiles(phase, dependency.after)).min();
             *implied = by.map(|by| Implied::AlreadyAwaited { by });
         }
     }
@@ -129,16 +122,16 @@ fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Optio
 /// Gives phases the waits of dependencies that nothing implies, and the signals to every counter that is still awaited.
 fn keep(checked: &CheckedGraph, implied: &[Option<Implied>], phases: &mut Arena<PhaseId, PhaseSchedule>) {
     let dependencies = checked.dependencies();
-    let mut waits: BTreeSet<(PhaseId, &Wait)> = BTreeSet::new();
-    let mut awaited: BTreeSet<CounterId> = BTreeSet::new();
+    let mut waits: SortedSet<(PhaseId, &Wait)> = SortedSet::default();
+    let mut awaited: IdSet<CounterId> = IdSet::new();
     for (dependency, implied) in dependencies.iter().zip(implied) {
         if implied.is_none() {
             waits.insert((dependency.after, &dependency.wait));
             awaited.insert(dependency.wait.counter);
         }
     }
-    let kept = dependencies.iter().filter(|dependency| awaited.contains(&dependency.signal.counter));
-    let signals: BTreeSet<(PhaseId, Signal)> = kept.map(|dependency| (dependency.before, dependency.signal)).collect();
+    let kept = dependencies.iter().filter(|dependency| awaited.contains(dependency.signal.counter));
+    let signals: SortedSet<(PhaseId, Signal)> = kept.map(|dependency| (dependency.before, dependency.signal)).collect();
     for (phase, wait) in waits {
         phases[phase].waits.push(wait.clone());
     }
@@ -149,14 +142,15 @@ fn keep(checked: &CheckedGraph, implied: &[Option<Implied>], phases: &mut Arena<
 
 /// Which phases cut the same space into the same tiles for the same cores, one before the other in every queue.
 struct Before {
-    pairs: BTreeSet<(PhaseId, PhaseId)>,
+    /// By phase: those that come after it.
+    after: Arena<PhaseId, IdSet<PhaseId>>,
 }
 
 impl Before {
     fn new(checked: &CheckedGraph, phases: &Arena<PhaseId, PhaseSchedule>, orders: &[Order]) -> Self {
         let graph = checked.graph();
-        let pairs = graph.phases.ids().flat_map(|a| graph.phases.ids().map(move |b| (a, b)));
-        let mut pairs: BTreeSet<_> = pairs.filter(|&(a, b)| same_tiles(graph, phases, [a, b])).collect();
+        let alike = |a: PhaseId| graph.phases.ids().filter(move |&b| same_tiles(graph, phases, [a, b])).collect();
+        let mut after: Arena<PhaseId, IdSet<PhaseId>> = graph.phases.ids().map(alike).collect();
         for order in orders {
             let groups = Groups::new(graph, order.ranks);
             let mut place = vec![(PartId(0), 0); groups.len()];
@@ -165,20 +159,22 @@ impl Before {
                     place[groups.number(entry)] = (part, at);
                 }
             }
-            pairs.retain(|&(a, b)| {
-                let mut entries = groups.of_phase(a).zip(groups.of_phase(b));
-                entries.all(|(a, b)| {
-                    let (a, b) = (place[groups.number(a)], place[groups.number(b)]);
-                    a.0 == b.0 && a.1 < b.1
-                })
-            });
+            for a in graph.phases.ids() {
+                after[a].retain(|b| {
+                    let mut entries = groups.of_phase(a).zip(groups.of_phase(b));
+                    entries.all(|(a, b)| {
+                        let (a, b) = (place[groups.number(a)], place[groups.number(b)]);
+                        a.0 == b.0 && a.1 < b.1
+                    })
+                });
+            }
         }
-        Self { pairs }
+        Self { after }
     }
 
     /// The core that makes a tile of `second` has made the same tile of `first` before.
     fn same_tiles(&self, first: PhaseId, second: PhaseId) -> bool {
-        self.pairs.contains(&(first, second))
+        self.after[first].contains(second)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::tiling::same_tiles;
 use super::{Entry, Order, PhaseSchedule};
+use crate::id_set::IdSet;
+use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::{CheckedGraph, Whose};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 /// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, and it needs
 /// nothing that the other doesn't need, neither data nor memory: so it does not depend on the other. Its entries move next to those of
@@ -34,22 +36,16 @@ fn together(queue: &[Entry], phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<Entr
         let steps = earlier.take_while(|&phase| phases[phase].joins_previous).count();
         Entry { phase: PhaseId::new(entry.phase.index() - steps), ..entry }
     };
-    let mut joining: BTreeMap<Entry, Vec<Entry>> = BTreeMap::new();
+    let mut joining: HashMap<Entry, SortedSet<Entry>> = HashMap::new();
     for &entry in queue.iter().filter(|entry| joins(entry)) {
-        joining.entry(head(entry)).or_default().push(entry);
+        joining.entry(head(entry)).or_default().insert(entry);
     }
     let heads = queue.iter().copied().filter(|entry| !joins(entry));
-    heads
-        .flat_map(|entry| {
-            let mut joined = joining.remove(&entry).unwrap_or_default();
-            joined.sort_unstable();
-            std::iter::once(entry).chain(joined)
-        })
-        .collect()
+    heads.flat_map(|entry| std::iter::once(entry).chain(joining.remove(&entry).unwrap_or_default())).collect()
 }
 
 /// The phases that make what a phase reads.
-fn needs(checked: &CheckedGraph, phase: PhaseId) -> BTreeSet<PhaseId> {
+fn needs(checked: &CheckedGraph, phase: PhaseId) -> IdSet<PhaseId> {
     checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before).collect()
 }
 

@@ -5,12 +5,13 @@
 
 use super::Entry;
 use super::groups::{Groups, chunk};
+use crate::id_set::IdSet;
+use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::{CheckedGraph, Index};
 use hpmoe_language::graph::{CHUNK_BUFFERS, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, RoleId};
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
-use std::collections::BTreeSet;
 
 /// The entries of one rank and what must come before what among them.
 ///
@@ -85,8 +86,8 @@ impl Edges {
         let node = |counter: CounterId, index, entry: Entry| {
             counters + counter.index() * experts + group_of(graph, ranks, index, entry)
         };
-        let mut signals = BTreeSet::new();
-        let mut waits = BTreeSet::new();
+        let mut signals = SortedSet::default();
+        let mut waits = SortedSet::default();
         // A phase that depends on itself is ordered by its tiles, not by its entries.
         let between = checked.dependencies().iter().filter(|d| d.before != d.after);
         for dependency in between {
@@ -100,7 +101,7 @@ impl Edges {
         }
         // A wait for once-sent tiles may be for any expert up to its own, so each expert's counters follow those of the expert before.
         let of_once = waits.iter().filter(|wait| wait.2 == Index::OnceTiles).map(|wait| wait.1);
-        for counter in of_once.collect::<BTreeSet<CounterId>>() {
+        for counter in of_once.collect::<IdSet<CounterId>>().iter() {
             let first = counters + counter.index() * experts;
             (first + 1..first + experts).for_each(|next| self.add(next - 1, next));
         }
@@ -147,8 +148,8 @@ impl Edges {
 
     fn program_order(&mut self, graph: &TaskGraph, groups: &Groups, experts: usize, role_of: &Arena<PhaseId, RoleId>) {
         let by_expert = |phase| !graph.spaces[graph.phases[phase].space].by_chunk();
-        let roles: BTreeSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
-        for role in roles {
+        let roles: IdSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
+        for role in roles.iter() {
             for experts_only in [true, false] {
                 let phases =
                     graph.phases.ids().filter(|&phase| role_of[phase] == role && by_expert(phase) == experts_only);

@@ -1,10 +1,10 @@
 //! The place of the route in each queue, where the kernel makes it of ids that its own phases write.
 
 use super::{CoreKind, Entry, Order, PhaseSchedule};
+use crate::id_set::IdSet;
 use hpmoe_language::analyze::{CheckedGraph, Wait};
 use hpmoe_language::graph::MadeRoute;
 use hpmoe_language::ids::{Arena, PhaseId};
-use std::collections::BTreeSet;
 
 /// Places the route in each queue, gives phases the signals of its ids, and returns what it waits for. Nothing is to be done where the
 /// host makes the route.
@@ -39,12 +39,13 @@ pub(super) fn route(
 /// others, so that what was in an order is still in one.
 pub(super) fn ids_first(checked: &CheckedGraph, queue: &mut [Entry]) {
     let making = making_ids(checked);
-    queue.sort_by_key(|entry| !making.contains(&entry.phase));
+    let (first, rest): (Vec<Entry>, Vec<Entry>) = queue.iter().partition(|entry| making.contains(entry.phase));
+    queue.copy_from_slice(&[first, rest].concat());
 }
 
 /// Phases that write ids, and those that they depend on.
-fn making_ids(checked: &CheckedGraph) -> BTreeSet<PhaseId> {
-    let mut making = BTreeSet::new();
+fn making_ids(checked: &CheckedGraph) -> IdSet<PhaseId> {
+    let mut making = IdSet::new();
     let mut open: Vec<PhaseId> =
         checked.route_input().into_iter().flat_map(|input| &input.signals).map(|s| s.0).collect();
     while let Some(phase) = open.pop() {
@@ -56,8 +57,8 @@ fn making_ids(checked: &CheckedGraph) -> BTreeSet<PhaseId> {
 }
 
 /// The place after the last entry by which ids are made, and those that it is walked together with.
-fn after_ids(queue: &[Entry], making: &BTreeSet<PhaseId>, phases: &Arena<PhaseId, PhaseSchedule>) -> usize {
-    let last = queue.iter().rposition(|entry| making.contains(&entry.phase));
+fn after_ids(queue: &[Entry], making: &IdSet<PhaseId>, phases: &Arena<PhaseId, PhaseSchedule>) -> usize {
+    let last = queue.iter().rposition(|entry| making.contains(entry.phase));
     let after = last.map_or(0, |last| last + 1);
     after + queue[after..].iter().take_while(|entry| phases[entry.phase].joins_previous).count()
 }

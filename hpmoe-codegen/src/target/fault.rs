@@ -11,6 +11,16 @@ pub struct FileFault {
     pub text: String,
 }
 
+/// What was read, if it has no fault; or all faults by line.
+pub(crate) fn without_faults<T>(read: T, faults: Vec<FileFault>) -> Result<T, Vec<FileFault>> {
+    if faults.is_empty() { Ok(read) } else { Err(by_line(faults)) }
+}
+
+fn by_line(mut faults: Vec<FileFault>) -> Vec<FileFault> {
+    faults.sort_by_key(|fault| fault.line);
+    faults
+}
+
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {

@@ -13,6 +13,7 @@ mod source;
 use crate::cost::Time;
 pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, Target, Vector};
 pub use fault::FileFault;
+pub(crate) use fault::without_faults;
 pub use source::{Provenance, TargetConstant};
 
 pub(crate) const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");

@@ -1,9 +1,9 @@
 //! Reads the text of a target file.
 
 use super::constants::KEYS;
+use super::fault::without_faults;
 use super::source::{Provenance, TargetConstant, hint};
 use super::{FileFault, Target};
-use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,7 +21,7 @@ impl Target {
         })?;
         let mut faults = Vec::new();
         let mut target = Self::default();
-        let mut values = BTreeMap::new();
+        let mut values = Vec::new();
         for (section, content) in table.get_ref() {
             let line = lines.line_at(section.span().start);
             let section = section.get_ref().as_ref();
@@ -39,7 +39,7 @@ impl Target {
                         let line = lines.line_at(key.span().start);
                         let name = (section.to_owned(), key.get_ref().as_ref().to_owned());
                         if KEYS.iter().any(|key| (key.section, key.key) == (&name.0, &name.1)) {
-                            values.insert(name, (line, value));
+                            values.push((name, line, value));
                         } else {
                             let name = format!("{}.{}", name.0, name.1);
                             faults.push(FileFault { line, text: format!("unknown key `{name}`{}", hint(&name)) });
@@ -59,7 +59,10 @@ impl Target {
         }
         for key in KEYS {
             let name = format!("{}.{}", key.section, key.key);
-            let Some(&(line, value)) = values.get(&(key.section.to_owned(), key.key.to_owned())) else {
+            let is_it = |((section, name), ..): &&((String, String), _, _)| {
+                (section.as_str(), name.as_str()) == (key.section, key.key)
+            };
+            let Some(&(_, line, value)) = values.iter().find(is_it) else {
                 let section = table.get_ref().iter().find(|(section, _)| section.get_ref() == key.section);
                 let line = section.map_or(end, |(section, _)| lines.line_at(section.span().start));
                 faults.push(FileFault { line, text: format!("`{name}` is missing") });
@@ -76,8 +79,7 @@ impl Target {
             let provenance = Provenance::from_comment(key.section, &comment);
             target.constants.push(TargetConstant { section: key.section, key: key.key, line, comment, provenance });
         }
-        faults.sort_by_key(|fault| fault.line);
-        if faults.is_empty() { Ok(target) } else { Err(faults) }
+        without_faults(target, faults)
     }
 }
 

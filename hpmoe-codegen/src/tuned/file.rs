@@ -3,7 +3,7 @@
 use super::shape::{NamedSizes, alike};
 use super::{Candidate, TILE_SIZES};
 use crate::schedule::Choices;
-use crate::target::FileFault;
+use crate::target::{FileFault, without_faults};
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -69,9 +69,7 @@ impl Tuned {
                 (other, _) => reader.fault(key, format!("unknown key `{other}`: there are only `[[tuned]]`")),
             }
         }
-        let mut faults = reader.faults;
-        faults.sort_by_key(|fault| fault.line);
-        if faults.is_empty() { Ok(tuned) } else { Err(faults) }
+        without_faults(tuned, reader.faults)
     }
 }
 

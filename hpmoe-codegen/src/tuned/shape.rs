@@ -18,29 +18,26 @@ pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
 /// follow from these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, |name| !TILE_SIZES.contains(&name)).collect()
+    named(module, kernel, &|name| !TILE_SIZES.contains(&name))
 }
 
 /// The tile sizes that a kernel declares as numbers, or leaves open.
 #[must_use]
 pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, |name| TILE_SIZES.contains(&name)).collect()
+    named(module, kernel, &|name| TILE_SIZES.contains(&name))
 }
 
-fn named<'a>(
-    module: &'a ItemMod,
-    kernel: &'a Kernel,
-    wanted: impl Fn(&str) -> bool + 'a,
-) -> impl Iterator<Item = (String, usize)> + 'a {
+fn named(module: &ItemMod, kernel: &Kernel, wanted: &dyn Fn(&str) -> bool) -> NamedSizes {
     let items = module.content.iter().flat_map(|(_, items)| items);
     let written = items.filter_map(|item| match item {
         Item::Const(item) if matches!(*item.expr, Expr::Lit(_) | Expr::Infer(_)) => Some(item.ident.to_string()),
         _ => None,
     });
-    written.filter(move |name| wanted(name)).filter_map(|name| {
+    let valued = written.filter(|name| wanted(name)).filter_map(|name| {
         let value = kernel.constants.get(&name)?;
         Some((name, value))
-    })
+    });
+    valued.collect()
 }
 
 /// Whether two shapes are for the same schedule. Numbers of tokens count alike if the next power of two is the same; all other

@@ -4,11 +4,11 @@ use super::Violation;
 use super::forms::{Home, home};
 use super::same_core::SameCore;
 use crate::schedule::Schedule;
+use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index, Wait};
 use hpmoe_language::graph::{Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
-use std::collections::BTreeSet;
 
 /// Each dependency is kept in one of four ways:
 ///
@@ -89,7 +89,7 @@ fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
     let by_column = column_by_column(wanted);
     // A phase, and whether the way there has joined the columns.
     let mut open = vec![(wanted.before, false)];
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::default();
     while let Some((phase, joined)) = open.pop() {
         if !seen.insert((phase, joined)) {
             continue;

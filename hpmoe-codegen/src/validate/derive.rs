@@ -10,6 +10,7 @@ mod tiles;
 mod touched;
 
 use super::Violation;
+use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, TaskGraph};
 use hpmoe_language::ids::{PhaseId, TensorId};
@@ -17,7 +18,6 @@ use instance::Instance;
 use kept::KeptOrder;
 pub use kept::OrderStep;
 use required::{Nodes, Required, required};
-use std::collections::BTreeSet;
 
 /// Tiles that share an element which one of them writes are ordered by dependencies of the graph, and so are the uses of
 /// memory that chunks take in turn.
@@ -42,24 +42,21 @@ pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
 }
 
 /// The ways by which tiles of two phases that share elements are ordered, where all of them are. Without `before` they begin at
-/// the words that free memory for a chunk, without `after` they end at those that free it again.
+/// the words that free memory for a chunk, without `after` they end at those that free it again. In ascending order, each once.
 #[must_use]
-pub fn ways(
-    checked: &CheckedGraph,
-    before: Option<PhaseId>,
-    after: Option<PhaseId>,
-) -> Option<BTreeSet<Vec<OrderStep>>> {
+pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<Vec<Vec<OrderStep>>> {
     let orders = Orders::new(checked);
     let phase = |node: usize| orders.nodes.tile(node).map(|tile| tile.phase);
     let between =
         orders.required.iter().filter(|required| (phase(required.from), phase(required.to)) == (before, after));
-    between.map(|required| orders.kept.path(required.from, required.to)).collect()
+    let ways: Option<SortedSet<_>> = between.map(|required| orders.kept.path(required.from, required.to)).collect();
+    Some(ways?.into_iter().collect())
 }
 
 /// The tiles of an instance, what must be ordered, and what is.
 struct Orders {
     nodes: Nodes,
-    required: BTreeSet<Required>,
+    required: Vec<Required>,
     kept: KeptOrder,
 }
 

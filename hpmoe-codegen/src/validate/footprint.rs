@@ -1,11 +1,11 @@
 //! The memory that a rank needs, as a function of the rows that it may receive.
 
+use crate::id_set::IdSet;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Storage, TaskGraph, Tensor};
 use hpmoe_language::ids::CounterId;
 use hpmoe_language::units::Bytes;
-use std::collections::BTreeSet;
 
 /// Bytes from one counter to the next.
 const LINE: u64 = 512;
@@ -39,7 +39,8 @@ pub struct Footprint {
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
     let local = graph.sizes.expert_chunks(ranks as usize) as u64;
-    let arrays = used(schedule).into_iter().map(|id| {
+    let used = used(schedule);
+    let arrays = used.iter().map(|id| {
         let grid = checked.counters()[id].grid;
         grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
     });
@@ -67,7 +68,7 @@ pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     u64::from(ranks) * sizes.chunk_tokens() as u64 * sizes.top_k.min(local) as u64
 }
 
-fn used(schedule: &Schedule) -> BTreeSet<CounterId> {
+fn used(schedule: &Schedule) -> IdSet<CounterId> {
     schedule.waits().map(|wait| wait.counter).collect()
 }
 

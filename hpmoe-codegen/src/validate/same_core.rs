@@ -4,22 +4,22 @@ use crate::schedule::{Entry, Schedule};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Phase, TaskGraph};
 use hpmoe_language::ids::{PartId, PhaseId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Pairs of phases of which the same core makes the same tile, first of one and then of the other.
 pub(super) struct SameCore {
-    /// By pair: whether every queue has the first phase's entry of each group before the second's. No phase is before itself.
-    pairs: BTreeMap<(PhaseId, PhaseId), bool>,
+    /// Every queue has the first phase's entry of each group before the second's. No phase is before itself.
+    pairs: Vec<(PhaseId, PhaseId)>,
 }
 
 impl SameCore {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
         let graph = checked.graph();
-        let mut pairs = BTreeMap::new();
+        let mut pairs = Vec::new();
         for (first, a) in graph.phases.iter() {
             for (second, b) in graph.phases.iter() {
                 if same_map(graph, schedule, (first, a), (second, b)) {
-                    pairs.insert((first, second), true);
+                    pairs.push((first, second));
                 }
             }
         }
@@ -29,20 +29,20 @@ impl SameCore {
                 queue.iter().enumerate().map(move |(place, &entry)| (entry, (part, place))).collect::<Vec<_>>()
             };
             let places: HashMap<Entry, (PartId, usize)> = queues.flat_map(of_queue).collect();
-            for ((first, second), always) in &mut pairs {
-                let of_first = places.iter().filter(|(entry, _)| entry.phase == *first);
-                for (&entry, place) in of_first {
-                    let other = places.get(&Entry { phase: *second, ..entry });
-                    *always &= other.is_some_and(|other| place.0 == other.0 && place.1 < other.1);
-                }
-            }
+            pairs.retain(|&(first, second)| {
+                let mut of_first = places.iter().filter(|(entry, _)| entry.phase == first);
+                of_first.all(|(&entry, place)| {
+                    let other = places.get(&Entry { phase: second, ..entry });
+                    other.is_some_and(|other| place.0 == other.0 && place.1 < other.1)
+                })
+            });
         }
         Self { pairs }
     }
 
     /// Whether a core that makes a tile of `second` has made the same tile of `first` before.
     pub(super) fn before(&self, first: PhaseId, second: PhaseId) -> bool {
-        self.pairs.get(&(first, second)).copied().unwrap_or(false)
+        self.pairs.contains(&(first, second))
     }
 }
 

@@ -4,16 +4,15 @@ use super::Violation;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal};
 use hpmoe_language::graph::{Height, RowKind, SpaceKind};
-use hpmoe_language::ids::{CounterId, PhaseId};
-use std::collections::BTreeMap;
+use hpmoe_language::ids::{Arena, CounterId, PhaseId};
 
 /// What all phases add to a counter is what each wait for it needs, as functions of the counter's rows; and what is
 /// signalled is awaited, so that nothing arrives after a launch has ended.
 pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
-    let mut added: BTreeMap<CounterId, Option<Sum>> = BTreeMap::new();
+    let mut added: Arena<CounterId, Option<Sum>> = checked.counters().ids().map(|_| Some(Sum::default())).collect();
     for (phase, fixed) in schedule.phases.iter() {
         for signal in &fixed.signals {
-            let sum = added.entry(signal.counter).or_insert_with(|| Some(Sum::default()));
+            let sum = &mut added[signal.counter];
             match contribution(checked, phase, signal) {
                 Some(part) => {
                     if let Some(sum) = sum {
@@ -32,16 +31,14 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations
         }
     }
     if let Some(wait) = &schedule.routed_after
-        && let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default()))
+        && let Some(added) = &added[wait.counter]
         && added.clamped(None) != Sum::of(&wait.need).clamped(None)
     {
         violations.push(Violation::RouteThreshold { need: wait.need.clone(), added: added.need() });
     }
     for (phase, fixed) in schedule.phases.iter() {
         for wait in &fixed.waits {
-            let Some(added) = added.get(&wait.counter).cloned().unwrap_or_else(|| Some(Sum::default())) else {
-                continue;
-            };
+            let Some(added) = &added[wait.counter] else { continue };
             let most = most_rows(checked, wait.counter);
             if added.clamped(most) != Sum::of(&wait.need).clamped(most) {
                 let (counter, need) = (wait.counter, wait.need.clone());
@@ -57,7 +54,8 @@ struct Sum {
     fixed: u64,
     per_row: u64,
     per_slot: u64,
-    pieces: BTreeMap<Height, u64>,
+    /// How many pieces of each height: ascending.
+    pieces: Vec<(Height, u64)>,
 }
 
 impl Sum {
@@ -74,7 +72,7 @@ impl Sum {
     }
 
     fn pieces(height: Height, count: u64) -> Self {
-        Self { pieces: BTreeMap::from([(height, count)]), ..Self::default() }
+        Self { pieces: vec![(height, count)], ..Self::default() }
     }
 
     fn of(need: &Need) -> Self {
@@ -90,19 +88,24 @@ impl Sum {
         self.fixed += other.fixed;
         self.per_row += other.per_row;
         self.per_slot += other.per_slot;
-        for (&height, count) in &other.pieces {
-            *self.pieces.entry(height).or_default() += count;
+        other.pieces.iter().for_each(|&(height, count)| self.add_pieces(height, count));
+    }
+
+    fn add_pieces(&mut self, height: Height, count: u64) {
+        match self.pieces.binary_search_by_key(&height, |&(height, _)| height) {
+            Ok(place) => self.pieces[place].1 += count,
+            Err(place) => self.pieces.insert(place, (height, count)),
         }
     }
 
     /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
     /// rows.
     fn clamped(&self, most: Option<Height>) -> Self {
-        let mut clamped = Self { pieces: BTreeMap::new(), ..self.clone() };
-        for (&height, &count) in self.pieces.iter().filter(|(_, count)| **count > 0) {
+        let mut clamped = Self { pieces: Vec::new(), ..*self };
+        for &(height, count) in self.pieces.iter().filter(|(_, count)| *count > 0) {
             match most.map_or(height, |most| height.min(most)) {
                 Height::Rows(1) => clamped.per_row += count,
-                height => *clamped.pieces.entry(height).or_default() += count,
+                height => clamped.add_pieces(height, count),
             }
         }
         clamped
@@ -110,7 +113,7 @@ impl Sum {
 
     fn need(&self) -> Need {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        let pieces = self.pieces.iter().map(|(&height, &count)| (height, short(count)));
+        let pieces = self.pieces.iter().map(|&(height, count)| (height, short(count)));
         let [fixed, per_row, per_slot] = [self.fixed, self.per_row, self.per_slot].map(short);
         Need { fixed, per_row, per_slot, pieces: pieces.collect() }
     }

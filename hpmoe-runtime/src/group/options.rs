@@ -1,6 +1,6 @@
 //! The options of a launch, and how a group sets them.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct LaunchOptions {
     pub(super) seed: u64,
     pub(super) time_limit: Duration,
     pub(super) capacity: Option<usize>,
-    pub(super) delays: BTreeMap<usize, Duration>,
+    pub(super) delays: HashMap<usize, Duration>,
     pub(super) threads: Option<u32>,
     pub(super) find_races: Option<bool>,
     pub(super) repeat: u32,
@@ -44,7 +44,7 @@ impl Default for LaunchOptions {
             seed: 0,
             time_limit: Duration::from_secs(60),
             capacity: None,
-            delays: BTreeMap::new(),
+            delays: HashMap::new(),
             threads: None,
             find_races: None,
             repeat: 1,
@@ -56,7 +56,7 @@ impl Default for LaunchOptions {
 impl LaunchOptions {
     /// Refuses a delay for a rank that the group does not have.
     pub(super) fn check_delays(&self, ranks: usize) -> Result<(), LaunchError> {
-        match self.delays.keys().find(|&&rank| rank >= ranks) {
+        match self.delays.keys().filter(|&&rank| rank >= ranks).min() {
             Some(&rank) => Err(LaunchError::DelayedRank { rank, ranks }),
             None => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Whether a group can still be used, and what it keeps while it can.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::mem::{forget, replace, take};
 use std::sync::PoisonError;
 
@@ -19,9 +19,9 @@ pub(super) enum GroupState {
 #[derive(Default)]
 pub(super) struct Kept {
     /// Memory of each kernel that has run, by name and fingerprint.
-    pub(super) sessions: BTreeMap<(&'static str, &'static str), Session>,
+    pub(super) sessions: HashMap<(&'static str, &'static str), Session>,
     /// Launches that have not been waited for, by number.
-    pub(super) flights: BTreeMap<u64, Flight>,
+    pub(super) flights: HashMap<u64, Flight>,
     /// The number of the next one.
     pub(super) next: u64,
 }

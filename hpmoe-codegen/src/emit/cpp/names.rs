@@ -1,6 +1,6 @@
 //! Names of users as names of C++.
 
-use std::collections::BTreeSet;
+use crate::sorted_set::SortedSet;
 
 /// Words that no name may be.
 const KEYWORDS: &[&str] = &[
@@ -94,7 +94,7 @@ pub(in crate::emit) fn identifier(text: &str) -> String {
 /// The names that are taken in one C++ scope.
 #[derive(Clone, Debug, Default)]
 pub(in crate::emit) struct Scope {
-    taken: BTreeSet<String>,
+    taken: SortedSet<String>,
 }
 
 impl Scope {

@@ -3,6 +3,7 @@
 use super::*;
 use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, sums};
 use hpmoe_language::graph::SpaceKind;
+use std::collections::BTreeSet;
 
 /// Whether one entry comes before another, for some number of ranks; with `roles`, program order counts.
 fn before(checked: &CheckedGraph, ranks: u32, roles: bool) -> impl Fn(Entry, Entry) -> bool + use<> {

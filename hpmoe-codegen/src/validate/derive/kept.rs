@@ -5,7 +5,7 @@ use super::instance::Instance;
 use super::required::{Nodes, Required};
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index, Whose};
 use hpmoe_language::ids::{PhaseId, TensorId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 /// What makes one tile, or one word of a rank, come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,7 +20,7 @@ pub enum OrderStep {
 const BITS: usize = u64::BITS as usize;
 
 /// Dependencies with their numbers, by phases and tensor.
-type ByEnds<'a> = BTreeMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
+type ByEnds<'a> = HashMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
 
 /// What orders the nodes.
 ///
@@ -34,12 +34,7 @@ pub(super) struct KeptOrder {
 }
 
 impl KeptOrder {
-    pub(super) fn new(
-        checked: &CheckedGraph,
-        instance: &Instance,
-        nodes: &Nodes,
-        required: &BTreeSet<Required>,
-    ) -> Self {
+    pub(super) fn new(checked: &CheckedGraph, instance: &Instance, nodes: &Nodes, required: &[Required]) -> Self {
         let mut kept = Self { steps: vec![Vec::new(); nodes.len()], before: Vec::new() };
         kept.dependencies(checked, instance, nodes, required);
         kept.words(checked, instance, nodes);
@@ -47,13 +42,7 @@ impl KeptOrder {
         kept
     }
 
-    fn dependencies(
-        &mut self,
-        checked: &CheckedGraph,
-        instance: &Instance,
-        nodes: &Nodes,
-        required: &BTreeSet<Required>,
-    ) {
+    fn dependencies(&mut self, checked: &CheckedGraph, instance: &Instance, nodes: &Nodes, required: &[Required]) {
         let mut by_ends = ByEnds::new();
         for (number, dependency) in checked.dependencies().iter().enumerate() {
             let ends = (dependency.before, dependency.after, dependency.tensor);

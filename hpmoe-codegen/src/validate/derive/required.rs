@@ -3,9 +3,9 @@
 use super::instance::{Instance, RANKS};
 use super::tiles::{Tile, tiles};
 use super::touched::{Touched, touched};
+use crate::id_set::IdSet;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::TensorId;
-use std::collections::BTreeSet;
 
 /// The tiles of the instance in program order. Before them is, for each rank, the word that frees the memory of its chunk;
 /// after them, for each rank, its word that frees it again. So edges lead from lower to higher nodes.
@@ -54,37 +54,39 @@ pub(super) struct Required {
 
 /// Every two tiles that share an element which one of them writes. Where chunks take memory in turn, also each tile that
 /// touches memory of the taskflow and both words of the rank where it lies: which rows of which chunk take the same memory is
-/// up to the routing, so any may.
-pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> BTreeSet<Required> {
+/// up to the routing, so any may. In ascending order, each once.
+pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> Vec<Required> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
     let origins = graph.phases.iter().filter_map(|(_, phase)| phase.origins).map(|origins| origins.tensor);
-    let written: BTreeSet<TensorId> =
+    let written: IdSet<TensorId> =
         accesses.filter(|access| access.write).map(|access| access.tensor).chain(origins).collect();
     let all = nodes.tiles().flat_map(|(node, tile)| {
         let all = touched(graph, instance, tile).into_iter();
-        all.filter(|touched| written.contains(&touched.place.0)).map(move |touched| (node, touched))
+        all.filter(|touched| written.contains(touched.place.0)).map(move |touched| (node, touched))
     });
     let mut all: Vec<(usize, Touched)> = all.collect();
     all.sort_by_key(|(_, touched)| touched.place);
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for of_place in all.chunk_by(|(_, a), (_, b)| a.place == b.place) {
         shared(of_place, &mut found);
     }
     if graph.sizes.reuses() {
         let of_chunk = all.iter().filter(|(_, touched)| !graph.tensors[touched.place.0].storage.is_argument());
         for (node, Touched { place: (tensor, rank, ..), .. }) in of_chunk {
-            found.insert(Required { from: *node, to: nodes.word_after(*rank), tensor: *tensor });
-            found.insert(Required { from: nodes.word_before(*rank), to: *node, tensor: *tensor });
+            found.push(Required { from: *node, to: nodes.word_after(*rank), tensor: *tensor });
+            found.push(Required { from: nodes.word_before(*rank), to: *node, tensor: *tensor });
         }
     }
+    found.sort_unstable();
+    found.dedup();
     found
 }
 
 /// Of all that touch one place.
-fn shared(of_place: &[(usize, Touched)], found: &mut BTreeSet<Required>) {
+fn shared(of_place: &[(usize, Touched)], found: &mut Vec<Required>) {
     for (node, made) in of_place.iter().filter(|(_, touched)| touched.write) {
         for (other, touched) in of_place.iter().filter(|(other, touched)| other != node && touched.meets(made)) {
-            found.insert(Required { from: *node.min(other), to: *node.max(other), tensor: touched.place.0 });
+            found.push(Required { from: *node.min(other), to: *node.max(other), tensor: touched.place.0 });
         }
     }
 }
@@ -94,6 +96,7 @@ mod tests {
     use super::*;
     use hpmoe_language::fixture::{Layer, chunked};
     use hpmoe_language::ids::PhaseId;
+    use std::collections::BTreeSet;
 
     #[test]
     fn what_writes_a_chunk_follows_the_word_before_and_all_precede_the_word_after() {

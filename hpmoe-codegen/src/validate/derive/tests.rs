@@ -1,6 +1,7 @@
 //! Whatever is taken from a graph is missed, or something else stands for it.
 
 use super::*;
+use std::collections::BTreeSet;
 
 use crate::schedule::{Cores, Schedule, schedule};
 use crate::validate::execute::runs;

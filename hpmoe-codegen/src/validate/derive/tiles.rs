@@ -1,9 +1,9 @@
 //! The tiles of all phases on the instance.
 
 use super::instance::{Instance, Row, experts_of, owner, ranks};
+use crate::sorted_set::SortedSet;
 use hpmoe_language::graph::{Access, Columns, Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, TensorId};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// An item of a phase's space and one of its columns.
@@ -137,7 +137,7 @@ fn cut(all: Range<usize>, height: usize) -> Vec<Range<usize>> {
 }
 
 /// Columns of a phase: the product of some values of each range.
-fn columns(phase: &Phase, values: &[BTreeSet<u32>]) -> Vec<u32> {
+fn columns(phase: &Phase, values: &[SortedSet<u32>]) -> Vec<u32> {
     let mut columns = vec![0];
     for (values, &length) in values.iter().zip(&phase.ranges) {
         columns = columns.iter().flat_map(|&outer| values.iter().map(move |value| outer * length + value)).collect();
@@ -150,12 +150,12 @@ const ALL: u32 = 4;
 
 /// The values of the ranges of all phases that are looked at. Where a tile is looked at, so is one of each other phase that touches its
 /// first columns, or rows of a matrix: phases may cut a tensor into tiles of different sizes.
-fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<BTreeSet<u32>>> {
+fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<SortedSet<u32>>> {
     let of_phase = |phase: &Phase| {
         let ranges = phase.ranges.iter().enumerate();
         ranges.map(|(range, &length)| values(graph, phase, range, length)).collect::<Vec<_>>()
     };
-    let mut all: Arena<PhaseId, Vec<BTreeSet<u32>>> = graph.phases.iter().map(|(_, phase)| of_phase(phase)).collect();
+    let mut all: Arena<PhaseId, Vec<SortedSet<u32>>> = graph.phases.iter().map(|(_, phase)| of_phase(phase)).collect();
     let looked_at =
         all.iter().flat_map(|(id, ranges)| ranges.iter().enumerate().map(move |(range, set)| (id, range, set)));
     let mut open: Vec<(PhaseId, usize, u32)> =
@@ -191,11 +191,11 @@ fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(Pha
 
 /// The values of a range that are looked at: all, or, as regions move with their ranges, the first two and the last,
 /// and those that meet a region which doesn't move.
-fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> BTreeSet<u32> {
+fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> SortedSet<u32> {
     if length <= ALL {
         return (0..length).collect();
     }
-    let mut values = BTreeSet::from([0, 1, length - 1]);
+    let mut values: SortedSet<u32> = [0, 1, length - 1].into_iter().collect();
     for access in &phase.accesses {
         for cut_of in [Cut::of_columns, Cut::of_rows] {
             if let Some(Cut { size, index, .. }) = cut_of(access).filter(|cut| cut.range == Some(range)) {
@@ -306,10 +306,10 @@ mod tests {
         }
         let values = values_of_all(&graph);
         // Tiles 0, 1 and 15 of the gate begin at the columns 0, 4 and 60; those of up at 0, 16, 32 and 48.
-        assert_eq!(values[gate], [BTreeSet::from([0, 1, 4, 8, 12, 15])]);
-        assert_eq!(values[up], [BTreeSet::from([0, 1, 2, 3])]);
-        assert_eq!(values[swiglu], [BTreeSet::from([0, 1, 4, 16, 32, 48, 60, 63])]);
-        assert!(values[down].iter().all(|set| set.len() <= 4), "{:?}", values[down]);
+        assert_eq!(values[gate], [SortedSet::from_iter([0, 1, 4, 8, 12, 15])]);
+        assert_eq!(values[up], [SortedSet::from_iter([0, 1, 2, 3])]);
+        assert_eq!(values[swiglu], [SortedSet::from_iter([0, 1, 4, 16, 32, 48, 60, 63])]);
+        assert!(values[down].iter().all(|set| set.iter().len() <= 4), "{:?}", values[down]);
     }
 
     #[test]
@@ -354,6 +354,6 @@ mod tests {
         assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
         assert_eq!(values_of(&graph, 1), [0, 1, 6, 8, 19]);
         let phase = &graph.phases[gate];
-        assert_eq!([4, 5].map(|length| values(&graph, phase, 1, length).len()), [4, 3]);
+        assert_eq!([4, 5].map(|length| values(&graph, phase, 1, length).iter().len()), [4, 3]);
     }
 }

@@ -1,17 +1,17 @@
 //! What must come before what among the entries of all ranks, as a graph.
 
 use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
+use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::{CheckedGraph, Index, Whose};
 use hpmoe_language::graph::CHUNK_BUFFERS;
-use hpmoe_language::ids::{CounterId, PhaseId};
+use hpmoe_language::ids::{Arena, CounterId, PhaseId};
 use petgraph::algo::{astar, toposort};
 use petgraph::graph::{DiGraph, NodeIndex};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Which phases signal and await which array of counters: by dependencies and by the schedule.
 pub(super) struct CounterUses {
-    signals: BTreeSet<(PhaseId, CounterId, Index, bool)>,
-    pub(super) waits: BTreeSet<(PhaseId, CounterId, Index)>,
+    signals: SortedSet<(PhaseId, CounterId, Index, bool)>,
+    pub(super) waits: SortedSet<(PhaseId, CounterId, Index)>,
     /// What the route waits for.
     ids: Option<CounterId>,
 }
@@ -19,7 +19,7 @@ pub(super) struct CounterUses {
 impl CounterUses {
     pub(super) fn new(checked: &CheckedGraph, schedule: &Schedule) -> Self {
         let ids = schedule.routed_after.as_ref().map(|wait| wait.counter);
-        let mut uses = Self { signals: BTreeSet::new(), waits: BTreeSet::new(), ids };
+        let mut uses = Self { signals: SortedSet::default(), waits: SortedSet::default(), ids };
         for dependency in checked.dependencies() {
             let (signal, wait) = (&dependency.signal, &dependency.wait);
             uses.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
@@ -45,7 +45,7 @@ pub(super) struct OrderGraph<'a> {
     entries: Vec<Entry>,
     /// By entry, the first of those that it is walked together with, which stands for all of them.
     heads: Vec<usize>,
-    by_phase: BTreeMap<PhaseId, Vec<usize>>,
+    by_phase: Arena<PhaseId, Vec<usize>>,
     list: Vec<(u32, u32)>,
 }
 
@@ -53,9 +53,9 @@ impl<'a> OrderGraph<'a> {
     pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order, copies: u32) -> Self {
         let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
         let mut heads = Vec::with_capacity(entries.len());
-        let mut by_phase: BTreeMap<PhaseId, Vec<usize>> = BTreeMap::new();
+        let mut by_phase: Arena<PhaseId, Vec<usize>> = schedule.phases.ids().map(|_| Vec::new()).collect();
         for (number, entry) in entries.iter().enumerate() {
-            by_phase.entry(entry.phase).or_default().push(number);
+            by_phase[entry.phase].push(number);
             let joins = schedule.phases[entry.phase].joins_previous;
             heads.push(heads.last().copied().filter(|_| joins).unwrap_or(number));
         }
@@ -94,7 +94,7 @@ impl<'a> OrderGraph<'a> {
     /// A counter is full after all entries that signal it.
     fn signals(&mut self, rank: u32, uses: &CounterUses) {
         for &(phase, counter, index, remote) in &uses.signals {
-            for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
+            for number in self.by_phase[phase].clone() {
                 let entry = self.entries[number];
                 let at = if remote { self.peer(rank, entry) } else { rank };
                 self.add(self.entry(rank, number), self.counter(at, counter, self.group(index, entry)));
@@ -105,7 +105,7 @@ impl<'a> OrderGraph<'a> {
     /// An entry comes after the counters that it waits for.
     fn waits(&mut self, rank: u32, uses: &CounterUses) {
         for &(phase, counter, index) in &uses.waits {
-            for number in self.by_phase.get(&phase).cloned().unwrap_or_default() {
+            for number in self.by_phase[phase].clone() {
                 let group = self.group(index, self.entries[number]);
                 self.add(self.counter(rank, counter, group), self.entry(rank, number));
             }

@@ -3,7 +3,6 @@
 //! Cores of a kernel wait for those of its peers, so that two kernels which share NPUs must follow each other in the same order on
 //! all of them. Launches take turns, and each waits for the one before it on its NPU, whoever put it there.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,14 +29,14 @@ pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
 impl Chain {
     /// That of a device, which this thread has set. It lives as long as the process.
     pub(super) fn of(acl: &'static Acl, device: i32) -> Result<Arc<Self>, NpuError> {
-        static CHAINS: Mutex<BTreeMap<i32, Arc<Chain>>> = Mutex::new(BTreeMap::new());
+        static CHAINS: Mutex<Vec<(i32, Arc<Chain>)>> = Mutex::new(Vec::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(chain) = chains.get(&device) {
+        if let Some((_, chain)) = chains.iter().find(|(known, _)| *known == device) {
             return Ok(Arc::clone(chain));
         }
         let (last, before) = (acl.create_event()?, acl.create_event()?);
         let chain = Arc::new(Self { acl, last, before, launched: AtomicBool::new(false) });
-        chains.insert(device, Arc::clone(&chain));
+        chains.push((device, Arc::clone(&chain)));
         Ok(chain)
     }
 

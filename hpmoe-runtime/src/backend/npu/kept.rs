@@ -1,6 +1,6 @@
 //! What an NPU keeps from one launch to the next, so that the second launch of a kernel loads and allocates nothing.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ const MOST_BLOCKS: usize = 8;
 #[derive(Default)]
 pub(super) struct Kept {
     /// By symbol, which has the fingerprint of the kernel.
-    programs: Mutex<BTreeMap<&'static str, Arc<Program>>>,
+    programs: Mutex<HashMap<&'static str, Arc<Program>>>,
     /// The most recently used last.
     blocks: Mutex<Vec<DeviceMemory>>,
 }

@@ -3,7 +3,7 @@
 //! Rank 0 is connected to every other rank, and every other rank to rank 0. A thread for each connection reads it; what it
 //! reads is kept here, for the thread that waits for it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,9 +27,9 @@ struct State {
     /// The first rank that is gone, and whether it said goodbye.
     gone: Option<(usize, bool)>,
     /// On rank 0, the parts that have come for each exchange that is not complete.
-    parts: BTreeMap<u64, Vec<Option<Vec<u8>>>>,
+    parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
     /// Complete exchanges that this rank has not taken yet.
-    wholes: BTreeMap<u64, Vec<Vec<u8>>>,
+    wholes: HashMap<u64, Vec<Vec<u8>>>,
     /// Rank 0's last answer about who is missing.
     missing: Option<(u64, Vec<usize>)>,
     /// Set when this process leaves: connections that close now mean nothing.

@@ -1,6 +1,6 @@
 //! One rank's launch of the kernel that makes a route, in memory of its own.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicI32;
 
@@ -250,11 +250,11 @@ fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
 
 /// Each table that the device has made, next to what the host makes: name, expected and made bytes. There is room for more than was made.
 fn compared(device: &mut RankTables, expected: &mut RankTables) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
-    let mut of_host: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
+    let mut of_host: HashMap<&'static str, Vec<Vec<u8>>> = HashMap::new();
     for (name, arena, _) in expected.arenas() {
         of_host.entry(name).or_default().push(trimmed(arena.bytes(), &[0]));
     }
-    let mut seen: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut seen: HashMap<&'static str, usize> = HashMap::new();
     let mut tables = Vec::new();
     for (name, arena, by_kernel) in device.arenas() {
         let number = seen.entry(name).or_default();
