@@ -1,4 +1,4 @@
-// One stack of execution that can be left and entered again, always from the same thread.
+// One stack of execution that can be left and entered again, from any thread.
 #pragma once
 
 #include <cstddef>

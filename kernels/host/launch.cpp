@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core.h"
+#include "crew.h"
 
 namespace AscendC::host {
 
@@ -76,7 +77,7 @@ class Nap {
   public:
     explicit Nap(Random &random) : left_(random.below(MOST + 1)) {}
     void begin(Random &random, const std::vector<Core *> &cores) {
-        if (asleep_ || !left_ || random.below(APART)) return;
+        if (asleep_ || !left_ || cores.empty() || random.below(APART)) return;
         uint32_t count = static_cast<uint32_t>(cores.size());
         asleep_ = cores[random.below(count)];
         passes_ = 1 + random.below(LONGEST) / count, --left_;
@@ -96,28 +97,38 @@ class Nap {
     uint32_t left_;
 };
 
-void work(Rank &rank, std::vector<Core *> cores, uint64_t seed) {
+/// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
+void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
     Random random(seed);
     Nap nap(random);
     uint32_t idle = 0;
-    while (!cores.empty()) {
-        bool busy = false;
+    size_t busy = 0; // cores that had work in the last pass
+    while (crew.hasWork() && !__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) {
+        if (Core *core = crew.take(own)) cores.push_back(core);
+        size_t before = busy;
+        busy = 0;
         nap.begin(random, cores);
-        for (size_t i = cores.size() - 1; i; --i)
-            std::swap(cores[i], cores[random.below(static_cast<uint32_t>(i + 1))]);
+        for (size_t i = cores.size(); i > 1; --i)
+            std::swap(cores[i - 1], cores[random.below(static_cast<uint32_t>(i))]);
         for (size_t i = 0; i < cores.size();) {
             if (__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) return;
             if (nap.holds(cores[i])) {
                 ++i;
                 continue;
             }
+            if (crew.isAsked() && cores[i]->busy && before > 1 && crew.give(cores[i])) {
+                cores[i] = cores.back(), cores.pop_back(), --before;
+                continue;
+            }
             t_current = cores[i];
             cores[i]->fiber.enter();
-            busy |= cores[i]->busy;
+            busy += cores[i]->busy;
             if (!cores[i]->finished) ++i;
-            else busy = true, cores[i] = cores.back(), cores.pop_back();
+            else ++busy, crew.hasFinished(), cores[i] = cores.back(), cores.pop_back();
         }
         idle = busy ? 0 : idle + 1;
+        if (busy) crew.askNoMore(own);
+        else crew.ask(own);
         nap.end(idle);
         rest(idle);
     }
@@ -141,7 +152,11 @@ void addCounters(HpmoeHostResult &result, const Counters &c) {
 
 } // namespace
 
-Core &current() { return *t_current; }
+// A fiber goes on where another thread enters it: each call looks at the thread that it is on.
+__attribute__((noinline)) Core &current() {
+    __asm__ volatile("");
+    return *t_current;
+}
 
 void runCore(void *argument) {
     Core &core = *static_cast<Core *>(argument);
@@ -208,15 +223,18 @@ class Cores {
 /// run already are stopped.
 void runShares(Rank &rank, const std::vector<std::vector<Core *>> &shares) {
     std::vector<std::thread> workers;
+    size_t cores = 0;
+    for (const std::vector<Core *> &share : shares) cores += share.size();
+    Crew crew(static_cast<uint32_t>(shares.size()), cores);
     uint64_t seed = rank.options.seed;
     try {
         workers.reserve(shares.size());
         for (uint32_t t = 1; t < shares.size(); ++t) {
             if (isMissing(rank, HPMOE_HOST_FAULT_THREAD, t))
                 throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
-            workers.emplace_back(work, std::ref(rank), shares[t], seed + t);
+            workers.emplace_back(work, std::ref(rank), std::ref(crew), t, shares[t], seed + t);
         }
-        work(rank, shares[0], seed);
+        work(rank, crew, 0, shares[0], seed);
     } catch (...) {
         __atomic_store_n(rank.stop, 1, __ATOMIC_SEQ_CST);
         for (std::thread &worker : workers) worker.join();

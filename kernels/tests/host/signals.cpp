@@ -1,5 +1,8 @@
 // Cores and ranks that meet in global memory: counters, polls, fences, cache lines.
+#include <atomic>
+#include <chrono>
 #include <thread>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -41,6 +44,25 @@ CASE(all_cores_meet_through_counters) {
             for (int i = 0; i < 8; ++i)
                 EXPECT(counters[static_cast<size_t>(i)] == 24 && counters[128] == 144, std::to_string(counters[128]));
         }
+}
+
+CASE(a_thread_whose_cores_have_finished_runs_cores_of_others) {
+    Setup setup;
+    setup.aic = 0, setup.aiv = 6, setup.threads = 2;
+    std::atomic<bool> moved{false};
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    HpmoeHostResult result = launch(setup, [&] {
+        if (GetBlockIdx() % 2) return;
+        // Cores 0, 2 and 4 begin on one thread.
+        const pid_t first = gettid(); // pthread_self may be asked once for a whole function
+        LocalTensor<float> ub(TPosition::VECIN, 0, 8);
+        while (!moved && std::chrono::steady_clock::now() < limit) {
+            Duplicate(ub, 0.5f, 8);
+            PipeBarrier<PIPE_ALL>();
+            if (gettid() != first) moved = true;
+        }
+    });
+    EXPECT(result.code == 0 && moved, result.message);
 }
 
 CASE(block_numbers_are_those_of_a_mixed_kernel) {
