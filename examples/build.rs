@@ -14,6 +14,7 @@ fn main() {
         "moe_biased.rs",
         "moe_int8.rs",
         "moe_w8a8.rs",
+        "moe_w4a8.rs",
         "moe_prescaled.rs",
         "moe_relay.rs",
     ])

@@ -6,7 +6,8 @@ mod support;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example;
-use support::int8::quantised;
+use support::int8::Int8;
+use support::quantised::quantised;
 
 /// The layer: dispatch, weights widened, gate and up projections, SwiGLU of scaled columns, down projection, columns scaled,
 /// return, top-k sum.
@@ -150,7 +151,11 @@ pub mod moe_int8 {
     }
 }
 
-quantised!(moe_int8, "int8");
+/// Gate and up matrices, and the down matrices.
+type Wide = Int8<{ moe_int8::INTER }, { moe_int8::HIDDEN }>;
+type Down = Int8<{ moe_int8::HIDDEN }, { moe_int8::INTER }>;
+
+quantised!(moe_int8, "int8", (Wide, Down), weights, scales);
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

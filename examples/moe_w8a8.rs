@@ -6,7 +6,8 @@ mod support;
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example;
-use support::int8::quantised;
+use support::int8::Int8;
+use support::quantised::quantised;
 
 /// The layer: tokens rounded to i8, dispatch with their scales, gate and up projections to i32, SwiGLU of what they stand for, rounded
 /// to i8 again, down projection to i32, scaled, return, top-k sum.
@@ -201,7 +202,11 @@ pub mod moe_w8a8 {
     }
 }
 
-quantised!(moe_w8a8, "w8a8");
+/// Gate and up matrices, and the down matrices.
+type Wide = Int8<{ moe_w8a8::INTER }, { moe_w8a8::HIDDEN }>;
+type Down = Int8<{ moe_w8a8::HIDDEN }, { moe_w8a8::INTER }>;
+
+quantised!(moe_w8a8, "w8a8", (Wide, Down), weights, scales);
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

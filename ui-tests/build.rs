@@ -16,14 +16,15 @@ fn main() {
         "moe_biased",
         "moe_int8",
         "moe_w8a8",
+        "moe_w4a8",
         "moe_prescaled",
         "moe_relay",
     ]);
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chosen", "chunks", "coarse", "columns", "echo", "external", "ffn", "fused", "home", "once",
-        "routed", "routers", "rows", "sums",
+        "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "fused",
+        "home", "once", "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();

@@ -130,18 +130,43 @@ def int8(layer):
     return routed(layer, expert)
 
 
-def w8a8(layer):
-    """Weights and what they are multiplied with in i8; products in exact integers."""
+def packed(w):
+    """Rows as whole numbers of groups of 16 columns in four bits, each group times one whole number, and a scale for each row."""
+    w = w.astype(np.float32)
+    scales = np.abs(w).max(axis=-1, keepdims=True) / np.float32(7 * 16)
+    scales = np.where(scales > 0, scales, np.float32(1))
+    units = (w / scales).reshape(len(w), -1, 16)
+    times = np.ceil(np.abs(units).max(axis=-1, keepdims=True) / np.float32(7)).clip(1, 16)
+    numbers = np.rint(units / times).clip(-8, 7) * times
+    return numbers.reshape(w.shape).astype(np.int64), scales[..., 0].astype(np.float64)
+
+
+def product_in_int8(narrow):
+    """Products in exact integers of weights that `narrow` makes and rows in i8."""
 
     def product(w, x):
-        (w, w_scales), (x, x_scale) = quantised(w), quantised(x)
+        (w, w_scales), (x, x_scale) = narrow(w), quantised(x)
         return (w @ x) * w_scales * x_scale
 
+    return product
+
+
+def in_int8(layer, product):
     def expert(e, x):
         gate, up = halves(layer, e)
         return product(layer["down_proj"][e], silu(product(gate, x)) * product(up, x))
 
     return routed(layer, expert)
+
+
+def w8a8(layer):
+    """Weights and what they are multiplied with in i8."""
+    return in_int8(layer, product_in_int8(quantised))
+
+
+def w4a8(layer):
+    """Weights in four bits, what they are multiplied with in i8."""
+    return in_int8(layer, product_in_int8(packed))
 
 
 def prescaled(layer):
@@ -157,6 +182,7 @@ VARIANTS = {
     "biased": biased,
     "int8": int8,
     "w8a8": w8a8,
+    "w4a8": w4a8,
 }
 
 

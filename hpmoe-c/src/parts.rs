@@ -9,7 +9,8 @@ use hpmoe_runtime::{RawPart, RawTensor};
 
 use crate::error::Failure;
 use crate::header::{
-    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I8, HPMOE_I32, HPMOE_I64, HPMOE_NPU, HpmoeDevice, HpmoeElement, HpmoeTensor,
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I4X2, HPMOE_I8, HPMOE_I32, HPMOE_I64, HPMOE_NPU, HpmoeDevice, HpmoeElement,
+    HpmoeTensor,
 };
 use crate::memory::Part;
 
@@ -175,6 +176,7 @@ const fn number(element: ElementType) -> HpmoeElement {
         ElementType::f32 => HPMOE_F32,
         ElementType::i32 => HPMOE_I32,
         ElementType::i8 => HPMOE_I8,
+        ElementType::i4x2 => HPMOE_I4X2,
     }
 }
 

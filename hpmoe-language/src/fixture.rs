@@ -11,6 +11,7 @@ use crate::ids::{Arena, PhaseId};
 use hpmoe_kernels::op::TaskKind;
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
+const WIDENED: &str = include_str!("../../examples/moe_int8.rs");
 const BACKWARD: &str = include_str!("../../examples/moe_backward.rs");
 const SUMS: &str = include_str!("../../ui-tests/kernels/sums.rs");
 
@@ -100,6 +101,11 @@ impl Layer {
 /// The forward layer of the example.
 pub fn moe_ffn(layer: &Layer) -> CheckedGraph {
     read(EXAMPLE, layer)
+}
+
+/// The forward layer with weights of i8, which vector tasks widen.
+pub fn widened(layer: &Layer) -> CheckedGraph {
+    read(WIDENED, layer)
 }
 
 /// The forward layer of the example, whose kernel makes its route.

@@ -77,7 +77,7 @@ pub use error::{ArgumentError, LaunchError, Resource};
 #[doc(hidden)]
 pub use group::InjectedFault;
 pub use group::{FixedLaunch, Group, Pending};
-pub use hpmoe_kernels::{op, route};
+pub use hpmoe_kernels::{formats, op, route};
 pub use hpmoe_macros::*;
 #[doc(hidden)]
 pub use inventory;

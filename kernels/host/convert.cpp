@@ -129,6 +129,20 @@ HPMOE_CLONES void narrowToBf16(uint16_t *dst, const float *src, uint32_t n) {
     }
 }
 
+namespace {
+
+/// The lower half of each byte, then the upper one.
+bool widenNibbles(RoundMode mode, half *dst, const uint8_t *src, uint32_t n) {
+    if (mode != M::CAST_NONE) return false;
+    for (uint32_t i = 0; i < n; ++i) {
+        const int number = src[i / 2] >> (i % 2 * 4) & 15;
+        dst[i] = half(static_cast<float>(number < 8 ? number : number - 16));
+    }
+    return true;
+}
+
+} // namespace
+
 bool convert(Dt to, Dt from, RoundMode mode, void *dst, const void *src, uint32_t n) {
     switch (key(to, from)) {
     case key(Dt::F32, Dt::F16): return pair<float, half>(kNone, mode, dst, src, n);
@@ -137,6 +151,8 @@ bool convert(Dt to, Dt from, RoundMode mode, void *dst, const void *src, uint32_
         widenFromBf16(static_cast<float *>(dst), static_cast<const uint16_t *>(src), n);
         return true;
     case key(Dt::F16, Dt::I8): return pair<half, int8_t>(kNone, mode, dst, src, n);
+    case key(Dt::F16, Dt::I4):
+        return widenNibbles(mode, static_cast<half *>(dst), static_cast<const uint8_t *>(src), n);
     case key(Dt::F16, Dt::U8): return pair<half, uint8_t>(kNone, mode, dst, src, n);
     case key(Dt::F32, Dt::I16): return pair<float, int16_t>(kNone, mode, dst, src, n);
     case key(Dt::I64, Dt::I32): return pair<int64_t, int32_t>(kNone, mode, dst, src, n);

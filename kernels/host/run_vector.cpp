@@ -63,7 +63,7 @@ void runElementwise(const Run &r) {
 void runCast(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t n = static_cast<uint32_t>(v.count);
-    const uint8_t *src = r.read(v.a.address, n * sizeOf(v.a.type));
+    const uint8_t *src = r.read(v.a.address, static_cast<uint32_t>(bytesOf(v.a.type, n)));
     convert(v.dst.type, v.a.type, static_cast<RoundMode>(v.mode), r.write(v.dst.address, n * sizeOf(v.dst.type)), src,
             n);
 }

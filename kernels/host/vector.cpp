@@ -113,7 +113,10 @@ void checkCast(const Checker &c) {
             fail(c.core, c.where, v.name, "float to bfloat16_t does not take CAST_NONE: use CAST_RINT");
         fail(c.core, c.where, v.name, "this pair of types does not exist, or not with this RoundMode (%u)", v.mode);
     }
-    uint64_t count = static_cast<uint64_t>(v.count), to = count * sizeOf(v.dst.type), from = count * sizeOf(v.a.type);
+    uint64_t count = static_cast<uint64_t>(v.count), to = count * sizeOf(v.dst.type), from = bytesOf(v.a.type, count);
+    if (v.a.type == Dt::I4 && count % 2)
+        fail(c.core, c.where, v.name, "count is %llu, and two numbers of four bits lie in a byte: take an even count",
+             static_cast<unsigned long long>(count));
     c.local("the destination", v.dst, to), c.local("the source", v.a, from);
     // In place only where no element is overwritten before it is read: never to a wider type.
     c.apart("the source", v.a, from, to, to == from);

@@ -44,6 +44,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod formats;
 pub mod math;
 pub mod op;
 pub mod ops;
@@ -53,8 +54,8 @@ mod tensor;
 
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, RowTile, TokenBlock};
 pub use tensor::{
-    CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, RankTokens,
-    Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16,
+    Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, RankTokens,
+    Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16, i4x2,
 };
 
 /// Directory of the device library, the include path of generated kernels.

@@ -12,6 +12,11 @@
 #![doc = include_str!("../tasks/scale_by_column.rs")]
 #![doc = include_str!("../tasks/shift.rs")]
 #![doc = include_str!("../tasks/widen.rs")]
+#![doc = include_str!("../tasks/unpack_to_i8.rs")]
+#![doc = include_str!("../tasks/unpack_to_bf16.rs")]
+#![doc = include_str!("../tasks/decode_fp4.rs")]
+#![doc = include_str!("../tasks/decode_fp8.rs")]
+#![doc = include_str!("../tasks/decode_hifloat4.rs")]
 #![doc = include_str!("../tasks/give_back.rs")]
 #![doc = include_str!("../tasks/combine.rs")]
 #![doc = include_str!("../tasks/sum_over_k.rs")]
@@ -34,6 +39,7 @@ macro_rules! library {
 }
 
 library! {
-    combine, dispatch, give_back, give_back_parts, input_grad, project, project_back, router_grad, scale_by_column,
-    send_weights, shift, sum_over_k, swiglu, swiglu_grad, swiglu_grad_of, weight_grad, weight_grad_onto, widen,
+    combine, decode_fp4, decode_fp8, decode_hifloat4, dispatch, give_back, give_back_parts, input_grad, project,
+    project_back, router_grad, scale_by_column, send_weights, shift, sum_over_k, swiglu, swiglu_grad, swiglu_grad_of,
+    unpack_to_bf16, unpack_to_i8, weight_grad, weight_grad_onto, widen,
 }

@@ -14,6 +14,8 @@ mod chosen_file;
 mod chunks_file;
 #[path = "coarse.rs"]
 mod coarse_file;
+#[path = "codes.rs"]
+mod codes_file;
 #[path = "columns.rs"]
 mod columns_file;
 #[path = "deep.rs"]
@@ -52,6 +54,7 @@ pub use bytes_file::bytes;
 pub use chosen_file::chosen;
 pub use chunks_file::chunks;
 pub use coarse_file::coarse;
+pub use codes_file::codes;
 pub use columns_file::columns;
 pub use deep_file::deep;
 pub use echo_file::echo;

@@ -1,6 +1,7 @@
 //! The experts' matrices that phases read and write.
 
-use super::works::{adds_to, extent, place};
+use super::extents::{extent, place};
+use super::works::adds_to;
 use crate::id_set::IdSet;
 use crate::sorted_set::SortedSet;
 use hpmoe_language::graph::{Access, Phase, RowKind, Storage, TaskGraph};

@@ -3,6 +3,7 @@
 #[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
 mod cost;
 mod declared;
+mod extents;
 mod matrices;
 mod reuse;
 mod time;

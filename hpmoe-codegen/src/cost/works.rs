@@ -1,10 +1,11 @@
 //! The work of the tiles of each phase.
 
 use super::declared::declared;
+use super::extents::{extent, width};
 use super::{CostModel, Neighbours, ProductExtents, TileWalk, Time, Work, Written, reuse};
 use crate::target::Target;
 use hpmoe_kernels::op::{Contracted, Device, ElementType, TaskKind};
-use hpmoe_language::graph::{Access, Columns, Height, Phase, RowKind, Rows, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
 
 /// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
@@ -33,10 +34,17 @@ pub struct Works {
 enum Column {
     /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
     Product { m: Option<u32>, n: u32, k: Option<u32>, operands: ElementType, products: u32, out: Written },
-    /// Bytes moved by elementwise work: `read` and `written` are proportional to the rows, `fixed` is read whatever the rows.
-    Vector { read: u64, fixed: u64, written: u64 },
+    /// Bytes moved by elementwise work: those proportional to the rows, and those of experts' and ranks' matrices, whatever the rows.
+    Vector { read: u64, written: u64, fixed: Fixed },
     /// Bytes put for each row.
     Put { row: u64 },
+}
+
+/// Bytes of matrices that elementwise work moves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fixed {
+    read: u64,
+    written: u64,
 }
 
 /// Rows for which a tile of a whole expert is priced: its cost grows with the rows it really has.
@@ -133,8 +141,8 @@ impl Works {
                     reuse(target, walk, ProductExtents { m: height, n, k, operands, written: out.element }, neighbours);
                 Work::Gemm { m, n, k, operands, products, left_reuse: reuse.left, right_reuse: reuse.right, out }
             }
-            Column::Vector { read, fixed, written } => {
-                Work::Vector { read: scaled(read) + fixed, written: scaled(written) }
+            Column::Vector { read, written, fixed } => {
+                Work::Vector { read: scaled(read) + fixed.read, written: scaled(written) + fixed.written }
             }
             Column::Put { row } => Work::Put { to: peer, bytes: row * u64::from(item_rows) },
         }
@@ -185,23 +193,18 @@ impl Column {
                 Self::Product { m, n: n.unwrap_or(0), k, operands, products: terms.len() as u32, out }
             }
             TaskKind::Vector => {
-                let (mut read, mut fixed, mut written) = (0, 0, 0);
+                let (mut read, mut written, mut fixed) = (0, 0, Fixed::default());
                 for (param, access) in phase.accesses.iter().enumerate() {
                     let with_rows = !matches!(access.region.rows, Rows::Expert { .. });
-                    let sum = if access.write {
-                        &mut written
-                    } else if with_rows {
-                        &mut read
-                    } else {
-                        &mut fixed
-                    };
-                    *sum += bytes(param);
+                    let (read, written) =
+                        if with_rows { (&mut read, &mut written) } else { (&mut fixed.read, &mut fixed.written) };
+                    *if access.write { &mut *written } else { &mut *read } += bytes(param);
                     // What something is added to is read, too.
                     if access.write && adds_to(graph, phase, param) {
-                        *if with_rows { &mut read } else { &mut fixed } += bytes(param);
+                        *read += bytes(param);
                     }
                 }
-                Self::Vector { read, fixed, written }
+                Self::Vector { read, written, fixed }
             }
             TaskKind::Put => {
                 let written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
@@ -243,54 +246,25 @@ fn bytes_per_flop(graph: &TaskGraph, works: &Arena<PhaseId, Works>) -> f64 {
     if flops > 0.0 { bytes / flops } else { 0.0 }
 }
 
-/// Columns of the first argument that a task writes, in one column of the phase.
-fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
-    let mut written = phase.accesses.iter().enumerate().filter(|(_, access)| access.write);
-    let shape = |param: usize| graph.tasks[phase.task].params[param].shape;
-    let columns =
-        |(param, access)| extent(graph, phase, access, column, (shape(param).rows as u32, shape(param).cols as u32)).1;
-    written.next().map_or(0, columns)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, widened};
 
-/// The tile of an argument's tensor in one column of the phase, by rows and columns.
-pub(super) fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
-    let index = |range: Option<u32>, fixed: u32| match range {
-        Some(range) => {
-            let inner: u32 = phase.ranges[range as usize + 1..].iter().product();
-            column / inner % phase.ranges[range as usize] + fixed
+    #[test]
+    fn what_is_made_of_a_matrix_costs_the_same_for_any_rows_of_the_expert() {
+        let (graph, target) = (widened(&Layer::SMALL), Target::ascend_a3());
+        let (works, tiles) = (Works::of_phases(graph.graph()), [0, 1, 4096]);
+        let widens = graph.graph().phases.iter().filter(|(_, phase)| graph.graph().tasks[phase.task].name == "widen");
+        let mut found = 0;
+        for (id, _) in widens {
+            let tile = |rows: u32| EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: 1 };
+            let [none, one, many] = tiles.map(|rows| works[id].work(&target, tile(rows)));
+            let Work::Vector { read, written } = none else { panic!("widening is vector work") };
+            assert_eq!((none, 2 * read), (one, written), "a byte becomes two");
+            assert_eq!(none, many);
+            found += 1;
         }
-        None => fixed,
-    };
-    let rows = match access.region.rows {
-        Rows::Expert { range, index: fixed, .. } => index(range, fixed),
-        _ => 0,
-    };
-    let columns = match access.region.columns {
-        Columns::All => 0,
-        Columns::Tile { range, index: fixed, .. } => index(range, fixed),
-    };
-    (rows, columns)
-}
-
-/// Rows and columns of an argument in one column of the phase: fewer than those of its tile at the edge of a tensor.
-pub(super) fn extent(
-    graph: &TaskGraph,
-    phase: &Phase,
-    access: &Access,
-    column: u32,
-    (rows, columns): (u32, u32),
-) -> (u32, u32) {
-    let tensor = &graph.tensors[access.tensor];
-    let (row_tile, column_tile) = place(phase, access, column);
-    let rows = match (access.region.rows, tensor.rows) {
-        (Rows::Expert { height, .. }, RowKind::Expert { rows: all } | RowKind::Matrix { rows: all }) => {
-            height.min(all.saturating_sub(row_tile * height))
-        }
-        _ => rows,
-    };
-    let columns = match access.region.columns {
-        Columns::All => columns.min(tensor.columns),
-        Columns::Tile { width, .. } => width.min(tensor.columns.saturating_sub(column_tile * width)),
-    };
-    (rows, columns)
+        assert_eq!(found, 3);
+    }
 }

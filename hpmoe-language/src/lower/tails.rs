@@ -9,7 +9,7 @@ use super::loops::Nest;
 use crate::finding::{RealOperand, RealSize};
 use crate::graph::{Param, RowKind, Rows, Task, TaskGraph};
 use crate::ids::{Arena, ValueId};
-use hpmoe_kernels::op::{Contracted, Device, Sizes};
+use hpmoe_kernels::op::{Contracted, Device, ElementType, Sizes};
 use proc_macro2::Span;
 
 /// Rows and columns at run time.
@@ -122,6 +122,19 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Lowe
                     return uneven(RealOperand::Columns(columns.clone()), RealOperand::Columns(other.clone()));
                 }
                 Size { rows: rows.clone(), columns: columns.clone() }
+            }
+            Device::Unpack | Device::LookUp => {
+                let packed = shapes[step.operands[0]].element == ElementType::i4x2;
+                // Pairs are those of whole rows, and a table has a number for each code.
+                for (&value, size) in step.operands.iter().zip(&operands).skip(usize::from(!packed)) {
+                    let stated = shapes[value].cols as u64;
+                    if size.columns != RealSize::Fixed(stated) {
+                        let columns = RealOperand::Columns(size.columns.clone());
+                        return uneven(columns, RealOperand::AllColumns(stated));
+                    }
+                }
+                let columns = if packed { RealSize::Fixed(step.result.cols as u64) } else { first.columns.clone() };
+                Size { rows: first.rows.clone(), columns }
             }
             Device::Load | Device::Cast | Device::Accumulate | Device::Put => {
                 if let Some(other) = operands[1..].iter().find(|other| **other != first) {

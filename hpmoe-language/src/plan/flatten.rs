@@ -63,7 +63,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn step(&mut self, number: usize, step: &Step) {
         let from: Vec<BufferId> = match step.operation.device {
-            Device::Load | Device::Store => Vec::new(),
+            Device::Load | Device::Unpack | Device::LookUp | Device::Store => Vec::new(),
             _ => step.operands.iter().map(|value| self.value(*value)).collect(),
         };
         // One column may stand for all of another operand's.
@@ -78,6 +78,7 @@ impl Builder<'_> {
             _ => None,
         };
         let width = match (sizes, first) {
+            _ if self.shapes[step.operands[0]].element == ElementType::i4x2 => Width::Fixed(step.result.cols as u32),
             (Some(Sizes::OneColumn), _) => Width::Fixed(1),
             (Some(Sizes::Columns | Sizes::Slice | Sizes::Reshaped), _) => Width::Fixed(step.result.cols as u32),
             (Some(Sizes::Picked), _) => self.width[step.operands[1].index()],
@@ -93,11 +94,13 @@ impl Builder<'_> {
         }
         let made = Made { width, single: self.single[self.task.params.len() + number] };
         let name = step.name.clone().unwrap_or_else(|| match step.operation.device {
-            Device::Load => self.task.params[step.operands[0].index()].name.clone(),
+            Device::Load | Device::Unpack | Device::LookUp => self.task.params[step.operands[0].index()].name.clone(),
             _ => plain(&step.operation.name()).to_owned(),
         });
         let place = match step.operation.device {
             Device::Load => self.load(number, step.operands[0].index(), name),
+            Device::Unpack => self.unpack(number, step, made, name),
+            Device::LookUp => self.look_up(number, step, made, name),
             Device::Store => {
                 self.store(number, step.operands[0].index(), step.operands[1]);
                 return;
@@ -145,22 +148,24 @@ impl Builder<'_> {
     fn load(&mut self, step: usize, param: usize, name: String) -> BufferId {
         let shape = self.task.params[param].shape;
         let made = self.of_param(param);
-        let input = match self.place[param] {
-            Some(input) => input,
-            None => {
-                let name = format!("{}_in", self.task.params[param].name);
-                let input = self.buffer(name, Holds::Input(param), shape.element, &shape, made);
-                self.place[param] = Some(input);
-                input
-            }
-        };
-        let clears = self.slots[param] && slots::shows_empty(self.task, ValueId::new(self.task.params.len() + step));
+        let input = self.input(param);
+        let clears = self.clears(step, param);
         let loaded = self.widened(step, (input, &shape, made), name, clears);
         if clears {
-            let instruction = routine("ClearEmpty", true);
-            self.program.calls.push(Call { instruction, to: loaded, from: vec![loaded], scratch: Vec::new(), step });
+            self.clear_empty(step, loaded);
         }
         loaded
+    }
+
+    /// Where the rows of a tile come in.
+    fn input(&mut self, param: usize) -> BufferId {
+        if let Some(input) = self.place[param] {
+            return input;
+        }
+        let Param { name, shape, .. } = &self.task.params[param];
+        let input = self.buffer(format!("{name}_in"), Holds::Input(param), shape.element, shape, self.of_param(param));
+        self.place[param] = Some(input);
+        input
     }
 
     /// The value of a tile; if it is to be changed, apart from the tile.
@@ -174,9 +179,7 @@ impl Builder<'_> {
         if shape.element == ElementType::f32 && !apart {
             return input;
         }
-        // A `let` may have the name of the tile that it loads.
-        let taken = self.task.params.iter().any(|other| other.name == name);
-        let name = if taken { format!("{name}_value") } else { name };
+        let name = self.of_value(name);
         if shape.element == ElementType::i8 {
             return self.load_bytes(step, input, shape, made, name);
         }
@@ -200,7 +203,9 @@ impl Builder<'_> {
         match shape.element {
             ElementType::f32 => self.call(step, Instruction::Copy, to, &[from]),
             ElementType::i8 => self.store_bytes(step, param, to, from),
-            ElementType::bf16 | ElementType::i32 => self.call(step, Instruction::Narrow, to, &[from]),
+            ElementType::bf16 | ElementType::i32 | ElementType::i4x2 => {
+                self.call(step, Instruction::Narrow, to, &[from])
+            }
         }
     }
 

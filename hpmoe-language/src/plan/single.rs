@@ -19,6 +19,7 @@ pub(super) fn single_rows(task: &Task) -> Vec<bool> {
             let takes_one = match step.operation.device {
                 Device::Vector { .. } | Device::Store => true,
                 Device::Routine(Routine { sizes: Sizes::Picked, .. }) => *operand == operands[0],
+                Device::LookUp => *operand == operands[1],
                 _ => false,
             };
             takes_one && spreads

@@ -65,10 +65,19 @@ struct half {
     explicit operator float() const { return AscendC::host::fromHalf(bits); }
 };
 
+namespace AscendC {
+
+/// Four bits in two's complement. Two of them lie in a byte, the first in the lower half; a tensor counts numbers, not bytes.
+struct int4b_t {
+    uint8_t bits;
+};
+
+} // namespace AscendC
+
 namespace AscendC::host {
 
 /// Element types, as the non-template half of the model sees them.
-enum class Dt : uint8_t { U8, I8, U16, I16, F16, BF16, U32, I32, F32, U64, I64 };
+enum class Dt : uint8_t { U8, I8, U16, I16, F16, BF16, U32, I32, F32, U64, I64, I4 };
 
 template <typename T> struct DtOf;
 template <> struct DtOf<uint8_t> { static constexpr Dt value = Dt::U8; };
@@ -82,10 +91,17 @@ template <> struct DtOf<int32_t> { static constexpr Dt value = Dt::I32; };
 template <> struct DtOf<float> { static constexpr Dt value = Dt::F32; };
 template <> struct DtOf<uint64_t> { static constexpr Dt value = Dt::U64; };
 template <> struct DtOf<int64_t> { static constexpr Dt value = Dt::I64; };
+template <> struct DtOf<int4b_t> { static constexpr Dt value = Dt::I4; };
 template <typename T> inline constexpr Dt dtOf = DtOf<T>::value;
 
+/// Bytes of an element; of numbers of four bits see bytesOf.
 inline constexpr uint32_t sizeOf(Dt type) {
     return type <= Dt::I8 ? 1u : type <= Dt::BF16 ? 2u : type <= Dt::F32 ? 4u : 8u;
+}
+
+/// Bytes of so many elements.
+inline constexpr uint64_t bytesOf(Dt type, uint64_t count) {
+    return type == Dt::I4 ? (count + 1) / 2 : count * sizeOf(type);
 }
 
 /// A scalar operand as raw bits (at most 64).

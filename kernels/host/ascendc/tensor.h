@@ -76,22 +76,26 @@ template <typename T> class LocalTensor {
         : position_(position), address_(byteAddress), elements_(elements) {}
 
     LocalTensor operator[](uint32_t offset) const {
+        static_assert(host::dtOf<T> != host::Dt::I4, "the model has no offsets of numbers of four bits: take one in bytes");
         uint32_t left = offset < elements_ ? elements_ - offset : 0u;
         return LocalTensor(position_, address_ + offset * static_cast<uint32_t>(sizeof(T)), left);
     }
 
     template <typename U> LocalTensor<U> ReinterpretCast() const {
-        uint64_t bytes = uint64_t(elements_) * sizeof(T);
-        return LocalTensor<U>(position_, address_, static_cast<uint32_t>(bytes / sizeof(U)));
+        uint64_t bytes = host::bytesOf(host::dtOf<T>, elements_);
+        uint64_t elements = host::dtOf<U> == host::Dt::I4 ? bytes * 2 : bytes / sizeof(U);
+        return LocalTensor<U>(position_, address_, static_cast<uint32_t>(elements));
     }
 
     T GetValue(uint32_t index, host::Where where = host::Where::here()) const {
+        static_assert(host::dtOf<T> != host::Dt::I4, "the model has no scalar access to numbers of four bits");
         uint64_t bits = host::loadLocal((*this)[index].place(), where);
         T value;
         std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
         return value;
     }
     void SetValue(uint32_t index, T value, host::Where where = host::Where::here()) const {
+        static_assert(host::dtOf<T> != host::Dt::I4, "the model has no scalar access to numbers of four bits");
         host::storeLocal((*this)[index].place(), host::rawBits(value), where);
     }
 

@@ -114,6 +114,47 @@ HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at
     GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
 }
 
+// Blocks that hold one number each, `times` numbers of it, a multiple of a block: for consecutive numbers.
+HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbers, uint32_t times) {
+    const LocalTensor<float> out = UbFrom<float>(out_at);
+    const LocalTensor<float> blocks = UbFrom<float>(blocks_at);
+    const CopyRepeatParams strides(1, 0, static_cast<uint16_t>(times / BLOCK_NUMBERS), 1);
+    for (uint32_t first = 0; first < numbers; first += MOST_REPEATS) {
+        for (uint32_t col = 0; col < times; col += LANES) {
+            Copy(out[first * times + col], blocks[first * BLOCK_NUMBERS], static_cast<uint64_t>(Min(LANES, times - col)),
+                 static_cast<uint8_t>(Min(MOST_REPEATS, numbers - first)), strides);
+        }
+    }
+}
+
+// out[r][c] = values[r][c / times], with out_cols / cols times. `blocks` has a block for each number of the values as they lie.
+HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t blocks_at, uint32_t offsets_at,
+                                 uint32_t rows, uint32_t cols, uint32_t out_cols) {
+    const uint32_t times = out_cols / cols;
+    const uint32_t from = UbPitch(cols);
+    const uint32_t to = UbPitch(out_cols);
+    BeginOffsets();
+    if (times % BLOCK_NUMBERS != 0) {
+        WriteOffsets(offsets_at, 0, out_cols, 0, times, 1, 0);
+        EndOffsets();
+        GatherRows(out_at, values_at, from, offsets_at, rows, out_cols);
+        return;
+    }
+    constexpr uint32_t BYTES = static_cast<uint32_t>(sizeof(float));
+    const uint32_t repeats = rows * from / BLOCK_NUMBERS;
+    for (uint32_t first = 0; first < repeats; first += MOST_REPEATS) {
+        const uint32_t at = first * BLOCK_NUMBERS;
+        Brcb(UbFrom<float>(blocks_at)[at * BLOCK_NUMBERS], UbFrom<float>(values_at)[at],
+             static_cast<uint8_t>(Min(MOST_REPEATS, repeats - first)), BrcbRepeatParams(1, LANE_BLOCKS));
+    }
+    PipeBarrier<PIPE_V>();
+    const bool whole = from == cols && to == out_cols; // numbers of all rows lie one after the other
+    const uint32_t numbers = whole ? rows * cols : cols;
+    for (uint32_t row = 0; row < rows; row += whole ? rows : 1) {
+        CopyBlocks(out_at + row * to * BYTES, blocks_at + row * from * BLOCK_NUMBERS * BYTES, numbers, times);
+    }
+}
+
 // The same numbers, row after row, in rows of `out_cols`: of each row several, or of several rows one.
 HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
                            uint32_t out_cols) {

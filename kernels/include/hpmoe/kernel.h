@@ -1,6 +1,7 @@
 // The device library. Generated kernels include this file and nothing else.
 #pragma once
 
+#include "hpmoe/bytes.h"
 #include "hpmoe/columns.h"
 #include "hpmoe/compare.h"
 #include "hpmoe/ids.h"

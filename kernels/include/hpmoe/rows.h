@@ -17,46 +17,6 @@ HPMOE_INLINE uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
 
-// A tile of bytes as a value. `halves` has room for the same number of 16-bit elements.
-HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halves_at, uint32_t rows, uint32_t cols) {
-    const LocalTensor<float> out = UbFrom<float>(out_at);
-    const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);
-    const LocalTensor<half> middle = UbFrom<half>(halves_at);
-    const uint32_t from = TilePitch<int8_t>(cols);
-    const uint32_t pitch = UbPitch(cols);
-    if (from == pitch) {
-        Cast(middle, bytes, RoundMode::CAST_NONE, rows * pitch);
-    } else {
-        for (uint32_t row = 0; row < rows; ++row) {
-            Cast(middle[row * pitch], bytes[row * from], RoundMode::CAST_NONE, pitch);
-        }
-    }
-    PipeBarrier<PIPE_V>();
-    Cast(out, middle, RoundMode::CAST_NONE, rows * pitch);
-}
-
-// A value as a tile of bytes, to nearest, ties to even: first to whole numbers, of which half holds all that a byte does, and turns
-// larger ones into such as become the largest byte. `words` has room for the value, `halves` for as many 16-bit elements.
-HPMOE_ROUTINE void NarrowBytes(uint32_t bytes_at, uint32_t value_at, uint32_t words_at, uint32_t halves_at,
-                               uint32_t rows, uint32_t cols) {
-    const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);
-    const LocalTensor<float> words = UbFrom<float>(words_at);
-    const LocalTensor<half> middle = UbFrom<half>(halves_at);
-    const uint32_t to = TilePitch<int8_t>(cols);
-    const uint32_t pitch = UbPitch(cols);
-    Cast(words, UbFrom<float>(value_at), RoundMode::CAST_RINT, rows * pitch);
-    PipeBarrier<PIPE_V>();
-    Cast(middle, words, RoundMode::CAST_RINT, rows * pitch);
-    PipeBarrier<PIPE_V>();
-    if (to == pitch) {
-        Cast(bytes, middle, RoundMode::CAST_RINT, rows * pitch);
-        return;
-    }
-    for (uint32_t row = 0; row < rows; ++row) {
-        Cast(bytes[row * to], middle[row * pitch], RoundMode::CAST_RINT, pitch);
-    }
-}
-
 // out[r][c] = row[c].
 HPMOE_INLINE void CopyRow(uint32_t out_at, uint32_t row_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

@@ -68,6 +68,10 @@ pub enum Contracted {
 pub enum Device {
     /// Copies a tile to UB and widens it to f32.
     Load,
+    /// Copies a tile of two numbers in a byte to UB, and makes a value of twice as many columns of it.
+    Unpack,
+    /// Copies a tile of codes to UB, and takes the number of each from a table, the second operand.
+    LookUp,
     /// Rounds a value once and copies it to its tile.
     Store,
     /// Rounds a value to another type and keeps it on chip.

@@ -25,11 +25,13 @@ pub enum ElementType {
     i32,
     /// 8-bit two's complement.
     i8,
+    /// Two numbers of 4 bits in two's complement, in one byte: the first of two columns in its lower half.
+    i4x2,
 }
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [Self; 4] = [Self::bf16, Self::f32, Self::i32, Self::i8];
+    pub const ALL: [Self; 5] = [Self::bf16, Self::f32, Self::i32, Self::i8, Self::i4x2];
 
     /// The name in Rust source.
     #[must_use]
@@ -39,17 +41,18 @@ impl ElementType {
             Self::f32 => "f32",
             Self::i32 => "i32",
             Self::i8 => "i8",
+            Self::i4x2 => "i4x2",
         }
     }
 
-    /// The name in AscendC.
+    /// The name in AscendC of what is copied.
     #[must_use]
     pub const fn ascendc(self) -> &'static str {
         match self {
             Self::bf16 => "bfloat16_t",
             Self::f32 => "float",
             Self::i32 => "int32_t",
-            Self::i8 => "int8_t",
+            Self::i8 | Self::i4x2 => "int8_t",
         }
     }
 
@@ -57,7 +60,7 @@ impl ElementType {
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
-            Self::i8 => 1,
+            Self::i8 | Self::i4x2 => 1,
             Self::bf16 => 2,
             Self::f32 | Self::i32 => 4,
         }

@@ -20,6 +20,8 @@ pub enum Columns {
     InTwoParts,
     /// So many times those of a value, each time in whole repeats of a vector call.
     Repeats(Of, usize),
+    /// A block of 32 bytes for each of those of a value, in rows as they lie in UB.
+    Blocks(Of),
     /// A fixed number.
     Fixed(usize),
     /// A fixed number, in a single row however many rows the result has.
@@ -37,6 +39,8 @@ impl Columns {
             Self::InTwoParts => result.cols + 2 * ROW_ALIGN,
             Self::Repeats(Of::First, times) => times * first.cols.next_multiple_of(REPEAT),
             Self::Repeats(Of::Result, times) => times * result.cols.next_multiple_of(REPEAT),
+            Self::Blocks(Of::First) => BLOCK * first.cols.next_multiple_of(ROW_ALIGN),
+            Self::Blocks(Of::Result) => BLOCK * result.cols.next_multiple_of(ROW_ALIGN),
             Self::Fixed(cols) | Self::Once(cols) => cols,
         }
     }
@@ -50,5 +54,7 @@ impl Columns {
 
 /// Numbers of a repeat of a vector call.
 const REPEAT: usize = 64;
+/// Numbers of a block of 32 bytes.
+const BLOCK: usize = 8;
 /// Numbers on which rows of values are aligned in UB.
 const ROW_ALIGN: usize = 16;

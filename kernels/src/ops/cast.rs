@@ -20,7 +20,7 @@ fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misf
     let help = "write `.cast::<bf16>()` or `.cast::<f32>()`";
     match element {
         Some(element @ (ElementType::bf16 | ElementType::f32)) => Ok(Shape { element, ..operands[0] }),
-        Some(element @ (ElementType::i32 | ElementType::i8)) => {
+        Some(element @ (ElementType::i32 | ElementType::i8 | ElementType::i4x2)) => {
             Err(mistyped(format!("a value can't be cast to {element}"), help))
         }
         None => Err(mistyped("`cast` needs the type to round to".to_owned(), help)),

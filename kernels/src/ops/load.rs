@@ -1,6 +1,6 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::any_numbers;
+use super::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 
@@ -17,7 +17,14 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..operands[0] })
+    let tile = operands[0];
+    if tile.element == ElementType::i4x2 {
+        return Err(mistyped(
+            format!("`load` takes one number of each element, but this is a {tile}"),
+            "write `.unpack()`, a value with twice as many columns, or `.look_up(&table)`",
+        ));
+    }
+    Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, ..tile })
 }
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
@@ -50,5 +57,6 @@ mod tests {
         assert_eq!(shape(&[tile(ElementType::i8, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::bf16, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::i32, 8, 16)], None), Ok(value(8, 16)));
+        assert!(shape(&[tile(ElementType::i4x2, 8, 16)], None).unwrap_err().help.contains("unpack"));
     }
 }

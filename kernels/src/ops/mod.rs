@@ -34,6 +34,7 @@ mod less_equal;
 mod ln;
 mod load;
 mod log_sigmoid;
+mod look_up;
 mod matmul;
 mod matmul_t;
 mod max;
@@ -47,6 +48,7 @@ mod place;
 mod product;
 mod put;
 mod relu;
+mod repeat_columns;
 mod reshape;
 mod rms_norm;
 mod round;
@@ -67,6 +69,7 @@ mod sub;
 mod t_matmul;
 mod tanh;
 mod top_k;
+mod unpack;
 mod weighted_sum;
 
 pub use store::Storable;
@@ -76,6 +79,8 @@ use crate::op::{Misfit, Operation};
 /// The table of all operations; the compiler looks them up by their spelling.
 pub static TABLE: &[&Operation] = &[
     &load::OPERATION,
+    &unpack::OPERATION,
+    &look_up::OPERATION,
     &store::OPERATION,
     &cast::OPERATION,
     &accumulate::OPERATION,
@@ -149,6 +154,7 @@ pub static TABLE: &[&Operation] = &[
     &even_columns::OPERATION,
     &odd_columns::OPERATION,
     &interleave::OPERATION,
+    &repeat_columns::OPERATION,
     &columns::OPERATION,
     &concat::OPERATION,
     &reshape::OPERATION,

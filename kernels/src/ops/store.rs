@@ -18,6 +18,12 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (tile, value) = (operands[0], operands[1]);
+    if tile.element == ElementType::i4x2 {
+        return Err(mistyped(
+            format!("numbers of four bits are only read, but this is a {tile}"),
+            "declare the tile as i8",
+        ));
+    }
     if value.element == ElementType::i32 && tile.element != ElementType::i32 {
         return Err(mistyped(
             format!("a product of i8 tiles is stored as i32, but this is a {tile}"),

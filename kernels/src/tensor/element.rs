@@ -1,7 +1,7 @@
 //! Element types of tensors.
 
 use super::bfloat16::bf16;
-use super::{Integers, Value};
+use super::{Integers, Value, i4x2};
 use crate::op::ElementType;
 use std::fmt::Debug;
 use std::ops::{AddAssign, Mul};
@@ -12,9 +12,10 @@ mod sealed {
     impl Sealed for f32 {}
     impl Sealed for i32 {}
     impl Sealed for i8 {}
+    impl Sealed for crate::i4x2 {}
 }
 
-/// An element type of tensors and tiles: `bf16`, `f32`, `i32` or `i8`.
+/// An element type of tensors and tiles: `bf16`, `f32`, `i32`, `i8` or `i4x2`.
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The same type as a value.
     const TYPE: ElementType;
@@ -67,6 +68,39 @@ impl Element for i32 {
 impl Element for i8 {
     const TYPE: ElementType = ElementType::i8;
     const POISON: Self = -1;
+}
+
+impl Element for i4x2 {
+    const TYPE: ElementType = ElementType::i4x2;
+    const POISON: Self = Self::from_bits(u8::MAX);
+}
+
+/// An element type of codes, which a table gives a meaning: `i8`, a code in each column, or `i4x2`, two of them.
+pub trait Codes: Element {
+    /// Codes that there are, the size of a table. Those below 0 have the second half of it.
+    const COUNT: usize;
+    /// Codes in an element.
+    const EACH: usize;
+    /// Places in a table.
+    fn places(self) -> impl Iterator<Item = usize>;
+}
+
+impl Codes for i8 {
+    const COUNT: usize = 256;
+    const EACH: usize = 1;
+
+    fn places(self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.cast_unsigned().into())
+    }
+}
+
+impl Codes for i4x2 {
+    const COUNT: usize = 16;
+    const EACH: usize = 2;
+
+    fn places(self) -> impl Iterator<Item = usize> {
+        [self.to_bits() & 15, self.to_bits() >> 4].into_iter().map(usize::from)
+    }
 }
 
 impl CubeElement for bf16 {

@@ -6,7 +6,7 @@
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
 //! | `tile`, `value`, `integers`, `operand` | a view in global memory, numbers on chip, those of products of i8, what stands on the right |
-//! | `element`, `bfloat16`, `buffer` | element types, the one of them that Rust lacks, memory |
+//! | `element`, `bfloat16`, `nibbles`, `buffer` | element types, the two of them that Rust lacks, memory |
 
 mod bfloat16;
 mod buffer;
@@ -15,6 +15,7 @@ mod element;
 mod experts;
 mod integers;
 mod matrix;
+mod nibbles;
 mod once;
 mod operand;
 mod per_rank;
@@ -25,10 +26,11 @@ mod value;
 
 pub use bfloat16::bf16;
 pub use dense::{RankTokens, Tensor};
-pub use element::{CubeElement, Element, Float, Number, Stored};
+pub use element::{Codes, CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
 pub use integers::Integers;
 pub use matrix::Matrix;
+pub use nibbles::i4x2;
 pub use once::Once;
 pub use operand::{Operand, Rows};
 pub use per_rank::PerRank;

@@ -38,7 +38,16 @@ fn computing() -> impl Iterator<Item = (&'static Operation, fn(Given<'_>) -> Any
             Some((*operation, meaning))
         }
         (Host::Product(_), Device::Matmul { .. }) | (Host::Values(_), Device::Steps(_)) => None,
-        (Host::Moves, Device::Load | Device::Store | Device::Accumulate | Device::Put | Device::Broadcast) => None,
+        (
+            Host::Moves,
+            Device::Load
+            | Device::Unpack
+            | Device::LookUp
+            | Device::Store
+            | Device::Accumulate
+            | Device::Put
+            | Device::Broadcast,
+        ) => None,
         (host, device) => {
             panic!("{} has no meaning that its device code could have: {host:?}, {device:?}", name(operation))
         }

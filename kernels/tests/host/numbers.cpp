@@ -161,4 +161,19 @@ CASE(cast_rounds_by_mode) {
     EXPECT(narrow[0].bits == 0x3F81 && narrow[1].bits == 0xBF81, "round");
 }
 
+CASE(four_bits_are_numbers_of_the_lower_half_first) {
+    Buffer<uint8_t> in(256);
+    for (uint32_t i = 0; i < 256; ++i) in[i] = static_cast<uint8_t>(i);
+    Buffer<half> out(512);
+    through<half, uint8_t>(out, in, [&](const LocalTensor<half> &b, const LocalTensor<uint8_t> &a) {
+        const LocalTensor<int4b_t> numbers = a.ReinterpretCast<int4b_t>();
+        if (numbers.GetSize() == 512) Cast(b, numbers, RoundMode::CAST_NONE, 512);
+    });
+    for (int i = 0; i < 512; ++i) {
+        const int byte = i / 2, bits = i % 2 ? byte / 16 : byte % 16;
+        const float number = static_cast<float>(bits < 8 ? bits : bits - 16);
+        EXPECT(static_cast<float>(out[static_cast<size_t>(i)]) == number, std::to_string(i));
+    }
+}
+
 } // namespace

@@ -223,6 +223,12 @@ CASE(vector_calls_are_checked) {
                    true, 64, {1, 1, 8, 0}, kept));
     AIV(W("this pair of types does not exist"),
         Cast(LocalTensor<half>(TPosition::VECCALC, 0, 64), B(TPosition::VECCALC, 8192, 64), RoundMode::CAST_NONE, 64));
+    const LocalTensor<half> halves(TPosition::VECCALC, 0, 64);
+    const LocalTensor<int4b_t> nibbles(TPosition::VECCALC, 8192, 64);
+    AIV(W("two numbers of four bits lie in a byte", "63"), Cast(halves, nibbles, RoundMode::CAST_NONE, 63));
+    AIV(W("not with this RoundMode"), Cast(halves, nibbles, RoundMode::CAST_RINT, 64));
+    AIV(W("this pair of types does not exist"), Cast(ub(0), nibbles, RoundMode::CAST_NONE, 64));
+    AIV(W("overlap"), Cast(halves, LocalTensor<int4b_t>(TPosition::VECCALC, 96, 64), RoundMode::CAST_NONE, 64));
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
     AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
     AIV(W("CompareScalar", "no multiple of 256 B"), CompareScalar(bits, ub(0), 1.0f, CMPMODE::LT, 63));

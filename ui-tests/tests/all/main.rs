@@ -4,6 +4,7 @@
 mod bodies;
 mod chosen;
 mod chunks;
+mod codes;
 mod compile;
 mod external;
 mod gradients;

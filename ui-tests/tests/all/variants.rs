@@ -12,7 +12,7 @@ macro_rules! variants {
 }
 
 variants!(
-    plain: moe_ffn, clipped: moe_clipped, biased: moe_biased, int8: moe_int8, w8a8: moe_w8a8, prescaled: moe_prescaled, relayed: moe_relay
+    plain: moe_ffn, clipped: moe_clipped, biased: moe_biased, int8: moe_int8, w8a8: moe_w8a8, w4a8: moe_w4a8, prescaled: moe_prescaled, relayed: moe_relay
 );
 
 /// A way of sending tokens changes no bit, whatever the routing.

@@ -1,6 +1,8 @@
 //! Numbers of one byte, which the hardware converts only by way of half.
 
 use super::{Builder, Made, routine};
+use crate::graph::Step;
+use crate::ids::Id as _;
 use crate::plan::program::{BufferId, Call, Holds};
 use hpmoe_kernels::op::{ElementType, Shape};
 
@@ -19,6 +21,59 @@ impl Builder<'_> {
         let instruction = routine("WidenBytes", false);
         self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
         to
+    }
+
+    /// Numbers of four bits are converted like bytes, two of each.
+    pub(super) fn unpack(&mut self, number: usize, step: &Step, made: Made, name: String) -> BufferId {
+        self.of_codes(("UnpackNibbles", &[]), number, step, made, name)
+    }
+
+    /// Codes are converted like numbers, and these to offsets in a copy of the table that begins with the least code.
+    pub(super) fn look_up(&mut self, number: usize, step: &Step, made: Made, name: String) -> BufferId {
+        let table = step.operands[1];
+        let (from, shape) = (self.value(table), self.shapes[table]);
+        let width = Made { width: self.width[table.index()], single: true };
+        let turned = self.buffer(format!("{name}_table"), Holds::Value, ElementType::f32, &shape, width);
+        let routine = match self.task.params[step.operands[0].index()].shape.element {
+            ElementType::i4x2 => "LookUpNibbles",
+            _ => "LookUpBytes",
+        };
+        self.of_codes((routine, &[from, turned]), number, step, made, name)
+    }
+
+    /// The value that a routine makes of a tile of bytes, and with a table, of which it is given a copy to write.
+    fn of_codes(
+        &mut self,
+        (name_of_routine, table): (&'static str, &[BufferId]),
+        number: usize,
+        step: &Step,
+        made: Made,
+        name: String,
+    ) -> BufferId {
+        let param = step.operands[0].index();
+        let mut from = vec![self.input(param)];
+        let name = self.of_value(name);
+        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, &step.result, made);
+        let mut scratch = vec![halves];
+        if let [table, turned] = *table {
+            from.push(table);
+            let offsets = format!("{name}_offsets");
+            let offsets = self.buffer(offsets, Holds::Value, ElementType::i32, &step.result, made);
+            scratch = vec![turned, halves, offsets];
+        }
+        let to = self.buffer(name, Holds::Value, ElementType::f32, &step.result, made);
+        let instruction = routine(name_of_routine, false);
+        self.program.calls.push(Call { instruction, to, from, scratch, step: number });
+        if self.clears(number, param) {
+            self.clear_empty(number, to);
+        }
+        to
+    }
+
+    /// The name of the value of a tile: a `let` may have that of the tile that it loads.
+    pub(super) fn of_value(&self, name: String) -> String {
+        let taken = self.task.params.iter().any(|other| other.name == name);
+        if taken { format!("{name}_value") } else { name }
     }
 
     /// The hardware converts f32 to bytes only by way of half, which would round twice: numbers are made whole before.

@@ -1,0 +1,258 @@
+//! The layer with weights of four bits and the rest in int8 (W4A8): vector cores make i8 of the weights while tokens travel, two of each
+//! byte, times a whole number for each group of columns, once for all rows of an expert. Tokens are rounded to i8 before they travel, with a
+//! scale for each token, and what the gated unit makes of them again; matrix cores multiply i8 by i8, exactly.
+
+mod support;
+
+use hpmoe_runtime::prelude::*;
+use std::process::ExitCode;
+use support::example;
+use support::int4::Int4;
+use support::quantised::quantised;
+
+/// The layer: weights unpacked, tokens rounded to i8, dispatch with their scales, gate and up projections to i32, SwiGLU of what they stand for, rounded
+/// to i8 again, down projection to i32, scaled, return, top-k sum.
+#[megakernel]
+pub mod moe_w4a8 {
+    use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::tasks::{combine, give_back, unpack_to_i8};
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 128;
+    /// Columns between the projections.
+    pub const INTER: usize = 64;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 16;
+    /// Experts of a token.
+    pub const TOP_K: usize = 4;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 384;
+
+    /// Columns of weights that have a whole number in common. Small, as the bundled layers are: for a real one, 128.
+    pub const GROUP: usize = 16;
+    /// Bytes of a row of the gate and up matrices, and its groups.
+    pub const HIDDEN_PAIRS: usize = HIDDEN / 2;
+    pub const HIDDEN_GROUPS: usize = HIDDEN / GROUP;
+    /// The same of the down matrix.
+    pub const INTER_PAIRS: usize = INTER / 2;
+    pub const INTER_GROUPS: usize = INTER / GROUP;
+
+    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    pub const TILE_M: usize = 16;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = 16;
+    /// Rows of a tile of weights that is unpacked.
+    pub const UNPACK: usize = 16;
+    /// Most rows of one put.
+    pub const PUT: usize = 8;
+    /// Tokens of a tile of the top-k sum, and of one that is rounded.
+    pub const BLOCK: usize = 4;
+    /// Columns of a tile of the top-k sum.
+    pub const COLUMNS: usize = 64;
+    /// (token, k) slots of a tile of the top-k sum.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+
+    /// The scale of each row: its largest number becomes 127. Rows of zeros have the scale 1.
+    fn scale<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, 1> {
+        let most = x.abs().row_max();
+        most.equal(0.0).select(1.0, &most / 127.0)
+    }
+
+    /// Rounds tokens to i8.
+    #[aiv_task]
+    pub fn quantise(
+        x: &Tile<bf16, BLOCK, HIDDEN>,
+        rounded: &mut Tile<i8, BLOCK, HIDDEN>,
+        scales: &mut Tile<f32, BLOCK, 1>,
+    ) {
+        let x = x.load();
+        let scale = scale(&x);
+        rounded.store((&x / &scale).clamp(-127.0, 127.0));
+        scales.store(scale);
+    }
+
+    /// Sends tokens to the rank that owns their expert.
+    #[comm_put]
+    pub fn dispatch(tokens: &Tile<i8, PUT, HIDDEN>, rows: &mut Tile<i8, PUT, HIDDEN>) {
+        rows.put(tokens);
+    }
+
+    /// Sends their scales.
+    #[comm_put]
+    pub fn dispatch_scales(tokens: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
+        rows.put(tokens);
+    }
+
+    /// One tile of `x · wᵀ`, exact.
+    #[aic_task]
+    pub fn project<const K: usize>(
+        x: &Tile<i8, TILE_M, K>,
+        w: &Tile<i8, TILE_N, K>,
+        y: &mut Tile<i32, TILE_M, TILE_N>,
+    ) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// The gated activation, `silu(gate) · up`, of whole rows, and rounded to i8.
+    #[aiv_task]
+    pub fn swiglu(
+        gate: &Tile<i32, TILE_M, INTER>,
+        up: &Tile<i32, TILE_M, INTER>,
+        row_scale: &Tile<f32, TILE_M, 1>,
+        gate_scale: &Tile<f32, 1, INTER>,
+        up_scale: &Tile<f32, 1, INTER>,
+        rounded: &mut Tile<i8, TILE_M, INTER>,
+        scales: &mut Tile<f32, TILE_M, 1>,
+    ) {
+        let row_scale = row_scale.load();
+        let gate = gate.load() * gate_scale.load() * &row_scale;
+        let h = gate.silu() * (up.load() * up_scale.load() * row_scale);
+        let scale = scale(&h);
+        rounded.store((h / &scale).clamp(-127.0, 127.0));
+        scales.store(scale);
+    }
+
+    /// What the integers of the down projection stand for.
+    #[aiv_task]
+    pub fn dequantise(
+        y: &Tile<i32, TILE_M, COLUMNS>,
+        row_scale: &Tile<f32, TILE_M, 1>,
+        column_scale: &Tile<f32, 1, COLUMNS>,
+        out: &mut Tile<bf16, TILE_M, COLUMNS>,
+    ) {
+        out.store(y.load() * column_scale.load() * row_scale.load());
+    }
+
+    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<i4x2, INTER, HIDDEN_PAIRS>>,
+        up: &PerRank<Experts<i4x2, INTER, HIDDEN_PAIRS>>,
+        down: &PerRank<Experts<i4x2, HIDDEN, INTER_PAIRS>>,
+        gate_times: &PerRank<Experts<i8, INTER, HIDDEN_GROUPS>>,
+        up_times: &PerRank<Experts<i8, INTER, HIDDEN_GROUPS>>,
+        down_times: &PerRank<Experts<i8, HIDDEN, INTER_GROUPS>>,
+        gate_scale: &PerRank<Experts<f32, 1, INTER>>,
+        up_scale: &PerRank<Experts<f32, 1, INTER>>,
+        down_scale: &PerRank<Experts<f32, 1, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let tokens = PerRank::tokens::<i8, HIDDEN>(ep, route);
+        let token_scale = PerRank::tokens::<f32, 1>(ep, route);
+        let recv = PerRank::symmetric::<i8, HIDDEN>(ep, route);
+        let recv_scale = PerRank::symmetric::<f32, 1>(ep, route);
+        let wide_gate = PerRank::experts::<i8, INTER, HIDDEN>(ep, route);
+        let wide_up = PerRank::experts::<i8, INTER, HIDDEN>(ep, route);
+        let wide_down = PerRank::experts::<i8, HIDDEN, INTER>(ep, route);
+        let g = PerRank::ragged::<i32, INTER>(ep, route);
+        let u = PerRank::ragged::<i32, INTER>(ep, route);
+        let h = PerRank::ragged::<i8, INTER>(ep, route);
+        let h_scale = PerRank::ragged::<f32, 1>(ep, route);
+        let sums = PerRank::ragged::<i32, HIDDEN>(ep, route);
+        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                quantise(&x[r].rows(t), &mut tokens[r].rows(t), &mut token_scale[r].rows(t));
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    dispatch(&tokens[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                    dispatch_scales(&token_scale[src].gather(&s), &mut recv_scale[e.owner()].rows_of(&s));
+                }
+            }
+        }
+        for r in ep {
+            for e in route.experts_of(r) {
+                for n in 0..INTER.div_ceil(UNPACK) {
+                    unpack_to_i8::<UNPACK, _, _, _>(
+                        &gate[r].expert(e).tile(n),
+                        &gate_times[r].expert(e).tile(n),
+                        &mut wide_gate[r].expert(e).tile(n),
+                    );
+                    unpack_to_i8::<UNPACK, _, _, _>(
+                        &up[r].expert(e).tile(n),
+                        &up_times[r].expert(e).tile(n),
+                        &mut wide_up[r].expert(e).tile(n),
+                    );
+                }
+                for n in 0..HIDDEN.div_ceil(UNPACK) {
+                    unpack_to_i8::<UNPACK, _, _, _>(
+                        &down[r].expert(e).tile(n),
+                        &down_times[r].expert(e).tile(n),
+                        &mut wide_down[r].expert(e).tile(n),
+                    );
+                }
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project(&recv[r].group(e, m), &wide_gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
+                        project(&recv[r].group(e, m), &wide_up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                    }
+                    swiglu(
+                        &g[r].group(e, m),
+                        &u[r].group(e, m),
+                        &recv_scale[r].group(e, m),
+                        &gate_scale[r].expert(e),
+                        &up_scale[r].expert(e),
+                        &mut h[r].group(e, m),
+                        &mut h_scale[r].group(e, m),
+                    );
+                    for n in 0..HIDDEN.div_ceil(TILE_N) {
+                        project(&h[r].group(e, m), &wide_down[r].expert(e).tile(n), &mut sums[r].group(e, m).cols(n));
+                    }
+                    for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                        dequantise(
+                            &sums[r].group(e, m).cols(n),
+                            &h_scale[r].group(e, m),
+                            &down_scale[r].expert(e).cols(n),
+                            &mut out[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+        for src in ep {
+            for e in route.experts() {
+                for s in route.sends::<PUT>(src, e) {
+                    give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                }
+            }
+        }
+        for r in ep {
+            for t in route.token_blocks::<BLOCK>(r) {
+                for n in 0..HIDDEN.div_ceil(COLUMNS) {
+                    combine::<SLOTS, COLUMNS, _, _>(
+                        &back[r].slots(t).cols(n),
+                        &weights[r].rows(t),
+                        &mut y[r].rows(t).cols(n),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Gate and up matrices, and the down matrices.
+type Wide = Int4<{ moe_w4a8::INTER }, { moe_w4a8::HIDDEN_PAIRS }, { moe_w4a8::HIDDEN_GROUPS }>;
+type Down = Int4<{ moe_w4a8::HIDDEN }, { moe_w4a8::INTER_PAIRS }, { moe_w4a8::INTER_GROUPS }>;
+
+quantised!(moe_w4a8, "w4a8", (Wide, Down), weights, times, scales);
+
+fn main() -> ExitCode {
+    example::main::<Quantised>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_right_for_every_number_of_ranks() {
+        super::support::check::check::<super::Quantised>();
+    }
+}

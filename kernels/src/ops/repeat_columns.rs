@@ -1,0 +1,76 @@
+//! `value.repeat_columns::<C>()`: each column several times, next to one another.
+
+use super::elementwise::ONE_VALUE;
+use super::misshapen;
+use crate::Value;
+use crate::op::{
+    Columns, Device, ElementType, Given, Host, MOST, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes,
+    Spelling, Waits,
+};
+
+/// A number for each group of columns, as a number for each column.
+pub(super) static OPERATION: Operation = Operation {
+    spelling: Spelling::Method("repeat_columns"),
+    operands: &[OperandKind::Value, OperandKind::Size],
+    shape,
+    host: Host::values(|given: Given<'_>| repeated::<MOST, MOST, MOST>(&given[0], given.sizes[0])),
+    device: Device::Routine(Routine {
+        name: "RepeatColumns",
+        sizes: Sizes::Columns,
+        scratch: &[Columns::Blocks(Of::First), Columns::OnceOfResult],
+        waits: Waits::First,
+    }),
+    ..ONE_VALUE
+};
+
+fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
+    let (value, cols) = (operands[0], operands[1].rows);
+    if cols == 0 || !cols.is_multiple_of(value.cols) {
+        return Err(misshapen(
+            format!(
+                "`repeat_columns` takes each column as often as the others, but of {} columns it makes {cols}",
+                value.cols
+            ),
+            format!("make a multiple of {} columns", value.cols),
+        ));
+    }
+    Ok(Shape { element: ElementType::f32, cols, ..value })
+}
+
+impl<const R: usize, const C: usize> Value<R, C> {
+    /// Each column as often as it takes for `D` of them, next to one another, bit by bit: R×G to R×D. Numbers for groups of columns, such
+    /// as scales, meet those columns so. The value has all columns of its type, of which D is a multiple.
+    ///
+    /// ```
+    /// use hpmoe_kernels::Value;
+    ///
+    /// let scales = Value::<1, 2>::new(1, 2, vec![0.5, 4.0]);
+    /// assert_eq!(scales.repeat_columns::<6>().as_slice(), [0.5, 0.5, 0.5, 4.0, 4.0, 4.0]);
+    /// ```
+    #[must_use]
+    pub fn repeat_columns<const D: usize>(&self) -> Value<R, D> {
+        const { assert!(D > 0 && D.is_multiple_of(C), "a multiple of the columns that there are") };
+        repeated(self, D)
+    }
+}
+
+fn repeated<const R: usize, const C: usize, const D: usize>(value: &Value<R, C>, cols: usize) -> Value<R, D> {
+    let times = cols / value.cols();
+    let numbers = value.as_slice().iter().flat_map(|number| std::iter::repeat_n(*number, times)).collect();
+    Value::new(value.rows(), cols, numbers).with_empty(value.empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn all_columns_are_taken_alike() {
+        let size = |cols: usize| Shape { kind: OperandKind::Size, rows: cols, cols: 0, ..value(1, 1) };
+        assert_eq!(shape(&[value(8, 56), size(7168)], None), Ok(value(8, 7168)));
+        let misfit = shape(&[value(8, 56), size(7100)], None).unwrap_err();
+        assert!(misfit.problem.ends_with("but of 56 columns it makes 7100"), "{}", misfit.problem);
+        assert!(shape(&[value(8, 56), size(0)], None).is_err());
+    }
+}

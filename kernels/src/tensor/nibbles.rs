@@ -1,0 +1,91 @@
+//! Numbers of four bits.
+
+use std::fmt;
+
+/// Two whole numbers of 4 bits, -8 to 7 each, in one byte: the first of two neighbouring columns in its lower half. A tensor of them
+/// has half as many columns as numbers.
+///
+/// ```
+/// use hpmoe_kernels::i4x2;
+///
+/// let pair = i4x2::new(-1, 7);
+/// assert_eq!((pair.to_bits(), pair.numbers()), (0x7f, [-1, 7]));
+/// assert_eq!(i4x2::pack(&[1, 2, -8, 0]), [i4x2::new(1, 2), i4x2::new(-8, 0)]);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+#[expect(non_camel_case_types, reason = "spelled as other element types")]
+pub struct i4x2(u8);
+
+impl i4x2 {
+    /// Two numbers.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not within -8..=7.
+    #[must_use]
+    pub fn new(first: i8, second: i8) -> Self {
+        for number in [first, second] {
+            assert!((-8..8).contains(&number), "{number} is not a number of 4 bits, -8 to 7");
+        }
+        Self::from_bits(first.cast_unsigned() & 15 | second.cast_unsigned() << 4)
+    }
+
+    /// The numbers of rows that lie one after the other, two by two.
+    ///
+    /// # Panics
+    ///
+    /// If there is an odd number of them, or one is not within -8..=7.
+    #[must_use]
+    pub fn pack(numbers: &[i8]) -> Vec<Self> {
+        let (pairs, rest) = numbers.as_chunks::<2>();
+        assert!(rest.is_empty(), "{} numbers are no pairs", numbers.len());
+        pairs.iter().map(|[first, second]| Self::new(*first, *second)).collect()
+    }
+
+    /// A byte: the first number in its lower half.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// The byte.
+    #[must_use]
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// Both numbers.
+    #[must_use]
+    pub const fn numbers(self) -> [i8; 2] {
+        let byte = self.0.cast_signed();
+        [byte << 4 >> 4, byte >> 4]
+    }
+}
+
+impl fmt::Debug for i4x2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = self.numbers();
+        write!(f, "i4x2({first}, {second})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_two_numbers() {
+        for bits in 0..=u8::MAX {
+            let [first, second] = i4x2::from_bits(bits).numbers();
+            assert_eq!(i4x2::new(first, second).to_bits(), bits);
+        }
+        assert_eq!(format!("{:?}", i4x2::from_bits(0x83)), "i4x2(3, -8)");
+    }
+
+    #[test]
+    #[should_panic = "8 is not a number of 4 bits, -8 to 7"]
+    fn larger_numbers_are_refused() {
+        let _ = i4x2::new(0, 8);
+    }
+}
