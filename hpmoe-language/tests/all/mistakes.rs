@@ -86,7 +86,7 @@ fn constants_of_other_types_are_known() {
 
 #[test]
 fn element_types_are_named() {
-    let known = "use one of `bf16`, `f32`, `i32`, `i8`";
+    let known = "use one of `bf16`, `f32`, `i32`, `i8`, `i4x2`";
     check(&[("tokens: &Tile<bf16,", "tokens: &Tile<f16,")], "f16", &["elements of type `f16`", known]);
     check(&[("x: &PerRank<Tensor<bf16,", "x: &PerRank<Tensor<f64,")], "f64", &["elements of type `f64`", known]);
     check(&[("PerRank::ragged::<bf16,", "PerRank::ragged::<half,")], "half", &["elements of type `half`", known]);

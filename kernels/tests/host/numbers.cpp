@@ -162,12 +162,12 @@ CASE(cast_rounds_by_mode) {
 }
 
 CASE(four_bits_are_numbers_of_the_lower_half_first) {
-    Buffer<uint8_t> in(256);
-    for (uint32_t i = 0; i < 256; ++i) in[i] = static_cast<uint8_t>(i);
+    Buffer<uint8_t> in(512); // of which the first half is converted
+    for (uint32_t i = 0; i < 512; ++i) in[i] = static_cast<uint8_t>(i);
     Buffer<half> out(512);
     through<half, uint8_t>(out, in, [&](const LocalTensor<half> &b, const LocalTensor<uint8_t> &a) {
         const LocalTensor<int4b_t> numbers = a.ReinterpretCast<int4b_t>();
-        if (numbers.GetSize() == 512) Cast(b, numbers, RoundMode::CAST_NONE, 512);
+        if (numbers.GetSize() == 1024) Cast(b, numbers, RoundMode::CAST_NONE, 512);
     });
     for (int i = 0; i < 512; ++i) {
         const int byte = i / 2, bits = i % 2 ? byte / 16 : byte % 16;
