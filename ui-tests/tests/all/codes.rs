@@ -187,7 +187,7 @@ fn every_code_has_its_number() {
         PerRank::from_vec(vec![Tensor::from_vec(numbers)])
     }
     // Columns c and c + 1 have the codes c mod 16 and (c + 1) mod 16; of a unit of HiFloat4, group j of 16 columns is doubled by bits of j.
-    let codes = per(PAIRS, &|i| (2 * i % 16 | (2 * i + 1) % 16 << 4) as u8);
+    let codes = per(PAIRS, &|i| ((2 * i % 16) | ((2 * i + 1) % 16) << 4) as u8);
     let given = Given {
         packed: pairs(&one(codes)),
         wide: one(per(WIDTH, &|i| i as u8)),
