@@ -24,6 +24,9 @@ HPMOE = TARGET / "release" / "hpmoe"
 FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
 INT8 = "examples/moe_w8a8.rs"
+INT4 = "examples/moe_w4a8.rs"
+# Of its own: columns of a group, rows of weights that are unpacked at a time.
+INT4_SIZES = ",GROUP=128,UNPACK=32"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
 # Tiles of the backward pass are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"
@@ -192,21 +195,21 @@ def skewed(direction):
             + command(arguments(sizes, 8, direction, "zipf:1.2:SEED")) + "\n\n" + table(header, rows) + "\n")
 
 
-def int8():
-    """The layer in int8 next to the one in bf16, whole latencies."""
+def narrow(name, file, more=""):
+    """A layer of whole numbers next to the one in bf16, whole latencies."""
     rows = []
     for tokens in (4096, 512, 64):
         sizes = f"{DEEPSEEK},EXPERTS=64,TOKENS={tokens}"
         for overhead in (200, 900):
             wide = run(tuple(arguments(sizes, 8)), "ours", overhead, "on")
-            narrow = run(tuple(arguments(sizes, 8, file=INT8)), "ours", overhead, "on")
-            times = [one["simulated_us"] for one in (wide, narrow)]
+            whole = run(tuple(arguments(sizes + more, 8, file=file)), "ours", overhead, "on")
+            times = [one["simulated_us"] for one in (wide, whole)]
             rows.append([
                 f"{tokens:,}", f"{overhead} ns", f"{times[0]:,.1f} µs", f"{times[1]:,.1f}", f"{times[0] / times[1]:.3f}",
-                f"{narrow['bound_us']:,.1f} µs", f"{times[1] / narrow['bound_us']:.3f}",
+                f"{whole['bound_us']:,.1f} µs", f"{times[1] / whole['bound_us']:.3f}",
             ])
-    header = ["tokens", "tile overhead", "bf16, simulated", "int8", "bf16/int8", "bound of int8", "int8/bound"]
-    line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=4096", 8, file=INT8)
+    header = ["tokens", "tile overhead", "bf16, simulated", name, f"bf16/{name}", f"bound of {name}", f"{name}/bound"]
+    line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=4096{more}", 8, file=file)
     return f"{command(line)}\n\n{table(header, rows)}\n"
 
 
@@ -255,7 +258,8 @@ def tables():
         cases = CASES if tokens > 512 else FEW_TOKENS
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": int8(),
+    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": narrow("int8", INT8),
+            "int4": narrow("int4", INT4, INT4_SIZES),
             "scheduling": scheduling()}
 
 
