@@ -122,6 +122,10 @@ pub(crate) enum PartFault {
     WholeTensor { name: String },
     /// It makes its own route.
     MakesRoute { name: String },
+    /// Another number of const arguments.
+    ConstArity { name: String, expected: usize, given: usize },
+    /// A const argument that is left to inference, where no tensor has its size.
+    ConstNotInferred { name: String, parameter: String },
 }
 
 /// Why an argument of a task call is not a tile of a tensor.

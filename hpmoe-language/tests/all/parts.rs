@@ -168,3 +168,69 @@ fn calls_that_cannot_be_are_told_apart() {
     let none = read(&with_part().replace("pub fn forward", "fn forward")).unwrap_err();
     assert!(none[0].contains("`experts` is not `pub`"), "{none:?}");
 }
+
+/// The same with sizes of the part's own, which this call gives values.
+fn with_sizes(call: &str) -> String {
+    let source = with_part().replace("        experts(&recv,", &format!("        {call}(&recv,"));
+    let begin = source.find("    fn experts(").unwrap();
+    let end = begin + source[begin..].find("\n    }\n").unwrap();
+    let part = source[begin..end]
+        .replace("fn experts(", "fn experts<const H: usize, const I: usize, const M: usize>(")
+        .replace("HIDDEN", "H")
+        .replace("INTER", "I")
+        .replace("TILE_M", "M");
+    [&source[..begin], &part, &source[end..]].concat()
+}
+
+#[test]
+fn const_parameters_of_a_part_are_written_or_are_sizes_of_its_tensors() {
+    let whole = said(&read(EXAMPLE).unwrap()[0]);
+    for call in ["experts::<HIDDEN, INTER, TILE_M>", "experts::<_, _, TILE_M>", "experts::<_, INTER, { 2 * 8 }>"] {
+        assert_eq!(said(&read(&with_sizes(call)).unwrap()[0]), whole, "{call}");
+    }
+    // Where the value is a sum, it stands in parentheses.
+    let halves = read(&with_sizes("experts::<_, { INTER / 2 + INTER / 2 }, TILE_M>")).unwrap();
+    assert_eq!(said(&halves[0]), whole);
+}
+
+#[test]
+fn a_part_gives_its_own_sizes_to_the_parts_that_it_calls() {
+    let outer = "    #[taskflow]
+    fn again<const ROWS: usize, const C: usize>(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Received<bf16, C>>,
+        gate: &PerRank<Experts<bf16, INTER, C>>,
+        up: &PerRank<Experts<bf16, INTER, C>>,
+        down: &PerRank<Experts<bf16, C, INTER>>,
+        y: &mut PerRank<Received<bf16, C>>,
+    ) {
+        experts::<C, _, ROWS>(x, route, gate, up, down, y, ep);
+    }
+    /// The layer for the whole group";
+    let source = with_sizes("experts::<_, _, TILE_M>").replace("    /// The layer for the whole group", outer).replace(
+        "experts::<_, _, TILE_M>(&recv, route, gate, up, down, &mut out, ep);",
+        "again::<TILE_M, _>(ep, route, &recv, gate, up, down, &mut out);",
+    );
+    let flow = read(&source).unwrap().remove(0);
+    assert_eq!(flow.graph().phases.iter().count(), read(EXAMPLE).unwrap()[0].graph().phases.iter().count());
+}
+
+#[test]
+fn sizes_that_no_call_tells_are_asked_for() {
+    for (call, expected) in [
+        ("experts", "no tensor that `experts` takes has the size `M`"),
+        ("experts::<_, _, _>", "no tensor that `experts` takes has the size `M`"),
+        ("experts::<_, TILE_M>", "`experts` takes 3 const arguments, but 2 const arguments are written"),
+    ] {
+        let faults = read(&with_sizes(call)).unwrap_err();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains(expected), "{faults:?}");
+    }
+    let public =
+        read(&with_sizes("experts::<_, _, TILE_M>").replace("    fn experts<", "    pub fn experts<")).unwrap_err();
+    assert!(public[0].contains("a taskflow that is `pub` has no generic parameters"), "{public:?}");
+    let of_type =
+        with_sizes("experts::<_, _, TILE_M>").replace("fn experts<const H: usize,", "fn experts<T, const H: usize,");
+    assert!(read(&of_type).unwrap_err()[0].contains("others have only `const` ones"));
+}

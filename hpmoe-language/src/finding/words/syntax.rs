@@ -137,7 +137,10 @@ impl SyntaxFault {
                 "a task body is a straight line of tile operations",
                 "write `let`s, loops over constant ranges, and operations on tiles, values and numbers",
             ),
-            Self::FlowGeneric => ("a taskflow has no generic parameters", "use constants of the module"),
+            Self::FlowGeneric => (
+                "a taskflow that is `pub` has no generic parameters, and others have only `const` ones",
+                "use constants of the module",
+            ),
             Self::FlowSecondRoute => ("a taskflow has one group and one route", "take one `Ranks` and one `&Route`"),
             Self::FlowParameter => (
                 "a taskflow takes `Ranks`, `&Route` and tensors",
@@ -201,6 +204,17 @@ impl PartFault {
                     "taskflow `{name}` makes its own route, but the statements of a part run with the caller's route"
                 ),
                 format!("let `{name}` take `route: &Route`, and make the route in the taskflow that calls it"),
+            ),
+            Self::ConstArity { name, expected, given } => {
+                let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
+                (
+                    format!("taskflow `{name}` takes {expected}, but {given} are written"),
+                    "write a value for each, or `_` where a tensor has it as its size".into(),
+                )
+            }
+            Self::ConstNotInferred { name, parameter } => (
+                format!("no tensor that `{name}` takes has the size `{parameter}`, so it can't be inferred"),
+                format!("write its value: `{name}::<…>(…)`"),
             ),
             Self::WholeTensor { name } => (
                 format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),

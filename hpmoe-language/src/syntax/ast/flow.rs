@@ -24,6 +24,16 @@ pub(crate) enum TensorKind {
     Slots,
 }
 
+impl TensorKind {
+    /// The sizes that the type of a tensor states: its rows, where they are a constant, and its columns.
+    pub(crate) fn sizes(&self, columns: &Expr) -> Vec<Expr> {
+        match self {
+            Self::Experts { rows } | Self::Matrix { rows } => vec![(**rows).clone(), columns.clone()],
+            _ => vec![columns.clone()],
+        }
+    }
+}
+
 /// A tensor parameter of a taskflow.
 #[derive(Clone)]
 pub(crate) struct FlowParam {
@@ -197,6 +207,8 @@ pub(crate) struct MadeRoute {
 #[derive(Clone)]
 pub(crate) struct Flow {
     pub(crate) name: String,
+    /// The names of its const parameters, which calls give values; only a part of other taskflows has any.
+    pub(crate) generics: Vec<String>,
     /// All parameters, in their order.
     pub(crate) roles: Vec<Role>,
     /// The tensors among them.

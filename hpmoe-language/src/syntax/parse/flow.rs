@@ -1,7 +1,7 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{element_fault, plain_function, tensor_type};
-use super::parts::KnownFlows;
+use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
+use super::parts::{KnownFlows, is_public};
 use super::route::{made_route, makes_route};
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
@@ -14,7 +14,8 @@ use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
 pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Errors) -> Option<Flow> {
     let before = errors.len();
     plain_function(&function.sig, errors);
-    if !function.sig.generics.params.is_empty() {
+    let generics = const_parameters(&function.sig, &SyntaxFault::FlowGeneric, errors);
+    if is_public(function) && !generics.is_empty() {
         errors.push(function.sig.generics.span(), Finding::Syntax(SyntaxFault::FlowGeneric));
     }
     let (mut ranks, mut route, mut roles, mut params) = (None, None, Vec::new(), Vec::new());
@@ -62,6 +63,8 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     let route = route.or(name)?;
     let names = params.iter().map(|param| param.name.clone()).chain(lets(earlier)).chain(lets(rest));
     let tensors = RefCell::new(names.collect());
+    let sizes =
+        RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.sizes(&param.columns))).collect());
     let reader = Reader {
         ranks: &ranks,
         route: &route,
@@ -71,6 +74,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         chunk: false,
         known,
         tensors: &tensors,
+        sizes: &sizes,
     };
     let mut body = Reader { made: false, ..reader }.statements(earlier, errors);
     if let Some(made) = &mut made {
@@ -79,6 +83,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     body.extend(reader.statements(rest, errors));
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
+        generics,
         roles,
         params,
         route: made,

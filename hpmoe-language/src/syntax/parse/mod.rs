@@ -3,6 +3,7 @@
 mod arguments;
 mod attributes;
 mod body;
+mod const_arguments;
 mod external;
 mod flow;
 mod forms;

@@ -1,5 +1,6 @@
 //! Taskflows that call others: the statements of the one that is called stand in place of the call.
 
+use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
 use super::forms::{fault, ident};
 use super::statements::Reader;
@@ -7,7 +8,7 @@ use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFaul
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Over, Role, Stmt};
 use syn::spanned::Spanned as _;
-use syn::{Expr, ItemFn, Visibility};
+use syn::{Expr, ItemFn, PathSegment, Visibility};
 
 /// Reads the taskflows of a module, each after those that it calls; in the order of their declarations those that are `pub`. The
 /// others are parts of them.
@@ -24,8 +25,12 @@ pub(super) fn flows(functions: &[&ItemFn], errors: &mut Errors) -> Vec<Flow> {
         errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::Part(PartFault::Recursive { name })));
     }
     let read = functions.iter().zip(known.read);
-    let is_public = |function: &ItemFn| !matches!(function.vis, Visibility::Inherited);
     read.filter(|(function, _)| is_public(function)).filter_map(|(_, flow)| flow.flatten()).collect()
+}
+
+/// Whether a kernel is made of a taskflow.
+pub(super) fn is_public(function: &ItemFn) -> bool {
+    !matches!(function.vis, Visibility::Inherited)
 }
 
 /// The taskflows of a module, and what has been read of them.
@@ -62,14 +67,19 @@ fn called(statements: &[syn::Stmt]) -> Vec<String> {
         match statement {
             syn::Stmt::Expr(Expr::ForLoop(each), _) => names.extend(called(&each.body.stmts)),
             syn::Stmt::Expr(Expr::Call(call), _) => {
-                if let Expr::Path(path) = &*call.func {
-                    names.extend(path.path.get_ident().map(ToString::to_string));
-                }
+                names.extend(function(call).map(|function| function.ident.to_string()));
             }
             _ => {}
         }
     }
     names
+}
+
+/// The name of the function that a call names alone, with its const arguments.
+pub(super) fn function(call: &syn::ExprCall) -> Option<&PathSegment> {
+    let Expr::Path(path) = &*call.func else { return None };
+    let [function] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return None };
+    Some(function)
 }
 
 /// The statements of a taskflow for the arguments of a call.
@@ -116,7 +126,9 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
             }
         }
     }
+    let values = const_arguments(call, part, caller, &names)?;
     let mut body = part.body.clone();
+    with_values(&mut body, &part.generics, &values);
     declare(&mut body, &part.name, caller, &mut names);
     rename(&mut body, &names);
     Ok(body)
@@ -135,6 +147,7 @@ fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut
                 };
                 let name = (0..).map(numbered).find(|name| !taken.contains(name)).expect("numbers do not end");
                 taken.push(name.clone());
+                caller.sizes.borrow_mut().push((name.clone(), declared.kind.sizes(&declared.columns)));
                 names.push((std::mem::replace(&mut declared.name, name.clone()), name));
             }
             Stmt::For { body, .. } => declare(body, part, caller, names),

@@ -30,6 +30,8 @@ pub(super) struct Reader<'a> {
     pub(super) known: &'a KnownFlows<'a>,
     /// The names of tensors, those of the statements that stand for calls of taskflows included.
     pub(super) tensors: &'a RefCell<Vec<String>>,
+    /// The sizes that the types of the tensors made so far state.
+    pub(super) sizes: &'a RefCell<Vec<(String, Vec<Expr>)>>,
 }
 
 impl Reader<'_> {
@@ -48,7 +50,11 @@ impl Reader<'_> {
     fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, FindingAt> {
         match statement {
             syn::Stmt::Local(_) if makes_route(statement) => Err(fault(statement, SyntaxFault::FlowRouteElsewhere)),
-            syn::Stmt::Local(local) => self.tensor(local).map(|declared| vec![Stmt::Let(declared)]),
+            syn::Stmt::Local(local) => {
+                let declared = self.tensor(local)?;
+                self.sizes.borrow_mut().push((declared.name.clone(), declared.kind.sizes(&declared.columns)));
+                Ok(vec![Stmt::Let(declared)])
+            }
             syn::Stmt::Expr(Expr::ForLoop(each), _) => {
                 let Pat::Ident(variable) = &*each.pat else {
                     return Err(fault(&each.pat, SyntaxFault::LoopPattern));
@@ -75,8 +81,7 @@ impl Reader<'_> {
 
     /// The taskflow that a call names; the inner `None` is one with faults.
     fn part(&self, call: &syn::ExprCall) -> Option<Option<&Flow>> {
-        let Expr::Path(path) = &*call.func else { return None };
-        self.known.get(&path.path.get_ident()?.to_string())
+        self.known.get(&parts::function(call)?.ident.to_string())
     }
 
     /// The statements of a taskflow in place of its call.
