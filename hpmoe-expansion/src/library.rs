@@ -1,5 +1,5 @@
-//! The library of tasks as a kernel module names it: `use hpmoe_runtime::tasks::{…}`, or by another name that the crate has for
-//! `hpmoe-runtime`.
+//! The library as a kernel module names it: `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}`, or by another
+//! name that the crate has for `hpmoe-runtime`.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemUse, UseTree};
@@ -22,12 +22,14 @@ fn prelude_of(item: &Item) -> Option<String> {
     all.then(|| first.ident.to_string())
 }
 
-/// What an item takes from the library, if it is a `use` of it: the word `tasks`, and what follows it. `runtime` is the crate's name.
+/// What an item takes from the library, if it is a `use` of it: the word `tasks` or `taskflows`, and what follows it. `runtime` is the
+/// crate's name.
 #[must_use]
 pub fn used<'a>(item: &'a Item, runtime: &Ident) -> Option<(&'a Ident, &'a UseTree)> {
     let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
     let UseTree::Path(second) = &*first.tree else { return None };
-    (first.ident == *runtime && second.ident == "tasks").then_some((&second.ident, &*second.tree))
+    let of_library = second.ident == "tasks" || second.ident == "taskflows";
+    (first.ident == *runtime && of_library).then_some((&second.ident, &*second.tree))
 }
 
 /// The tokens with one span on each of them, so that faults of a library's task are shown where a module names it.

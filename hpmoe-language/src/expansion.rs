@@ -6,7 +6,7 @@ use crate::constant::{Constant, Overrides};
 use crate::finding::Diagnostic;
 use crate::front::Front;
 use crate::graph::TaskGraph;
-use crate::syntax::{library_tasks, with_tasks};
+use crate::syntax::{library_functions, with_library};
 use hpmoe_expansion::expansion::{BuiltConstant, BuiltTaskflow, Expansion, LibraryTask, PlacedFault};
 use hpmoe_expansion::tokens::{SourceRange, SourceTokens};
 use proc_macro2::Span;
@@ -37,8 +37,8 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
     let source = SourceTokens::of(module);
     let constants = front.kernel.constants.iter().map(|(name, value)| constant(name, value, overrides.contains(name)));
-    let in_place = with_tasks(module);
-    let library = library_tasks(&in_place)
+    let in_place = with_library(module);
+    let library = library_functions(&in_place)
         .map(|function| LibraryTask { at: source.range(function.sig.ident.span()), function: function.clone() });
     let runs: BTreeSet<String> = front.flows.iter().map(CheckedGraph::graph).flat_map(functions_of).collect();
     Expansion {

@@ -5,7 +5,7 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::lower;
-use crate::syntax::{Kernel, parse, with_tasks};
+use crate::syntax::{Kernel, parse, with_library};
 use std::fmt;
 use syn::{Item, ItemMod};
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Front {
 /// All findings of the first stage that has any.
 pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagnostic>> {
     let errors = &mut Errors::default();
-    let module = with_tasks(module);
+    let module = with_library(module);
     let kernel = parse(&module, overrides, errors);
     errors.checkpoint()?;
     let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(&kernel, flow, errors)).collect();

@@ -12,6 +12,7 @@
 //! | `forward::launch(&group, &route, …)` | runs the kernel of the taskflow `forward`; the macro writes it next to the function |
 //! | [`Report`], [`LaunchError`] | what a launch did, or why it did not, with what each core was doing |
 //! | [`tasks`] | tasks that layers have in common |
+//! | [`taskflows`] | parts of taskflows that layers have in common |
 //!
 //! Everything but the launch is ordinary Rust, in which kernels are tested:
 //!
@@ -65,6 +66,7 @@ mod reference;
 mod report;
 mod stream;
 pub mod tables;
+pub mod taskflows;
 pub mod tasks;
 #[cfg(test)]
 mod testing;

@@ -49,6 +49,7 @@ pub mod math;
 pub mod op;
 pub mod ops;
 pub mod route;
+pub mod taskflows;
 pub mod tasks;
 mod tensor;
 

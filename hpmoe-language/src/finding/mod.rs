@@ -132,6 +132,7 @@ pub(crate) enum NameKind {
     Constant,
     Task,
     LibraryTask,
+    LibraryTaskflow,
     Tensor,
     LoopVariable,
     Value,

@@ -12,4 +12,4 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, open_constants, refuse_unknown_overrides};
-pub(crate) use parse::{library_tasks, parse, with_tasks};
+pub(crate) use parse::{library_functions, parse, with_library};

@@ -234,3 +234,89 @@ fn sizes_that_no_call_tells_are_asked_for() {
         with_sizes("experts::<_, _, TILE_M>").replace("fn experts<const H: usize,", "fn experts<T, const H: usize,");
     assert!(read(&of_type).unwrap_err()[0].contains("others have only `const` ones"));
 }
+
+/// A layer of the library's tasks, its loops written out.
+const LOOPS: &str = include_str!("../../../hpmoe-cli/src/schedule/synthetic.rs");
+
+/// The same layer of the library's taskflows; `projections` multiplies the rows by gate and up.
+fn of_library(projections: &str) -> String {
+    let begin = LOOPS.find("        let recv =").unwrap();
+    let body = format!(
+        "        let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut g = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut u = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        dispatch_tokens::<PUT, _>(ep, route, x, &mut recv);
+        {projections}
+        swiglu_rows::<TILE_M, TILE_N, _>(ep, route, &g, &u, &mut h);
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, &h, down, &mut out);
+        give_back_rows::<PUT, _>(ep, route, &out, &mut back);
+        combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
+    }}
+}}
+"
+    );
+    let head = LOOPS[..begin].replace(
+        "tasks::{combine, dispatch, give_back, project, swiglu}",
+        "taskflows::{combine_slots, dispatch_tokens, give_back_rows, project_rows, swiglu_rows}",
+    );
+    head + &body
+}
+
+const PROJECTIONS: &str = "project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, gate, &mut g);
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, up, &mut u);";
+
+#[test]
+fn taskflows_of_the_library_are_their_loops() {
+    assert_eq!(said(&read(&of_library(PROJECTIONS)).unwrap()[0]), said(&read(LOOPS).unwrap()[0]));
+}
+
+#[test]
+fn a_taskflow_of_the_library_calls_the_tasks_of_the_library() {
+    // The module's own `project` is called for up alone.
+    let own = "    #[aic_task]
+    pub fn project(x: &Tile<bf16, TILE_M, HIDDEN>, w: &Tile<bf16, TILE_N, HIDDEN>, y: &mut Tile<bf16, TILE_M, TILE_N>) {
+        y.store(x.matmul_t(w));
+    }
+
+    /// Dispatch, gate";
+    let up = "project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, gate, &mut g);
+        for r in ep { for e in route.experts_of(r) { for m in route.row_tiles::<TILE_M>(e) { for n in 0..INTER.div_ceil(TILE_N) {
+            project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+        } } } }";
+    let checked = |source: &str| read(source).unwrap_or_else(|faults| panic!("{faults:?}")).remove(0);
+    let names = |source: &str| {
+        let checked = checked(source);
+        let graph = checked.graph();
+        graph.phases.iter().map(|(_, phase)| graph.tasks[phase.task].name.clone()).collect::<Vec<_>>()
+    };
+    let usual = names(&of_library(PROJECTIONS));
+    assert_eq!(usual, ["dispatch", "project", "project", "swiglu", "project", "give_back", "combine"]);
+    let source = of_library(up).replace("    /// Dispatch, gate", own);
+    let renamed = "project_rows_project";
+    assert_eq!(names(&source), ["dispatch", renamed, "project", "swiglu", renamed, "give_back", "combine"]);
+    // One that the module uses already is the same one, also under another name.
+    let used = "use hpmoe_runtime::tasks::{project, swiglu as dispatch};\n    use hpmoe_runtime::taskflows";
+    let source = of_library(PROJECTIONS).replace("use hpmoe_runtime::taskflows", used);
+    assert_eq!(
+        names(&source),
+        ["dispatch_tokens_dispatch", "project", "project", "swiglu", "project", "give_back", "combine"]
+    );
+}
+
+#[test]
+fn what_is_used_of_the_library_is_named_and_exists() {
+    let words = |from: &str, to: &str| read(&of_library(PROJECTIONS).replace(from, to)).unwrap_err().concat();
+    let unknown = words("swiglu_rows}", "swiglu_row}");
+    assert!(
+        unknown.contains("taskflow of the library") && unknown.contains("did you mean `swiglu_rows`?"),
+        "{unknown}"
+    );
+    let all =
+        words("taskflows::{combine_slots, dispatch_tokens, give_back_rows, project_rows, swiglu_rows}", "taskflows::*");
+    assert!(all.contains("a kernel names the tasks and taskflows that it uses"), "{all}");
+    let size = words("dispatch_tokens::<PUT, _>", "dispatch_tokens::<_, _>");
+    assert!(size.contains("no tensor that `dispatch_tokens` takes has the size `PUT`"), "{size}");
+}

@@ -87,8 +87,8 @@ impl SyntaxFault {
                 "put `#[cfg]` on the whole module, or use a constant",
             ),
             Self::LibraryGlob => (
-                "a kernel names the tasks that it uses from the library",
-                "write `use hpmoe_runtime::tasks::{dispatch, project};`",
+                "a kernel names the tasks and taskflows that it uses from the library",
+                "write `use hpmoe_runtime::tasks::{dispatch, project};`, or the same with `taskflows`",
             ),
             Self::SecondMarker => ("a function has one marker", "write a function for each kind of core"),
             Self::TaskGeneric => {

@@ -1,80 +1,164 @@
-//! Tasks of the library: replaces `use hpmoe_runtime::tasks::{…}` of a kernel module with the tasks. A crate that has
-//! `hpmoe-runtime` under another name imports the prelude under that name, and the tasks too.
+//! Tasks and taskflows of the library: replaces `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}` of a kernel
+//! module with the functions. A crate that has `hpmoe-runtime` under another name imports the prelude under that name, and these too.
 
+use super::parts::called;
 use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
 use crate::names::nearest;
 use hpmoe_expansion::library::{self, at, runtime};
-use hpmoe_kernels::tasks::SOURCES;
-use proc_macro2::{Ident, Span, TokenStream};
+use hpmoe_kernels::{taskflows, tasks};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, UseTree};
 
-/// The module with the library's tasks in place of its `use` of them. A `use` of a task that the library doesn't have stays,
+/// The module with the library's functions in place of its `use` of them. A `use` of one that the library doesn't have stays,
 /// and [`parse`](super::parse) refuses it.
 #[must_use]
-pub(crate) fn with_tasks(module: &ItemMod) -> ItemMod {
+pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
-    let declared: Vec<String> = items.iter().filter_map(declared).collect();
     let runtime = runtime(items);
+    let mut names = Names { declared: items.iter().filter_map(declared).collect(), used: Vec::new() };
+    let known =
+        |item: &Item, names: &Names| used(item, &runtime).filter(|used| used.iter().all(|used| names.has(used)));
+    names.used = items.iter().filter_map(|item| known(item, &names)).flatten().collect();
     let mut all = Vec::with_capacity(items.len());
     for item in std::mem::take(items) {
-        let functions = used(&item, &runtime).map(|used| used.iter().map(|used| used.function(&declared)).collect());
-        match functions {
-            Some(Some(functions)) => all.extend::<Vec<_>>(functions),
-            _ => all.push(item),
+        match known(&item, &names) {
+            Some(used) => all.extend(used.iter().flat_map(|used| names.functions(used)).map(Item::Fn)),
+            None => all.push(item),
         }
     }
     *items = all;
     module
 }
 
+/// The names of functions in a module.
+struct Names {
+    /// Of functions that it declares.
+    declared: Vec<String>,
+    /// Of functions of the library: those that it names, then the tasks of taskflows among them.
+    used: Vec<Used>,
+}
+
+impl Names {
+    /// Whether the library has the function, and the module doesn't declare its name.
+    fn has(&self, used: &Used) -> bool {
+        used.source().is_some() && !self.declared.iter().any(|other| used.name == other)
+    }
+
+    /// A function of the library, after the tasks that it calls and that are not in the module yet.
+    fn functions(&mut self, used: &Used) -> Vec<ItemFn> {
+        let text = used.source().expect("it was found before");
+        let tokens: TokenStream = text.parse().expect("the library is Rust");
+        if !used.taskflow {
+            return vec![function(tokens, &used.name)];
+        }
+        let mut functions = Vec::new();
+        let mut renamed = Vec::new();
+        for task in called(&function(tokens.clone(), &used.name).block.stmts) {
+            let (name, is_new) = self.task(&task, &used.name);
+            if is_new {
+                let (_, text) =
+                    tasks::SOURCES.iter().find(|(known, _)| *known == task).expect("the library has its tasks");
+                functions.push(function(text.parse().expect("the library is Rust"), &name));
+            }
+            renamed.push((task, name));
+        }
+        functions.push(function(with_names(tokens, &renamed), &used.name));
+        functions
+    }
+
+    /// The name of a task that a taskflow calls, and whether the task is still to come. It is the task's own, unless that stands for
+    /// something else here.
+    fn task(&mut self, task: &str, taskflow: &Ident) -> (Ident, bool) {
+        let mut number = 0;
+        loop {
+            let name = match number {
+                0 => task.to_owned(),
+                1 => format!("{taskflow}_{task}"),
+                _ => format!("{taskflow}_{task}_{number}"),
+            };
+            number += 1;
+            if self.declared.contains(&name) {
+                continue;
+            }
+            let name = Ident::new(&name, taskflow.span());
+            match self.used.iter().find(|used| used.name == name) {
+                Some(used) if !used.taskflow && used.function.as_ref().is_some_and(|function| function == task) => {
+                    return (name, false);
+                }
+                Some(_) => {}
+                None => {
+                    let function = Some(Ident::new(task, taskflow.span()));
+                    self.used.push(Used { taskflow: false, function, name: name.clone() });
+                    return (name, true);
+                }
+            }
+        }
+    }
+}
+
+/// The tokens with other names for tasks.
+fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
+    let named = |token| match token {
+        TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), with_names(group.stream(), names))),
+        TokenTree::Ident(name) => {
+            let other = names.iter().find(|(task, _)| name == task).map(|(_, other)| other.clone());
+            TokenTree::Ident(other.unwrap_or(name))
+        }
+        other => other,
+    };
+    tokens.into_iter().map(named).collect()
+}
+
 /// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
-    for Used { task, name } in used(item, &runtime(items)).into_iter().flatten() {
-        let Some(task) = task else {
-            errors.push(name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
+    for used in used(item, &runtime(items)).into_iter().flatten() {
+        let Used { taskflow, function: Some(function), name } = &used else {
+            errors.push(used.name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
             continue;
         };
-        if source(&task).is_none() {
-            let nearest = nearest(&task.to_string(), SOURCES.iter().map(|(name, _)| *name));
-            errors.push(task.span(), Finding::Unknown { kind: NameKind::LibraryTask, name: task.to_string(), nearest });
-        } else if items.iter().filter_map(declared).any(|other| name == other) {
-            let fault = CallFault::DeclaredAndUsed { name: name.to_string(), task: task.to_string() };
+        if used.source().is_none() {
+            let kind = if *taskflow { NameKind::LibraryTaskflow } else { NameKind::LibraryTask };
+            let nearest = nearest(&function.to_string(), sources(*taskflow).iter().map(|(name, _)| *name));
+            errors.push(function.span(), Finding::Unknown { kind, name: function.to_string(), nearest });
+        } else if items.iter().filter_map(declared).any(|other| *name == other) {
+            let fault = CallFault::DeclaredAndUsed { name: name.to_string(), task: function.to_string() };
             errors.push(name.span(), Finding::Call(fault));
         }
     }
 }
 
-/// A task of the library under the name that the module gives it; `task` is `None` for `*`.
+/// A task or taskflow of the library under the name that the module gives it; `function` is `None` for `*`.
 struct Used {
-    task: Option<Ident>,
+    taskflow: bool,
+    function: Option<Ident>,
     name: Ident,
 }
 
 impl Used {
-    /// The task's function, if the library has it and the module doesn't declare its name.
-    fn function(&self, declared: &[String]) -> Option<Item> {
-        let text = self.task.as_ref().and_then(source).filter(|_| !declared.iter().any(|other| self.name == other))?;
-        Some(Item::Fn(function(text, &self.name)))
+    /// Its text, if the library has it.
+    fn source(&self) -> Option<&'static str> {
+        let function = self.function.as_ref()?;
+        sources(self.taskflow).iter().find(|(known, _)| function == known).map(|(_, text)| *text)
     }
 }
 
 fn used(item: &Item, runtime: &Ident) -> Option<Vec<Used>> {
     let (word, tree) = library::used(item, runtime)?;
-    let mut tasks = Vec::new();
-    collect(tree, word.span(), &mut tasks);
-    Some(tasks)
+    let mut functions = Vec::new();
+    collect(tree, word, &mut functions);
+    Some(functions)
 }
 
-fn collect(tree: &UseTree, span: Span, tasks: &mut Vec<Used>) {
+fn collect(tree: &UseTree, word: &Ident, functions: &mut Vec<Used>) {
+    let taskflow = word == "taskflows";
+    let used = |function: &Ident, name: &Ident| Used { taskflow, function: Some(function.clone()), name: name.clone() };
     match tree {
-        UseTree::Name(name) => tasks.push(Used { task: Some(name.ident.clone()), name: name.ident.clone() }),
-        UseTree::Rename(rename) => {
-            tasks.push(Used { task: Some(rename.ident.clone()), name: rename.rename.clone() });
-        }
-        UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, span, tasks)),
-        UseTree::Path(path) => tasks.push(Used { task: Some(path.ident.clone()), name: path.ident.clone() }),
-        UseTree::Glob(_) => tasks.push(Used { task: None, name: Ident::new("tasks", span) }),
+        UseTree::Name(name) => functions.push(used(&name.ident, &name.ident)),
+        UseTree::Rename(rename) => functions.push(used(&rename.ident, &rename.rename)),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, word, functions)),
+        UseTree::Path(path) => functions.push(used(&path.ident, &path.ident)),
+        UseTree::Glob(_) => functions.push(Used { taskflow, function: None, name: word.clone() }),
     }
 }
 
@@ -85,20 +169,20 @@ fn declared(item: &Item) -> Option<String> {
     }
 }
 
-fn source(name: &Ident) -> Option<&'static str> {
-    SOURCES.iter().find(|(known, _)| name == known).map(|(_, text)| *text)
+/// Names and texts of the library's tasks, or of its taskflows.
+fn sources(taskflow: bool) -> &'static [(&'static str, &'static str)] {
+    if taskflow { taskflows::SOURCES } else { tasks::SOURCES }
 }
 
 /// The function with the span of its name in the module on every token, so that its faults are shown there.
-fn function(text: &str, name: &Ident) -> ItemFn {
-    let tokens: TokenStream = text.parse().expect("the library is Rust");
+fn function(tokens: TokenStream, name: &Ident) -> ItemFn {
     let mut function: ItemFn = syn::parse2(at(tokens, name.span())).expect("a file of the library holds one function");
     function.sig.ident = name.clone();
     function
 }
 
 /// The functions of the library in a module that has them in place of its `use`.
-pub(crate) fn library_tasks(module: &ItemMod) -> impl Iterator<Item = &ItemFn> {
+pub(crate) fn library_functions(module: &ItemMod) -> impl Iterator<Item = &ItemFn> {
     let items = module.content.iter().flat_map(|(_, items)| items);
     items.filter_map(|item| match item {
         Item::Fn(function) if is_of_library(function) => Some(function),
@@ -121,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn every_file_holds_the_task_of_its_name() {
-        for (name, text) in SOURCES {
+    fn every_file_holds_the_function_of_its_name() {
+        for (name, text) in tasks::SOURCES.iter().chain(taskflows::SOURCES) {
             let function: ItemFn = syn::parse_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(function.sig.ident, name);
         }
@@ -130,7 +214,8 @@ mod tests {
 
     #[test]
     fn tasks_stand_where_they_are_used() {
-        let used = with_tasks(&module("mod k { use hpmoe_runtime::tasks::{dispatch, project as product}; fn f() {} }"));
+        let used =
+            with_library(&module("mod k { use hpmoe_runtime::tasks::{dispatch, project as product}; fn f() {} }"));
         let (_, items) = used.content.unwrap();
         let names: Vec<String> = items.iter().filter_map(declared).collect();
         assert_eq!(names, ["dispatch", "product", "f"]);
@@ -139,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_crate_can_have_another_name() {
-        let used = with_tasks(&module("mod k { use moe::prelude::*; use moe::tasks::dispatch; }"));
+        let used = with_library(&module("mod k { use moe::prelude::*; use moe::tasks::dispatch; }"));
         let (_, items) = used.content.unwrap();
         assert_eq!(runtime(&items), "moe");
         assert_eq!(items.iter().filter_map(declared).collect::<Vec<_>>(), ["dispatch"]);
@@ -151,6 +236,6 @@ mod tests {
     fn other_uses_stay() {
         let text = "mod k { use hpmoe_runtime::prelude::*; use other::tasks::dispatch; }";
         let written = |module: ItemMod| module.to_token_stream().to_string();
-        assert_eq!(written(with_tasks(&module(text))), written(module(text)));
+        assert_eq!(written(with_library(&module(text))), written(module(text)));
     }
 }

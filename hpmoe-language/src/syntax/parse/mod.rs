@@ -16,7 +16,7 @@ mod statements;
 mod task;
 
 pub(crate) use kernel::parse;
-pub(crate) use library::{library_tasks, with_tasks};
+pub(crate) use library::{library_functions, with_library};
 
 #[cfg(test)]
 mod tests {

@@ -61,7 +61,7 @@ impl KnownFlows<'_> {
 }
 
 /// The names of the functions that statements call, also inside of loops.
-fn called(statements: &[syn::Stmt]) -> Vec<String> {
+pub(super) fn called(statements: &[syn::Stmt]) -> Vec<String> {
     let mut names = Vec::new();
     for statement in statements {
         match statement {

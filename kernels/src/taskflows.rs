@@ -1,0 +1,32 @@
+//! The library of taskflows, written in the language itself: a kernel module that says
+//! `use hpmoe_runtime::taskflows::{dispatch_tokens, project_rows};` can call these functions as if they were written in it.
+//!
+//! Each file in `taskflows/` holds one part that layers have in common, generic over the sizes of its tensors and tiles. A call states
+//! the sizes of tiles and leaves those of tensors to inference: `project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, gate, &mut g);`.
+//! The [tasks](crate::tasks) that a part calls come with it.
+//!
+//! ```ignore
+#![doc = include_str!("../taskflows/dispatch_tokens.rs")]
+#![doc = include_str!("../taskflows/project_rows.rs")]
+#![doc = include_str!("../taskflows/swiglu_rows.rs")]
+#![doc = include_str!("../taskflows/give_back_rows.rs")]
+#![doc = include_str!("../taskflows/combine_slots.rs")]
+#![doc = include_str!("../taskflows/sum_slots.rs")]
+#![doc = include_str!("../taskflows/send_slot_weights.rs")]
+#![doc = include_str!("../taskflows/project_rows_back.rs")]
+#![doc = include_str!("../taskflows/weight_gradients.rs")]
+#![doc = include_str!("../taskflows/router_gradients.rs")]
+//! ```
+
+macro_rules! library {
+    ($($name:ident),* $(,)?) => {
+        /// Name and source of every taskflow.
+        pub const SOURCES: &[(&str, &str)] =
+            &[$((stringify!($name), include_str!(concat!("../taskflows/", stringify!($name), ".rs")))),*];
+    };
+}
+
+library! {
+    combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients, send_slot_weights, sum_slots,
+    swiglu_rows, weight_gradients,
+}
