@@ -6,10 +6,11 @@ use hpmoe_runtime::prelude::*;
 #[megakernel]
 pub mod gpt_oss {
     use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{
-        combine, dispatch, give_back, give_back_parts, project, project_back, router_grad, send_weights, shift,
-        sum_over_k, weight_grad,
+    use hpmoe_runtime::taskflows::{
+        combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients,
+        send_slot_weights, sum_slots, weight_gradients,
     };
+    use hpmoe_runtime::tasks::shift;
 
     /// Columns of a token.
     pub const HIDDEN: usize = 64;
@@ -76,8 +77,8 @@ pub mod gpt_oss {
         part: &mut Tile<f32, TILE_M, 1>,
     ) {
         let pairs = pairs.load() + bias.load();
-        let dh = dh.load();
-        let weight = weights.load();
+        let mut dh = dh.load();
+        let mut weight = weights.load();
         let gate = pairs.even_columns::<TILE_N>();
         let up = pairs.odd_columns::<TILE_N>();
         let gate_passes = gate.less_equal(LIMIT);
@@ -89,7 +90,7 @@ pub mod gpt_oss {
         let h = &up * &swish;
         part.store((&dh * &h).row_sum());
         weighted.store(h * &weight);
-        let dh = dh * &weight;
+        let mut dh = dh * &weight;
         let dgate = &dh * &up * (&sigmoid + (&swish * SLOPE) * (1.0 - &sigmoid));
         let dup = dh * &swish;
         dpairs.store(gate_passes.select(dgate, 0.0).interleave(up_passes.select(dup, 0.0)));
@@ -128,26 +129,8 @@ pub mod gpt_oss {
         recv: &mut PerRank<Received<bf16, HIDDEN>>,
         pairs: &mut PerRank<Received<bf16, GATE_UP>>,
     ) {
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-                }
-            }
-        }
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project_back::<PAIRS, _, _>(
-                            &recv[r].group(e, m),
-                            &gate_up[r].expert(e).cols(n),
-                            &mut pairs[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
+        dispatch_tokens::<PUT, _>(ep, route, x, recv);
+        project_rows_back::<TILE_M, PAIRS, _, _>(ep, route, recv, gate_up, pairs);
     }
 
     /// The layer: `y = Σ_k weights[k] · (unit(x · gate_up + gate_up_bias) · down + down_bias)`.
@@ -166,9 +149,9 @@ pub mod gpt_oss {
         let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
         let mut pairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
         let h = PerRank::ragged::<bf16, INTER>(ep, route);
-        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
         let shifted = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
         projection(ep, route, x, gate_up, &mut recv, &mut pairs);
         for r in ep {
             for e in route.experts_of(r) {
@@ -180,13 +163,13 @@ pub mod gpt_oss {
                             &mut h[r].group(e, m).cols(n),
                         );
                     }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project_back::<TILE_N, _, _>(
-                            &h[r].group(e, m),
-                            &down[r].expert(e).cols(n),
-                            &mut out[r].group(e, m).cols(n),
-                        );
-                    }
+                }
+            }
+        }
+        project_rows_back::<TILE_M, TILE_N, _, _>(ep, route, &h, down, &mut out);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..HIDDEN.div_ceil(COLUMNS) {
                         shift::<COLUMNS, _>(
                             &out[r].group(e, m).cols(n),
@@ -197,24 +180,8 @@ pub mod gpt_oss {
                 }
             }
         }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&shifted[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine::<SLOTS, COLUMNS, _, _>(
-                        &back[r].slots(t).cols(n),
-                        &weights[r].rows(t),
-                        &mut y[r].rows(t).cols(n),
-                    );
-                }
-            }
-        }
+        give_back_rows::<PUT, _>(ep, route, &shifted, &mut back);
+        combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
     /// The gradients of all that `forward` reads, from that of `y`.
@@ -237,29 +204,20 @@ pub mod gpt_oss {
         ddown_bias: &mut PerRank<Experts<f32, 1, HIDDEN>>,
     ) {
         let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let mut dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut weight = PerRank::symmetric::<f32, 1>(ep, route);
         let mut pairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
-        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut dh = PerRank::ragged::<bf16, INTER>(ep, route);
         let dpairs = PerRank::ragged::<bf16, GATE_UP>(ep, route);
         let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
         let once = PerRank::ragged::<bf16, 1>(ep, route);
         let factor = PerRank::ragged::<bf16, 1>(ep, route);
         let parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
+        let mut drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
         projection(ep, route, x, gate_up, &mut recv, &mut pairs);
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
-                }
-            }
-        }
+        dispatch_tokens::<PUT, _>(ep, route, dy, &mut dout);
+        send_slot_weights::<PUT_NUMBERS>(ep, route, weights, &mut weight);
         for r in ep {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
@@ -271,12 +229,14 @@ pub mod gpt_oss {
                             &mut parts[r].group(e, m).cols(n + UNIT_PARTS),
                         );
                     }
+                }
+            }
+        }
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, &dout, down, &mut dh);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..INTER.div_ceil(TILE_N) {
-                        project::<TILE_N, _, _>(
-                            &dout[r].group(e, m),
-                            &down[r].expert(e).tile(n),
-                            &mut dh[r].group(e, m).cols(n),
-                        );
                         unit_grad(
                             &dh[r].group(e, m).cols(n),
                             &pairs[r].group(e, m).cols(n),
@@ -287,65 +247,16 @@ pub mod gpt_oss {
                             &mut parts[r].group(e, m).cols(n),
                         );
                     }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project::<TILE_N, _, _>(
-                            &dpairs[r].group(e, m),
-                            &gate_up[r].expert(e).tile(n),
-                            &mut drows[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..INTER.div_ceil(GRAD_M) {
-                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &weighted[r].expert(e).cols(m),
-                            &dout[r].expert(e).cols(n),
-                            &mut ddown[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-                for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                    weight_grad::<1, GRAD_N>(
-                        &factor[r].expert(e),
-                        &dout[r].expert(e).cols(n),
-                        &mut ddown_bias[r].expert(e).cols(n),
-                    );
-                }
-                for m in 0..HIDDEN.div_ceil(GRAD_M) {
-                    for n in 0..GATE_UP.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &recv[r].expert(e).cols(m),
-                            &dpairs[r].expert(e).cols(n),
-                            &mut dgate_up[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-                for n in 0..GATE_UP.div_ceil(GRAD_N) {
-                    weight_grad::<1, GRAD_N>(
-                        &once[r].expert(e),
-                        &dpairs[r].expert(e).cols(n),
-                        &mut dgate_up_bias[r].expert(e).cols(n),
-                    );
                 }
             }
         }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
-                }
-            }
-        }
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, &dpairs, gate_up, &mut drows);
+        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &weighted, &dout, ddown);
+        weight_gradients::<1, GRAD_N, _, _>(ep, route, &factor, &dout, ddown_bias);
+        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &recv, &dpairs, dgate_up);
+        weight_gradients::<1, GRAD_N, _, _>(ep, route, &once, &dpairs, dgate_up_bias);
+        give_back_rows::<PUT, _>(ep, route, &drows, &mut back);
+        router_gradients::<PUT_NUMBERS, BLOCK, SLOTS, _>(ep, route, &parts, dweights);
+        sum_slots::<BLOCK, SLOTS, COLUMNS, _>(ep, route, &back, dx);
     }
 }
