@@ -21,9 +21,9 @@ use trained::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
 #[megakernel]
 pub mod trained {
     use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{
-        combine, dispatch, give_back, give_back_parts, input_grad, project, project_back, router_grad, send_weights,
-        sum_over_k, swiglu, swiglu_grad, weight_grad,
+    use hpmoe_runtime::taskflows::{
+        combine_slots, dispatch_tokens, give_back_rows, input_gradients, project_rows, project_rows_back,
+        router_gradients, send_slot_weights, sum_slots, swiglu_gradients, swiglu_rows, weight_gradients,
     };
 
     /// Columns of a token.
@@ -73,64 +73,16 @@ pub mod trained {
         u: &mut PerRank<Received<bf16, INTER>>,
         y: &mut PerRank<Tensor<bf16, HIDDEN>>,
     ) {
-        let h = PerRank::ragged::<bf16, INTER>(ep, route);
-        let out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
-                }
-            }
-        }
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project::<TILE_N, _, _>(
-                            &recv[r].group(e, m),
-                            &gate[r].expert(e).tile(n),
-                            &mut g[r].group(e, m).cols(n),
-                        );
-                        project::<TILE_N, _, _>(
-                            &recv[r].group(e, m),
-                            &up[r].expert(e).tile(n),
-                            &mut u[r].group(e, m).cols(n),
-                        );
-                        swiglu::<TILE_N, _>(
-                            &g[r].group(e, m).cols(n),
-                            &u[r].group(e, m).cols(n),
-                            &mut h[r].group(e, m).cols(n),
-                        );
-                    }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        project::<TILE_N, _, _>(
-                            &h[r].group(e, m),
-                            &down[r].expert(e).tile(n),
-                            &mut out[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&out[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    combine::<SLOTS, COLUMNS, _, _>(
-                        &back[r].slots(t).cols(n),
-                        &weights[r].rows(t),
-                        &mut y[r].rows(t).cols(n),
-                    );
-                }
-            }
-        }
+        let mut h = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut out = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        dispatch_tokens::<PUT, _>(ep, route, x, recv);
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, recv, gate, g);
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, recv, up, u);
+        swiglu_rows::<TILE_M, TILE_N, _>(ep, route, g, u, &mut h);
+        project_rows::<TILE_M, TILE_N, _, _>(ep, route, &h, down, &mut out);
+        give_back_rows::<PUT, _>(ep, route, &out, &mut back);
+        combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
     /// The backward pass with the rows received and the projections saved.
@@ -152,99 +104,37 @@ pub mod trained {
         dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
         ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
     ) {
-        let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
-        let weight = PerRank::symmetric::<f32, 1>(ep, route);
-        let dh = PerRank::ragged::<bf16, INTER>(ep, route);
-        let dg = PerRank::ragged::<bf16, INTER>(ep, route);
-        let du = PerRank::ragged::<bf16, INTER>(ep, route);
-        let weighted = PerRank::ragged::<bf16, INTER>(ep, route);
-        let parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
-        let back = PerRank::slots::<bf16, HIDDEN>(ep, route);
-        let parts_back = PerRank::slots::<f32, PARTS>(ep, route);
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    send_weights(&weights[src].gather(&s), &mut weight[e.owner()].rows_of(&s));
-                }
-            }
-        }
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project_back::<TILE_N, _, _>(
-                            &dout[r].group(e, m),
-                            &down[r].expert(e).cols(n),
-                            &mut dh[r].group(e, m).cols(n),
-                        );
-                        swiglu_grad::<TILE_N, _>(
-                            &dh[r].group(e, m).cols(n),
-                            &g[r].group(e, m).cols(n),
-                            &u[r].group(e, m).cols(n),
-                            &weight[r].group(e, m),
-                            &mut dg[r].group(e, m).cols(n),
-                            &mut du[r].group(e, m).cols(n),
-                            &mut weighted[r].group(e, m).cols(n),
-                            &mut parts[r].group(e, m).cols(n),
-                        );
-                    }
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        input_grad::<TILE_N, _, _>(
-                            &dg[r].group(e, m),
-                            &gate[r].expert(e).cols(n),
-                            &du[r].group(e, m),
-                            &up[r].expert(e).cols(n),
-                            &mut drows[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..HIDDEN.div_ceil(GRAD_M) {
-                    for n in 0..INTER.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dout[r].expert(e).cols(m),
-                            &weighted[r].expert(e).cols(n),
-                            &mut ddown[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-                for m in 0..INTER.div_ceil(GRAD_M) {
-                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &dg[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dgate[r].expert(e).tile(m).cols(n),
-                        );
-                        weight_grad::<GRAD_M, GRAD_N>(
-                            &du[r].expert(e).cols(m),
-                            &recv[r].expert(e).cols(n),
-                            &mut dup[r].expert(e).tile(m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
-        for src in ep {
-            for e in route.experts() {
-                for s in route.sends::<PUT>(src, e) {
-                    give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
-                }
-                for s in route.sends::<PUT_NUMBERS>(src, e) {
-                    give_back_parts(&parts[e.owner()].rows_of(&s), &mut parts_back[src].scatter(&s));
-                }
-            }
-        }
-        for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                router_grad::<SLOTS, _>(&parts_back[r].slots(t), &mut dweights[r].slots(t));
-                for n in 0..HIDDEN.div_ceil(COLUMNS) {
-                    sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut dx[r].rows(t).cols(n));
-                }
-            }
-        }
+        let mut dout = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
+        let mut weight = PerRank::symmetric::<f32, 1>(ep, route);
+        let mut dh = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut dg = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut du = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut weighted = PerRank::ragged::<bf16, INTER>(ep, route);
+        let mut parts = PerRank::ragged::<f32, PARTS>(ep, route);
+        let mut drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
+        dispatch_tokens::<PUT, _>(ep, route, dy, &mut dout);
+        send_slot_weights::<PUT_NUMBERS>(ep, route, weights, &mut weight);
+        project_rows_back::<TILE_M, TILE_N, _, _>(ep, route, &dout, down, &mut dh);
+        swiglu_gradients::<TILE_M, TILE_N, _, _>(
+            ep,
+            route,
+            &dh,
+            g,
+            u,
+            &weight,
+            &mut dg,
+            &mut du,
+            &mut weighted,
+            &mut parts,
+        );
+        input_gradients::<TILE_M, TILE_N, _, _>(ep, route, &dg, gate, &du, up, &mut drows);
+        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dout, &weighted, ddown);
+        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dg, recv, dgate);
+        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &du, recv, dup);
+        give_back_rows::<PUT, _>(ep, route, &drows, &mut back);
+        router_gradients::<PUT_NUMBERS, BLOCK, SLOTS, _>(ep, route, &parts, dweights);
+        sum_slots::<BLOCK, SLOTS, COLUMNS, _>(ep, route, &back, dx);
     }
 }
 

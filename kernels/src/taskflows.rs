@@ -15,6 +15,7 @@
 #![doc = include_str!("../taskflows/send_slot_weights.rs")]
 #![doc = include_str!("../taskflows/project_rows_back.rs")]
 #![doc = include_str!("../taskflows/swiglu_gradients.rs")]
+#![doc = include_str!("../taskflows/input_gradients.rs")]
 #![doc = include_str!("../taskflows/weight_gradients.rs")]
 #![doc = include_str!("../taskflows/router_gradients.rs")]
 //! ```
@@ -28,6 +29,6 @@ macro_rules! library {
 }
 
 library! {
-    combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients, send_slot_weights, sum_slots,
+    combine_slots, dispatch_tokens, give_back_rows, input_gradients, project_rows, project_rows_back, router_gradients, send_slot_weights, sum_slots,
     swiglu_gradients, swiglu_rows, weight_gradients,
 }

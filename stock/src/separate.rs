@@ -8,10 +8,9 @@ use hpmoe_runtime::prelude::*;
 pub mod swiglu {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::taskflows::{
-        combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients,
-        send_slot_weights, sum_slots, swiglu_gradients, swiglu_rows, weight_gradients,
+        combine_slots, dispatch_tokens, give_back_rows, input_gradients, project_rows, project_rows_back,
+        router_gradients, send_slot_weights, sum_slots, swiglu_gradients, swiglu_rows, weight_gradients,
     };
-    use hpmoe_runtime::tasks::input_grad;
 
     /// Columns of a token.
     pub const HIDDEN: usize = 64;
@@ -114,7 +113,7 @@ pub mod swiglu {
         let mut du = PerRank::ragged::<bf16, INTER>(ep, route);
         let mut weighted = PerRank::ragged::<bf16, INTER>(ep, route);
         let mut parts = PerRank::ragged::<f32, PARTS>(ep, route);
-        let drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
+        let mut drows = PerRank::ragged::<bf16, HIDDEN>(ep, route);
         let mut back = PerRank::slots::<bf16, HIDDEN>(ep, route);
         projections(ep, route, x, gate, up, &mut recv, &mut g, &mut u);
         dispatch_tokens::<PUT, _>(ep, route, dy, &mut dout);
@@ -132,21 +131,7 @@ pub mod swiglu {
             &mut weighted,
             &mut parts,
         );
-        for r in ep {
-            for e in route.experts_of(r) {
-                for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..HIDDEN.div_ceil(TILE_N) {
-                        input_grad::<TILE_N, _, _>(
-                            &dg[r].group(e, m),
-                            &gate[r].expert(e).cols(n),
-                            &du[r].group(e, m),
-                            &up[r].expert(e).cols(n),
-                            &mut drows[r].group(e, m).cols(n),
-                        );
-                    }
-                }
-            }
-        }
+        input_gradients::<TILE_M, TILE_N, _, _>(ep, route, &dg, gate, &du, up, &mut drows);
         weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dout, &weighted, ddown);
         weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dg, &recv, dgate);
         weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &du, &recv, dup);
