@@ -90,7 +90,8 @@ uint32_t hpmoe_c_abi(void);
  *
  * "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
  * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
- * received once), "expert" ("height" for each expert of the rank), or "rank" ("height" of each rank). "npu" says whether it was built for
+ * received once), "expert" ("height" for each expert of the rank), "rank" ("height" of each rank), or "routed" (words of a kept route: a line
+ * of 16; for each rank `experts` rounded up to 128; and twice the slots of the rank, rounded up to 8). "npu" says whether it was built for
  * NPUs, "route" who makes the route: the "host", of the ids of a launch, or the "kernel" itself, whose launches have no ids. "fixed" says what
  * all launches of a fixed one (`hpmoe_fix`) have in common: the addresses of all tensors, the number of tokens of each rank, and, where the host
  * makes it, the route. "capturable" is true where the route is not among these, so that a graph that was captured routes the tokens of each launch. */

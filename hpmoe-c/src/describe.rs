@@ -61,6 +61,7 @@ fn argument(tensor: &TensorTable) -> Value {
         RowKind::Once => ("once", None),
         RowKind::Expert(height) => ("expert", Some(height)),
         RowKind::Matrix(height) => ("rank", Some(height)),
+        RowKind::Routed => ("routed", None),
     };
     json!({
         "name": tensor.name,

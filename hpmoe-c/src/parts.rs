@@ -127,7 +127,7 @@ pub(crate) fn part(
         RowKind::Expert(height) => (rows / height as usize, rows),
         RowKind::Received => at_least(name, rank, rows, route.map(|route| route.received(rank)))?,
         RowKind::Once => at_least(name, rank, rows, route.map(|route| route.received_once(rank)))?,
-        RowKind::Token | RowKind::Slot | RowKind::Matrix(_) => (rows, rows),
+        RowKind::Token | RowKind::Slot | RowKind::Matrix(_) | RowKind::Routed => (rows, rows),
     };
     let bytes = rows.checked_mul(table.columns as usize * table.element.bytes());
     let bytes =

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::tables::RowKind;
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Received, Route, Slots, Tensor};
+use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Received, Route, Routed, Slots, Tensor};
 
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +156,7 @@ mod sealed {
 }
 
 /// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Once<T, C>>`,
-/// `PerRank<Slots<T, C>>`, `PerRank<Experts<T, N, K>>` and `PerRank<Matrix<T, N, K>>`.
+/// `PerRank<Slots<T, C>>`, `PerRank<Experts<T, N, K>>`, `PerRank<Matrix<T, N, K>>` and `PerRank<Routed>`.
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
@@ -221,6 +221,30 @@ fn of_host(route: Option<&Route>) -> &Route {
 /// Rows of a matrix, as tables count them. The front end refuses kernels with more.
 fn rows(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl TensorArgument for PerRank<Routed> {
+    fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a> {
+        let part = |routed: &Routed| RankPart {
+            address: routed.address().expose_provenance() as u64,
+            count: routed.word_count(),
+        };
+        Argument {
+            name,
+            element: ElementType::i32,
+            columns: 1,
+            kind: RowKind::Routed,
+            ranks: self.ranks(),
+            parts: self.map(part),
+            writable,
+            on_npus: false,
+            borrow: PhantomData,
+        }
+    }
+
+    fn like(argument: &Argument<'_>, _: Option<&Route>) -> Self {
+        PerRank::from_fn(argument.ranks, |rank| Routed::with_words(argument.part(rank).count))
+    }
 }
 
 impl<T: Element, const N: usize, const K: usize> TensorArgument for PerRank<Experts<T, N, K>> {

@@ -251,6 +251,12 @@ fn fits_rows(
             "where the kernel makes the route there is room for",
             "make it with PerRank::with_room, for the rows that each rank has room for",
         ),
+        (RowKind::Routed, _) => (
+            "words",
+            asked,
+            "this group's ranks, experts and tokens ask for",
+            "make it with PerRank::routed for the tokens of this launch, or pass what a launch of the same tokens has kept",
+        ),
         (_, LaunchRoute::Kernel(_)) => {
             ("rows", asked, "the tokens of this launch ask for", "give all tensors with rows of tokens the same tokens")
         }
@@ -276,6 +282,7 @@ fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), Argume
         RowKind::Once => "a row per token received, sent once".to_owned(),
         RowKind::Slot => "a row per (token, k)".to_owned(),
         RowKind::Matrix(height) => format!("{height} rows"),
+        RowKind::Routed => "words of a kept route".to_owned(),
     };
     match argument.kind == tensor.row_kind {
         true => Ok(()),

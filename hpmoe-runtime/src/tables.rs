@@ -51,8 +51,14 @@ pub struct KernelTables {
 /// A route that the kernel makes, of ids in device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteTable {
-    /// Number of the tensor of ids: an argument of the taskflow, or one that the kernel writes.
+    /// Number of the tensor of ids: an argument of the taskflow, or one that the kernel writes. Or that of a kept route.
     pub ids: usize,
+    /// Whether the route is one that another launch has kept.
+    pub kept: bool,
+    /// Groups of experts, each with the same number of a token's; `None` if any slot may name any expert.
+    pub groups: Option<usize>,
+    /// Number of the argument that the route is kept in for other launches.
+    pub keeps: Option<usize>,
     /// Number of an argument with a row for each token.
     pub tokens: usize,
     /// Phases that come before the route: they need none of its tables.
@@ -91,6 +97,8 @@ pub enum RowKind {
     Expert(u32),
     /// That many rows of the rank.
     Matrix(u32),
+    /// Words of a route that a launch has kept, as many as ranks, experts and slots ask for.
+    Routed,
 }
 
 /// The storage of a tensor.

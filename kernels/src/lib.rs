@@ -53,7 +53,7 @@ pub mod taskflows;
 pub mod tasks;
 mod tensor;
 
-pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, RowTile, TokenBlock};
+pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, Routed, RowTile, TokenBlock};
 pub use tensor::{
     Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, RankTokens,
     Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16, i4x2,

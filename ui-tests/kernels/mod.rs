@@ -32,6 +32,8 @@ mod ffn_file;
 mod fused_file;
 #[path = "home.rs"]
 mod home_file;
+#[path = "kept.rs"]
+mod kept_file;
 #[path = "mixed.rs"]
 mod mixed_file;
 #[path = "odd.rs"]
@@ -63,6 +65,7 @@ pub use external_file::external;
 pub use ffn_file::ffn;
 pub use fused_file::fused;
 pub use home_file::home;
+pub use kept_file::kept;
 pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;

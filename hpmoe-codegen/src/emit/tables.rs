@@ -161,6 +161,15 @@ fn route(graph: &TaskGraph, schedule: &Schedule, used: &UsedCounters, made: u32)
     let Some(route) = &graph.route else { return quote!(None) };
     let (ids, tokens, before) = (route.ids.index(), route.tokens.index(), route.before as u32);
     let (source, line) = (&route.source, route.line as u32);
+    let groups = route.groups.map_or_else(|| quote!(None), |groups| quote!(Some(#groups)));
+    let kept = graph.tensors[route.ids].rows == RowKind::Routed;
+    let keeps = route.keeps.map_or_else(
+        || quote!(None),
+        |kept| {
+            let kept = kept.index();
+            quote!(Some(#kept))
+        },
+    );
     let ready = schedule.routed_after.as_ref().map(|wait| {
         let (counter, per_token) = (used.number(wait.counter), wait.need.per_row);
         quote!(ReadyTable { counter: #counter, per_token: #per_token })
@@ -168,7 +177,7 @@ fn route(graph: &TaskGraph, schedule: &Schedule, used: &UsedCounters, made: u32)
     let ready = ready.map_or_else(|| quote!(None), |ready| quote!(Some(#ready)));
     quote! {
         Some(RouteTable {
-            ids: #ids, tokens: #tokens, before: #before, ready: #ready, made: #made, source: #source, line: #line
+            ids: #ids, kept: #kept, keeps: #keeps, groups: #groups, tokens: #tokens, before: #before, ready: #ready, made: #made, source: #source, line: #line
         })
     }
 }
@@ -183,6 +192,7 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
         RowKind::Once => quote!(RowKind::Once),
         RowKind::Expert { rows } => quote!(RowKind::Expert(#rows)),
         RowKind::Matrix { rows } => quote!(RowKind::Matrix(#rows)),
+        RowKind::Routed => quote!(RowKind::Routed),
     };
     let storage = match tensor.storage {
         Storage::Argument | Storage::Shared => {

@@ -19,7 +19,12 @@ pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
             0 => String::new(),
             before => format!(" after phase {}", before - 1),
         };
-        let _ = writeln!(text, "  route: {}, made by the kernel{after}", route.source);
+        let by = match graph.tensors[route.ids].rows {
+            RowKind::Routed => "kept by another launch",
+            _ => "made by the kernel",
+        };
+        let kept = route.keeps.map_or_else(String::new, |kept| format!(", kept in {}", graph.tensors[kept].name));
+        let _ = writeln!(text, "  route: {}, {by}{after}{kept}", route.source);
     }
     section(&mut text, "tensors", &[12, 4, 22], &tensors(graph));
     section(&mut text, "tasks", &[18, 6], &tasks(graph));
@@ -51,6 +56,7 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
             RowKind::Once => "received once".to_owned(),
             RowKind::Expert { rows } => format!("experts * {rows}"),
             RowKind::Matrix { rows } => rows.to_string(),
+            RowKind::Routed => "words of a route".to_owned(),
         };
         let memory = match tensor.storage {
             Storage::Argument if tensor.writable => "output",

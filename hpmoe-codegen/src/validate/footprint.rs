@@ -2,6 +2,7 @@
 
 use crate::id_set::IdSet;
 use crate::schedule::Schedule;
+use hpmoe_kernels::route::most_of_a_token;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Storage, TaskGraph, Tensor};
 use hpmoe_language::ids::CounterId;
@@ -60,12 +61,13 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
 }
 
 /// The most rows of a chunk that a rank can receive: those when every token of the group goes to as many experts of this rank as
-/// one token can.
+/// one token can. Where each group of experts has the same number of a token's, a rank has no more than its groups have.
 #[must_use]
 pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     let sizes = &graph.sizes;
-    let local = sizes.experts / ranks as usize;
-    u64::from(ranks) * sizes.chunk_tokens() as u64 * sizes.top_k.min(local) as u64
+    let groups = graph.route.as_ref().and_then(|route| route.groups);
+    let rows = most_of_a_token(sizes.experts, sizes.top_k, groups.unwrap_or(1), ranks as usize);
+    u64::from(ranks) * sizes.chunk_tokens() as u64 * rows as u64
 }
 
 fn used(schedule: &Schedule) -> IdSet<CounterId> {
@@ -88,6 +90,8 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes
         // All chunks share the matrices of experts.
         RowKind::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
         RowKind::Matrix { rows } => u64::from(rows),
+        // Counts of all ranks, ids and slots by expert.
+        RowKind::Routed => u64::from(ranks) * graph.sizes.experts as u64 + 2 * tokens * graph.sizes.top_k as u64,
     };
     (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
 }

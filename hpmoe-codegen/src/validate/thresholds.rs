@@ -175,7 +175,7 @@ enum RankRows {
 fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     match checked.graph().tensors[checked.counters()[counter].tensor].rows {
         RowKind::Received | RowKind::Expert { .. } => RankRows::Received,
-        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => RankRows::Tokens,
+        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } | RowKind::Routed => RankRows::Tokens,
         RowKind::Once => RankRows::Once,
     }
 }

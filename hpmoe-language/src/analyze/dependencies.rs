@@ -78,6 +78,7 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
     let common = nested.try_fold(own, Height::common);
     Some(match graph.tensors[tensor].rows {
         RowKind::Expert { .. } | RowKind::Matrix { .. } => Grid::Experts,
+        RowKind::Routed => Grid::Rank,
         RowKind::Received => {
             let by_expert = writers.iter().chain([&reader]).any(|used| used.rows == Rows::Group);
             match common.filter(|_| !by_expert) {

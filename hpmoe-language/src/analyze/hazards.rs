@@ -47,7 +47,8 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
         return;
     }
     let writers: Vec<_> = accesses(graph, id, true).collect();
-    if tensor.storage.is_argument() && writers.is_empty() {
+    let kept = graph.route.as_ref().is_some_and(|route| route.keeps == Some(id));
+    if tensor.storage.is_argument() && writers.is_empty() && !kept {
         errors.push(tensor.span, Finding::OutputUnwritten { tensor: tensor.name.clone() });
     }
     for (reader, phase, read) in accesses(graph, id, false) {

@@ -101,6 +101,7 @@ pub(crate) enum RowsFault {
     Once,
     Experts,
     Matrix,
+    Routed,
     /// Received rows, named by a send that sends tokens once.
     ReceivedBySendOnce(SendOfRows),
     /// Slots, named by a send that sends tokens once.

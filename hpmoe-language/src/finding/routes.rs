@@ -7,6 +7,16 @@ use super::Site;
 pub(crate) enum RouteFault {
     /// The ids are not a tensor of the right type.
     Ids { name: String, top_k: usize },
+    /// Groups that can't have as many experts, or as many of a token's, each.
+    Groups { groups: usize, experts: usize, top_k: usize },
+    /// It is made of a kept route that the taskflow writes.
+    KeptHere { name: String },
+    /// It is kept in something else than a `Routed` that the taskflow writes.
+    Keeps { name: String },
+    /// It is kept where its tokens are cut into chunks, or is one that was.
+    KeptChunks { chunks: usize },
+    /// It is kept, and is one that was kept.
+    KeptAgain { name: String },
     /// It is made for another number of experts than `EXPERTS`.
     Experts { value: usize, experts: usize },
     /// More experts, counted once for each chunk, than the tables have room for.

@@ -6,8 +6,12 @@ use proc_macro2::Span;
 /// The route that a kernel makes, of ids in device memory.
 #[derive(Clone, Debug)]
 pub struct MadeRoute {
-    /// The tensor of ids: the caller's, or one that phases before the route write.
+    /// The tensor of ids: the caller's, or one that phases before the route write. Or the route that another launch has kept.
     pub ids: TensorId,
+    /// Groups of experts, each with the same number of a token's; `None` if any slot may name any expert.
+    pub groups: Option<usize>,
+    /// The tensor that keeps the route for another launch.
+    pub keeps: Option<TensorId>,
     /// A tensor of the caller's with a row for each token, which tells how many there are.
     pub tokens: TensorId,
     /// How many phases come before it in the taskflow. They run over tokens, and need no table of the route.

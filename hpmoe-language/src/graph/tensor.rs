@@ -15,6 +15,8 @@ pub enum RowKind {
     /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the lowest-numbered
     /// of these experts, then source rank, then token.
     Once,
+    /// Words of a route that a launch keeps for another one: as many as ranks, experts and slots ask for.
+    Routed,
     /// A matrix for each expert of the rank.
     Expert {
         /// The rows of one expert's matrix.

@@ -137,6 +137,7 @@ fn rows_fault(kind: RowKind) -> RowsFault {
         RowKind::Once => RowsFault::Once,
         RowKind::Expert { .. } => RowsFault::Experts,
         RowKind::Matrix { .. } => RowsFault::Matrix,
+        RowKind::Routed => RowsFault::Routed,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::tasks;
 use crate::finding::{Errors, Finding, NameKind, RouteFault};
 use crate::graph::{
-    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, Rows, SpaceKind, TaskGraph, Tensor,
+    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, Rows, Sizes, SpaceKind, TaskGraph, Tensor,
 };
 use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
@@ -56,14 +56,49 @@ pub(super) fn route(
             errors.push(phase.span, Finding::Route(RouteFault::Unsent));
         }
     }
+    let keeps = keeps(made, ids, graph, errors);
+    let groups = groups(kernel, made, graph, errors);
     (errors.len() == before).then(|| MadeRoute {
         ids,
+        groups,
+        keeps,
         tokens,
         before: phases_before,
         source: made.source.clone(),
         line: tasks::line(made.span),
         span: made.span,
     })
+}
+
+/// The number of groups; `None` if there are none, or there is a fault.
+fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<usize> {
+    let groups = kernel.constants.evaluate(made.groups.as_ref()?, &ByName::new(), errors)?;
+    let Sizes { experts, top_k, .. } = graph.sizes;
+    let fit = groups > 0 && experts.is_multiple_of(groups) && top_k.is_multiple_of(groups);
+    if !fit {
+        errors.push(made.span, Finding::Route(RouteFault::Groups { groups, experts, top_k }));
+    }
+    fit.then_some(groups)
+}
+
+/// The tensor that keeps the route; `None` if none does, or there is a fault.
+fn keeps(made: &syntax::MadeRoute, ids: TensorId, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
+    let of_kept = graph.tensors[ids].rows == RowKind::Routed;
+    let chunks = graph.sizes.chunks;
+    if chunks > 1 && (of_kept || made.keeps.is_some()) {
+        errors.push(made.span, Finding::Route(RouteFault::KeptChunks { chunks }));
+        return None;
+    }
+    let (name, span) = made.keeps.as_ref()?;
+    let tensor = graph.tensors.position(|tensor| tensor.name == *name);
+    let fits = |id: &TensorId| graph.tensors[*id].rows == RowKind::Routed && graph.tensors[*id].writable;
+    let fault = match tensor.filter(fits) {
+        Some(_) if of_kept => RouteFault::KeptAgain { name: name.clone() },
+        Some(tensor) => return Some(tensor),
+        None => RouteFault::Keeps { name: name.clone() },
+    };
+    errors.push(*span, Finding::Route(fault));
+    None
 }
 
 /// Whether a tensor has a row for each token; otherwise the fault is told at that place.
@@ -96,6 +131,13 @@ fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Opti
         errors.push(made.span, Finding::Unknown { kind: NameKind::Tensor, name: made.ids.clone(), nearest });
         return None;
     };
+    if graph.tensors[ids].rows == RowKind::Routed {
+        if graph.tensors[ids].writable {
+            errors.push(made.span, Finding::Route(RouteFault::KeptHere { name: made.ids.clone() }));
+            return None;
+        }
+        return Some(ids);
+    }
     let top_k = graph.sizes.top_k;
     let Tensor { element, columns, rows, .. } = graph.tensors[ids];
     let shaped = element == ElementType::i32 && columns as usize == top_k && rows == RowKind::Token;

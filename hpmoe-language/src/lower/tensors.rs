@@ -80,6 +80,7 @@ fn add(
     let row_kind = match kind {
         TensorKind::Tokens => RowKind::Token,
         TensorKind::Slots => RowKind::Slot,
+        TensorKind::Routed => RowKind::Routed,
         TensorKind::Symmetric | TensorKind::Ragged => RowKind::Received,
         TensorKind::Once => RowKind::Once,
         TensorKind::Experts { rows } => RowKind::Expert { rows: count(rows, bad_rows)? },

@@ -1,6 +1,7 @@
 pub const HPMOE_ABI: u32 = 2;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
+pub const HPMOE_KEPT: u32 = 1919907188;
 pub const HPMOE_READY_WORD: u32 = 65535;
 pub const HPMOE_FREED_WORD: u32 = 65534;
 pub const HPMOE_COUNTS: u32 = 65533;
@@ -339,7 +340,11 @@ pub struct HpmoeRouting {
     pub before: u32,
     pub ids_ready: u32,
     pub ids_per_token: u32,
-    pub reserved: [u32; 12usize],
+    pub kept: u64,
+    pub is_kept: u32,
+    pub group_slots: u32,
+    pub group_experts: u32,
+    pub reserved: [u32; 7usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -394,13 +399,72 @@ const _: () = {
         "Offset of field: HpmoeRouting::ids_per_token",
     ][::core::mem::offset_of!(HpmoeRouting, ids_per_token) - 76usize];
     [
+        "Offset of field: HpmoeRouting::kept",
+    ][::core::mem::offset_of!(HpmoeRouting, kept) - 80usize];
+    [
+        "Offset of field: HpmoeRouting::is_kept",
+    ][::core::mem::offset_of!(HpmoeRouting, is_kept) - 88usize];
+    [
+        "Offset of field: HpmoeRouting::group_slots",
+    ][::core::mem::offset_of!(HpmoeRouting, group_slots) - 92usize];
+    [
+        "Offset of field: HpmoeRouting::group_experts",
+    ][::core::mem::offset_of!(HpmoeRouting, group_experts) - 96usize];
+    [
         "Offset of field: HpmoeRouting::reserved",
-    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 80usize];
+    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 100usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeKeptHead {
+    pub kept: u32,
+    pub launch: u32,
+    pub ranks: u32,
+    pub rank: u32,
+    pub experts: u32,
+    pub top_k: u32,
+    pub tokens: u32,
+    pub group_slots: u32,
+    pub reserved: [u32; 8usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeKeptHead"][::core::mem::size_of::<HpmoeKeptHead>() - 64usize];
+    ["Alignment of HpmoeKeptHead"][::core::mem::align_of::<HpmoeKeptHead>() - 4usize];
+    [
+        "Offset of field: HpmoeKeptHead::kept",
+    ][::core::mem::offset_of!(HpmoeKeptHead, kept) - 0usize];
+    [
+        "Offset of field: HpmoeKeptHead::launch",
+    ][::core::mem::offset_of!(HpmoeKeptHead, launch) - 4usize];
+    [
+        "Offset of field: HpmoeKeptHead::ranks",
+    ][::core::mem::offset_of!(HpmoeKeptHead, ranks) - 8usize];
+    [
+        "Offset of field: HpmoeKeptHead::rank",
+    ][::core::mem::offset_of!(HpmoeKeptHead, rank) - 12usize];
+    [
+        "Offset of field: HpmoeKeptHead::experts",
+    ][::core::mem::offset_of!(HpmoeKeptHead, experts) - 16usize];
+    [
+        "Offset of field: HpmoeKeptHead::top_k",
+    ][::core::mem::offset_of!(HpmoeKeptHead, top_k) - 20usize];
+    [
+        "Offset of field: HpmoeKeptHead::tokens",
+    ][::core::mem::offset_of!(HpmoeKeptHead, tokens) - 24usize];
+    [
+        "Offset of field: HpmoeKeptHead::group_slots",
+    ][::core::mem::offset_of!(HpmoeKeptHead, group_slots) - 28usize];
+    [
+        "Offset of field: HpmoeKeptHead::reserved",
+    ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 32usize];
 };
 pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
 pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;
 pub const HPMOE_ROUTE_TWICE: HpmoeRouteFaultKind = 2;
 pub const HPMOE_ROUTE_CAPACITY: HpmoeRouteFaultKind = 3;
+pub const HPMOE_ROUTE_KEPT: HpmoeRouteFaultKind = 4;
+pub const HPMOE_ROUTE_APART: HpmoeRouteFaultKind = 5;
 pub type HpmoeRouteFaultKind = ::core::ffi::c_uint;
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

@@ -8,7 +8,10 @@ use hpmoe_kernels::{Rank, RouteError};
 use super::launch::{LaunchShared, LaunchStep};
 use super::rank::RankEnd;
 use super::session::Session;
-use crate::abi::{HPMOE_DONE, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_UNROUTED, HpmoeRecord};
+use crate::abi::{
+    HPMOE_DONE, HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT, HPMOE_ROUTE_TWICE,
+    HPMOE_UNROUTED, HpmoeRecord,
+};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
 use crate::layout::{MemoryPlan, RankSizes};
@@ -74,16 +77,40 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
     let (token, k) = (at / tables.top_k, at % tables.top_k);
     match (record.group, tables.whole_slots) {
         (HPMOE_ROUTE_ID, Some(task)) if id == -1 => Some(LaunchError::empty_slot(tables, task, rank, at)),
+        (HPMOE_ROUTE_ID, _) if of_another_group(tables, id).is_some() => {
+            of_another_group(tables, id).map(|(id, sizes)| RouteError::of_another_group(rank, at, id, sizes).into())
+        }
         (HPMOE_ROUTE_ID, _) => Some(RouteError::Id { rank, token, k, id, experts: tables.experts }.into()),
         (HPMOE_ROUTE_TWICE, _) => {
             let first = record.index as usize % tables.top_k;
             Some(RouteError::Twice { rank, token, id, first, second: k }.into())
         }
+        (HPMOE_ROUTE_KEPT, _) => Some(not_kept(rank, &record).into()),
+        (HPMOE_ROUTE_APART, _) => Some(RouteError::KeptApart { rank }.into()),
         (HPMOE_ROUTE_CAPACITY, _) => {
             let sizes = RankSizes::new(tables, shared.ranks, shared.options.capacity, false);
             Some(LaunchError::Capacity { rank: rank.id(), rows: at, capacity: sizes.capacity })
         }
         _ => None,
+    }
+}
+
+/// An id that an expert has, where a kernel finds it faulty: that of another group. With ids of a token, those of a group, and its experts.
+fn of_another_group(tables: &KernelTables, id: i32) -> Option<(usize, (usize, usize, usize))> {
+    let groups = tables.route?.groups?;
+    let id = usize::try_from(id).ok().filter(|id| *id < tables.experts)?;
+    Some((id, (tables.top_k, tables.top_k / groups, tables.experts / groups)))
+}
+
+/// The error of a kept route that is none, or not that of this launch.
+fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
+    const WORDS: [&str; 8] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group"];
+    match WORDS.get(record.column as usize).filter(|what| !what.is_empty()) {
+        Some(what) => {
+            let [found, wanted] = [record.need, record.have].map(|word| word.unsigned_abs() as usize);
+            RouteError::KeptFor { rank, what, found, wanted }
+        }
+        None => RouteError::NotKept { rank },
     }
 }
 

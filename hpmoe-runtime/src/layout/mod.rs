@@ -22,6 +22,7 @@ pub use memory::KernelMemory;
 pub(crate) use plan::MemoryPlan;
 pub(crate) use route::{KernelRoute, LaunchRoute};
 
+use hpmoe_kernels::route::{KeptWords, most_of_a_token};
 use hpmoe_kernels::{Rank, Route};
 
 use crate::KernelTables;
@@ -53,7 +54,8 @@ impl RankSizes {
     pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
         let local_experts = tables.experts / ranks;
         let chunk_tokens = tables.tokens.div_ceil(tables.chunks);
-        let lossless = ranks * chunk_tokens * tables.top_k.min(local_experts);
+        let groups = tables.route.and_then(|route| route.groups).unwrap_or(1);
+        let lossless = ranks * chunk_tokens * most_of_a_token(tables.experts, tables.top_k, groups, ranks);
         Self {
             ranks,
             local_experts,
@@ -103,7 +105,13 @@ impl RankSizes {
             RowKind::Once => self.capacity_once().saturating_mul(chunks),
             RowKind::Expert(height) => self.local_experts * height as usize,
             RowKind::Matrix(height) => height as usize,
+            RowKind::Routed => self.kept(self.chunk_tokens * chunks).end,
         }
+    }
+
+    /// Where the words of a kept route lie, on a rank with so many tokens.
+    pub(crate) const fn kept(&self, tokens: usize) -> KeptWords {
+        KeptWords::new(self.ranks, self.ranks * self.local_experts, self.top_k, tokens)
     }
 }
 
@@ -116,5 +124,8 @@ pub(crate) fn rows_of(row_kind: RowKind, route: &Route, rank: Rank) -> usize {
         RowKind::Once => route.received_once(rank),
         RowKind::Expert(height) => route.local_experts() * height as usize,
         RowKind::Matrix(height) => height as usize,
+        RowKind::Routed => {
+            KeptWords::new(route.ranks().count(), route.expert_count(), route.top_k(), route.tokens(rank)).end
+        }
     }
 }

@@ -54,6 +54,7 @@ impl KernelRoute {
         match row_kind {
             RowKind::Token if is_here => self.tokens(rank),
             RowKind::Slot if is_here => self.tokens(rank) * self.sizes.top_k,
+            RowKind::Routed if is_here => self.sizes.kept(self.tokens(rank)).end,
             row_kind => self.sizes.caller_rows(row_kind),
         }
     }

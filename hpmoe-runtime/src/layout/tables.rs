@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::Rank;
+use hpmoe_kernels::route::KeptWords;
 
 use super::route::count_pitch;
 use super::routed::{RouteTables, routing, start_pairs};
@@ -95,7 +96,7 @@ impl RankTables {
             TensorAddress::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
-        let routing = arenas.routing(common, route, &tensors);
+        let routing = arenas.routing(common, route, rank, &tensors);
         let space = |(space, (extents, coming, by_kernel)): (&SpaceTable, &(Extents, Vec<i32>, bool))| {
             arenas.by_kernel = *by_kernel;
             arenas.space(space, extents, coming)
@@ -106,7 +107,10 @@ impl RankTables {
         let experts = arenas.add("experts", &made.experts);
         let sends = arenas.add("sends", &made.sends);
         let arrivals = arenas.add("arrivals", &made.arrivals);
-        let order = arenas.add("order", &made.order);
+        let order = match kept_at(tables, route, rank, &tensors) {
+            Some((at, words)) => at + words_bytes(words.order),
+            None => arenas.add("order", &made.order),
+        };
         let expert_order = arenas.add("order of experts", &made.expert_order);
         arenas.by_kernel = false;
         let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
@@ -215,11 +219,14 @@ impl TableMemory {
     }
 
     /// What the kernel makes its route from; zero where the host makes it.
-    fn routing(&mut self, common: &Common<'_>, route: &LaunchRoute<'_>, tensors: &[u64]) -> u64 {
+    fn routing(&mut self, common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> u64 {
+        let kept = kept_at(common.tables, route, rank, tensors);
         let (Some(table), LaunchRoute::Kernel(route)) = (common.tables.route, route) else { return 0 };
+        let ids_in_kept = kept.filter(|_| table.kept).map_or(0, |(_, words)| words_bytes(words.ids));
         let (first_pairs, start_pairs) = start_pairs(common.tables);
         let made_from = HpmoeRouting {
-            ids: tensors[table.ids],
+            ids: tensors[table.ids] + ids_in_kept,
+            kept: kept.map_or(0, |(at, _)| at),
             counts: common.plan.counts_at as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
@@ -241,6 +248,17 @@ impl TableMemory {
             height: space.height,
         }
     }
+}
+
+/// Where a route is kept for other launches, or was kept by one, and its words.
+fn kept_at(tables: &KernelTables, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> Option<(u64, KeptWords)> {
+    let (Some(table), LaunchRoute::Kernel(route)) = (tables.route, route) else { return None };
+    let tensor = if table.kept { Some(table.ids) } else { table.keeps };
+    tensor.map(|tensor| (tensors[tensor], route.sizes().kept(route.tokens(rank))))
+}
+
+const fn words_bytes(words: usize) -> u64 {
+    (words * size_of::<i32>()) as u64
 }
 
 /// Bytes of the records of a rank.

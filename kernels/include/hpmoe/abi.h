@@ -143,7 +143,8 @@ struct HpmoeLaunch {
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
  * expert_order, starts, and those of all spaces but BLOCKS and CHUNKS. Each has room for as many rows as the rank has. */
 struct HpmoeRouting {
-    uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for an empty slot */
+    uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for an empty slot. Where the */
+                     /* route is a kept one, its ids */
     uint64_t counts; /* byte offset in the heap: two halves, of the launch's number modulo 2, of a row of count_pitch */
                      /* words for each rank: what it sends to each expert, chunk by chunk, then what it sends once */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
@@ -161,16 +162,40 @@ struct HpmoeRouting {
     uint32_t before;        /* phases that come before the route: the host has made their `starts` */
     uint32_t ids_ready;     /* counter array with one counter, of what the kernel has written of ids */
     uint32_t ids_per_token; /* what phases add to it for each token; zero where ids were there before the launch */
-    uint32_t reserved[12];
+    uint64_t kept;          /* GM HpmoeKeptHead and what follows it: where the route is kept for later launches, or */
+                            /* where an earlier one has kept it; zero for neither */
+    uint32_t is_kept;       /* whether an earlier launch has kept it */
+    uint32_t group_slots;   /* slots of a token that each group of experts has: slot k is for group k / group_slots; */
+                            /* zero where any slot may name any expert */
+    uint32_t group_experts; /* experts of a group, which are numbered one group after the other */
+    uint32_t reserved[7];
 };
+
+/* The head of a route that a launch keeps for later ones, in a line of memory. After it lie the counts of all ranks, each plus one, in
+ * rows of count_pitch words; the ids of this rank's slots, filled up to a block; its slots by expert, as HpmoeLaunch.order has them. */
+struct HpmoeKeptHead {
+    uint32_t kept;   /* HPMOE_KEPT if there is a route */
+    uint32_t launch; /* number of the launch that has kept it, the same on all ranks; zero for the host */
+    uint32_t ranks;
+    uint32_t rank;
+    uint32_t experts; /* of the group */
+    uint32_t top_k;
+    uint32_t tokens;      /* of the rank */
+    uint32_t group_slots; /* as HpmoeRouting has it */
+    uint32_t reserved[8];
+};
+
+#define HPMOE_KEPT 0x726f7574u /* HpmoeKeptHead.kept */
 
 /* Why ids make no route. All ranks find the same: the first rank's first fault. The record of a core that leaves for it
  * (HPMOE_UNROUTED) has the kind as `group` and the rank as `item`. On the rank whose ids are faulty, `need` is the id. */
 enum HpmoeRouteFaultKind {
     HPMOE_ROUTE_MADE = 0,
-    HPMOE_ROUTE_ID = 1,      /* `column` is the slot of an id that is none */
-    HPMOE_ROUTE_TWICE = 2,   /* `column` is the slot of an id that slot `index` of the token has, too */
-    HPMOE_ROUTE_CAPACITY = 3 /* the rank would receive `column` rows of a chunk */
+    HPMOE_ROUTE_ID = 1,       /* `column` is the slot of an id that is none */
+    HPMOE_ROUTE_TWICE = 2,    /* `column` is the slot of an id that slot `index` of the token has, too */
+    HPMOE_ROUTE_CAPACITY = 3, /* the rank would receive `column` rows of a chunk */
+    HPMOE_ROUTE_KEPT = 4,     /* word `column` of HpmoeKeptHead is `need`, but not in what the rank was given */
+    HPMOE_ROUTE_APART = 5     /* the rank was given what another launch has kept than rank 0 */
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */

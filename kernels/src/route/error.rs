@@ -75,6 +75,51 @@ pub enum RouteError {
         /// Column of the second one.
         second: usize,
     },
+    /// Groups that can't have as many experts, or as many ids of a token, each.
+    Groups {
+        /// Number of groups.
+        groups: usize,
+        /// Experts of all ranks.
+        experts: usize,
+        /// Ids of a token.
+        top_k: usize,
+    },
+    /// An id in a column that is for experts of another group.
+    Group {
+        /// The rank that the ids belong to.
+        rank: Rank,
+        /// Row of the id.
+        token: usize,
+        /// Column of the id.
+        k: usize,
+        /// The id found.
+        id: usize,
+        /// First expert of the column's group.
+        first: usize,
+        /// Last expert of the column's group.
+        last: usize,
+    },
+    /// A `Routed` that no launch has kept a route in.
+    NotKept {
+        /// The rank that it belongs to.
+        rank: Rank,
+    },
+    /// A kept route of another shape.
+    KeptFor {
+        /// The rank that it belongs to.
+        rank: Rank,
+        /// What differs.
+        what: &'static str,
+        /// In the kept route.
+        found: usize,
+        /// In this launch.
+        wanted: usize,
+    },
+    /// Kept routes of different launches.
+    KeptApart {
+        /// The first rank whose route is not of the launch that rank 0's is of.
+        rank: Rank,
+    },
     /// A rank has more rows than an i32 can number.
     Rows {
         /// The rank that would send or receive them.
@@ -121,6 +166,30 @@ impl fmt::Display for RouteError {
                 f,
                 "topk_ids of {rank}, row {token} has expert {id} in column {first} and again in column {second}: a token \
                  may go to an expert once"
+            ),
+            Self::Groups { groups, experts, top_k } => write!(
+                f,
+                "{groups} groups can't have as many of {experts} experts and as many of {top_k} ids of a token each: use a number that divides both"
+            ),
+            Self::Group { rank, token, k, id, first, last } => write!(
+                f,
+                "topk_ids of {rank}, row {token}, column {k} is {id}, but this column is for a group whose experts are {first} to {last}: check the router"
+            ),
+            Self::NotKept { rank } => write!(
+                f,
+                "routed of {rank} has no route: launch a taskflow first that keeps its route there, by `route.keep(routed);`"
+            ),
+            Self::KeptFor { rank, what, found, wanted } => {
+                let found = if *what == "rank" { format!("rank {found}") } else { format!("{found} {what}") };
+                write!(
+                    f,
+                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass what a launch of the same ranks, \
+                     experts and tokens has kept"
+                )
+            }
+            Self::KeptApart { rank } => write!(
+                f,
+                "routed of {rank} was kept by another launch than that of rank 0: pass what one launch has kept on all ranks"
             ),
             Self::Rows { rank, verb, rows } => write!(
                 f,

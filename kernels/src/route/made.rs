@@ -1,28 +1,34 @@
 //! Routes that a taskflow makes of ids.
 
-use super::Route;
-use crate::{PerRank, Ranks, Tensor};
+use super::{Route, Routed};
+use crate::{PerRank, Ranks, RouteError, Tensor};
 
-/// Ids of experts, as many for each token: `Tensor<i32, K>`.
-pub trait TokenIds {
-    /// Ids of each token.
-    const TOP_K: usize;
-
-    /// The ids of all tokens, one token after the other.
-    fn token_ids(&self) -> Vec<i32>;
+/// What a taskflow makes its route of: ids of experts, `PerRank<Tensor<i32, K>>`, or a route that a launch has kept, `PerRank<Routed>`.
+pub trait RouteSource {
+    /// The route for a group with so many experts.
+    ///
+    /// # Errors
+    ///
+    /// If the ids, or what was kept, make no route for these ranks.
+    fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError>;
 }
 
-impl<const K: usize> TokenIds for Tensor<i32, K> {
-    const TOP_K: usize = K;
+impl<const K: usize> RouteSource for PerRank<Tensor<i32, K>> {
+    fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError> {
+        Route::new(ep, experts, self)
+    }
+}
 
-    fn token_ids(&self) -> Vec<i32> {
-        self.to_vec()
+impl RouteSource for PerRank<Routed> {
+    fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError> {
+        Route::kept(ep, experts, self)
     }
 }
 
 impl Route {
     /// The route of a taskflow that makes it itself, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`: its kernel
-    /// makes the route's tables on the vector cores, from ids in device memory, which the caller or tasks before the statement have written.
+    /// makes the route's tables on the vector cores, from ids in device memory, which the caller or tasks before the statement have written, or from a route that an
+    /// earlier launch has kept there ([`keep`](Self::keep)).
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -36,11 +42,8 @@ impl Route {
     ///
     /// Where [`new`](Self::new) returns an error, with its text. A launch of the taskflow returns the same error.
     #[must_use]
-    pub fn of<const EXPERTS: usize>(ep: Ranks, ids: &PerRank<impl TokenIds>) -> Self {
-        fn top_k<X: TokenIds>(_: &PerRank<X>) -> usize {
-            X::TOP_K
-        }
-        match Self::from_ids(ep, EXPERTS, top_k(ids), &ids.map(TokenIds::token_ids)) {
+    pub fn of<const EXPERTS: usize>(ep: Ranks, source: &impl RouteSource) -> Self {
+        match source.route(ep, EXPERTS) {
             Ok(route) => route,
             Err(error) => panic!("{error}"),
         }

@@ -9,7 +9,7 @@
 //! | `element`, `bfloat16`, `nibbles`, `buffer` | element types, the two of them that Rust lacks, memory |
 
 mod bfloat16;
-mod buffer;
+pub(crate) mod buffer;
 mod dense;
 mod element;
 mod experts;

@@ -26,7 +26,8 @@ class Argument:
         element: ``"bf16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
         columns: Number of columns.
         rows: What its rows stand for: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
-            ``"expert"`` (``height`` for each expert) or ``"rank"`` (``height`` for each rank).
+            ``"expert"`` (``height`` for each expert), ``"rank"`` (``height`` for each rank) or ``"routed"`` (the words of a kept
+            route, of a rank of a group whose ranks are processes).
         height: Rows for each expert or rank; None for other kinds.
         writable: Whether the taskflow writes it.
         peers_write: Whether ranks write the parts of other ranks.
@@ -44,6 +45,12 @@ class Argument:
         """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
         here = group.here
         rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
+        if self.rows == "routed":
+            # Ranks with other numbers of tokens have other numbers of words, which one tensor does not cut.
+            if here != 1:
+                raise HpmoeError(f"`{self.name}` of {flow.name} is a kept route, which a process passes for one rank alone: make a group of processes")
+            counts = group.ranks * -(-flow.experts // 128) * 128
+            return (16 + counts + 2 * -(-tokens * flow.top_k // 8) * 8, self.columns)
         if self.rows in rows:
             return (rows[self.rows], self.columns)
         assert self.height is not None

@@ -159,7 +159,9 @@ impl<'a> CounterValues<'a> {
             Grid::Rank => match row_kind {
                 RowKind::Received | RowKind::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
                 RowKind::Once => self.routing.tokens_once(rank).len(),
-                RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } => self.routing.tokens(rank, tile),
+                RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } | RowKind::Routed => {
+                    self.routing.tokens(rank, tile)
+                }
             },
         }
     }

@@ -229,6 +229,9 @@ impl RowsFault {
             }
             Self::Experts => "take `.expert(e)`, or `.expert(e).tile(n)`",
             Self::Matrix => "take `.tile(n)` or `.cols(n)`",
+            Self::Routed => {
+                "make a route of it, `Route::of::<EXPERTS>(ep, routed)`, or keep one there, `route.keep(routed)`"
+            }
             Self::ReceivedBySendOnce(send) | Self::SlotsBySendOnce(send) => {
                 return self.of_other_send(tensor, send, "tokens once", "sends", "once");
             }
@@ -257,6 +260,7 @@ impl RowsFault {
             Self::Once | Self::OnceBySend(_) => "a row for each token sent once to the rank",
             Self::Experts => "a matrix for each expert of the rank",
             Self::Matrix => "one matrix for all tokens of the rank",
+            Self::Routed => "the words of a kept route, which no task reads or writes",
         }
     }
 }

@@ -13,6 +13,26 @@ impl RouteFault {
                     "take `{name}: &PerRank<Tensor<i32, TOP_K>>` as a parameter, or let tasks write `PerRank::tokens::<i32, TOP_K>(ep, x)`"
                 ),
             ),
+            Self::Groups { groups, experts, top_k } => (
+                format!("{} can't have as many of {experts} experts and of the {top_k} of a token each", counted(*groups, "group")),
+                "use a number of groups that divides `EXPERTS` and `TOP_K`".into(),
+            ),
+            Self::KeptHere { name } => (
+                format!("a route is made of what another launch has kept in `{name}`, but this taskflow takes it by `&mut`"),
+                format!("take `{name}: &PerRank<Routed>`"),
+            ),
+            Self::Keeps { name } => (
+                format!("a route can't be kept in `{name}`"),
+                format!("take `{name}: &mut PerRank<Routed>` as a parameter"),
+            ),
+            Self::KeptChunks { chunks } => (
+                format!("a kept route is one of all tokens, but this taskflow cuts them into {}", counted(*chunks, "chunk")),
+                "make the route of ids, and keep it in taskflows without chunks".into(),
+            ),
+            Self::KeptAgain { name } => (
+                format!("this route was kept by another launch, and is to be kept again in `{name}`"),
+                "pass what the first launch has kept to later ones".into(),
+            ),
             Self::NoTokens { name } => (
                 format!("`{name}` has no row for each token"),
                 "take the tokens of a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`".into(),

@@ -22,6 +22,8 @@ pub(crate) enum TensorKind {
     Once,
     /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in the symmetric heap.
     Slots,
+    /// `Routed`: the words of a route that a launch keeps for another one.
+    Routed,
 }
 
 impl TensorKind {
@@ -194,10 +196,14 @@ pub(crate) enum Role {
 pub(crate) struct MadeRoute {
     /// How many statements of the body come before it, those of parts included.
     pub(crate) after: usize,
-    /// Name of the tensor of ids.
+    /// Name of the tensor of ids, or of a kept route.
     pub(crate) ids: String,
+    /// Where `route.keep(routed);` keeps it for another launch.
+    pub(crate) keeps: Option<(String, Span)>,
     /// The number of experts.
     pub(crate) experts: Expr,
+    /// The number of groups, where each has the same number of a token's experts: `.in_groups::<GROUPS>()`.
+    pub(crate) groups: Option<Expr>,
     /// The statement as written, on one line.
     pub(crate) source: String,
     pub(crate) span: Span,

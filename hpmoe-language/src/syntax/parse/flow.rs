@@ -2,10 +2,11 @@
 
 use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
 use super::parts::{KnownFlows, is_public};
-use super::route::{made_route, makes_route};
+use super::route::{kept_in, made_route, makes_route};
 use super::statements::Reader;
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
+use hpmoe_kernels::op::ElementType;
 use std::cell::RefCell;
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, GenericArgument, ItemFn, Pat, PathArguments, Type};
@@ -61,7 +62,14 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     let owned = made.is_some();
     let (name, mut made) = made.unzip();
     let route = route.or(name)?;
-    let names = params.iter().map(|param| param.name.clone()).chain(lets(earlier)).chain(lets(rest));
+    // A second one is a statement that no taskflow has.
+    let keep = rest.iter().position(|statement| made.is_some() && kept_in(statement, &route).is_some());
+    let (rest, after_keep) = keep.map_or((rest, &[][..]), |at| (&rest[..at], &rest[at + 1..]));
+    if let (Some(made), Some(at)) = (&mut made, keep) {
+        made.keeps = kept_in(&statements[earlier.len() + 1 + at], &route);
+    }
+    let names =
+        params.iter().map(|param| param.name.clone()).chain(lets(earlier)).chain(lets(rest)).chain(lets(after_keep));
     let tensors = RefCell::new(names.collect());
     let sizes =
         RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.sizes(&param.columns))).collect());
@@ -81,6 +89,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         made.after = body.len();
     }
     body.extend(reader.statements(rest, errors));
+    body.extend(reader.statements(after_keep, errors));
     (errors.len() == before).then(|| Flow {
         name: function.sig.ident.to_string(),
         generics,
@@ -149,6 +158,16 @@ fn flow_param(input: &FnArg) -> Option<Input> {
         ("Once", TensorKind::Once),
         ("Slots", TensorKind::Slots),
     ];
+    if last_is(inner, "Routed") {
+        return Some(Input::Tensor(Box::new(FlowParam {
+            name: name.ident.to_string(),
+            write: reference.mutability.is_some(),
+            kind: TensorKind::Routed,
+            element: ElementType::i32,
+            columns: syn::parse_quote!(1),
+            span: name.ident.span(),
+        })));
+    }
     let kind_by_rows = by_rows.into_iter().find_map(|(name, kind)| Some((kind, tensor_type(inner, name, 1)?)));
     let (kind, element, columns) = match kind_by_rows {
         Some((kind, (element, columns))) => (kind, element, columns.into_iter().next()?),

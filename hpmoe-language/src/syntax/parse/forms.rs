@@ -3,7 +3,7 @@
 use crate::finding::{Errors, Finding, FindingAt, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
-use quote::ToTokens as _;
+use quote::ToTokens;
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Signature, Type};
 
@@ -120,7 +120,7 @@ pub(super) fn written_or_inferred(argument: &GenericArgument) -> Option<Expr> {
 }
 
 /// The text of a call on one line, with the usual spaces.
-pub(super) fn one_line(call: &syn::ExprCall) -> String {
+pub(super) fn one_line(call: &impl ToTokens) -> String {
     let mut text = call.to_token_stream().to_string();
     for (from, to) in [
         (" . ", "."),

@@ -3,13 +3,31 @@
 use super::forms::{constant_argument, fault, ident, one_line};
 use crate::finding::{FindingAt, SyntaxFault};
 use crate::syntax::ast::MadeRoute;
-use syn::{Expr, Pat, PathArguments, Stmt};
+use proc_macro2::Span;
+use syn::{Expr, ExprCall, ExprMethodCall, Pat, PathArguments, Stmt};
 
 /// Whether a statement makes a route.
 pub(super) fn makes_route(statement: &Stmt) -> bool {
     let Stmt::Local(local) = statement else { return false };
-    let Some(init) = &local.init else { return false };
-    matches!(&*init.expr, Expr::Call(call) if route_of(call).is_some())
+    local.init.as_ref().is_some_and(|init| made_of(&init.expr).is_some_and(|(call, _)| route_of(call).is_some()))
+}
+
+/// The call that makes a route, and that which says its groups.
+fn made_of(made: &Expr) -> Option<(&ExprCall, Option<&ExprMethodCall>)> {
+    match made {
+        Expr::Call(call) => Some((call, None)),
+        Expr::MethodCall(groups) if groups.method == "in_groups" => match &*groups.receiver {
+            Expr::Call(call) => Some((call, Some(groups))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The number of groups in `.in_groups::<GROUPS>()`.
+fn groups_of(call: &ExprMethodCall) -> Option<Expr> {
+    let arguments = &call.turbofish.as_ref()?.args;
+    (arguments.len() == 1 && call.args.is_empty()).then(|| constant_argument(&arguments[0]))?
 }
 
 /// Reads such a statement: the name of the route, and what it is made of.
@@ -21,12 +39,15 @@ pub(super) fn made_route(statement: &Stmt, ranks: &str) -> Result<(String, MadeR
 fn read(statement: &Stmt, ranks: &str) -> Option<(String, MadeRoute)> {
     let Stmt::Local(local) = statement else { return None };
     let Pat::Ident(name) = &local.pat else { return None };
-    let Expr::Call(call) = &*local.init.as_ref()?.expr else { return None };
+    let made = &local.init.as_ref()?.expr;
+    let (call, groups) = made_of(made)?;
+    let groups = groups.map(|call| groups_of(call).ok_or(())).transpose().ok()?;
     let PathArguments::AngleBracketed(arguments) = &route_of(call)?.arguments else { return None };
     let experts = (arguments.args.len() == 1).then(|| constant_argument(&arguments.args[0]))??;
     let [group, ids] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
     (ident(group)? == ranks).then_some(())?;
-    let made = MadeRoute { after: 0, ids: whole(ids)?, experts, source: one_line(call), span: name.ident.span() };
+    let (ids, source) = (whole(ids)?, one_line(made));
+    let made = MadeRoute { after: 0, ids, keeps: None, experts, groups, source, span: name.ident.span() };
     Some((name.ident.to_string(), made))
 }
 
@@ -38,8 +59,16 @@ pub(super) fn whole(tensor: &Expr) -> Option<String> {
     }
 }
 
+/// The tensor that `route.keep(routed);` keeps a route in, by its name.
+pub(super) fn kept_in(statement: &Stmt, route: &str) -> Option<(String, Span)> {
+    let Stmt::Expr(Expr::MethodCall(call), _) = statement else { return None };
+    let routed = call.args.first().filter(|_| call.args.len() == 1)?;
+    (call.method == "keep" && call.turbofish.is_none() && ident(&call.receiver)? == route).then_some(())?;
+    Some((whole(routed)?, call.method.span()))
+}
+
 /// The last part of the path `Route::of`.
-fn route_of(call: &syn::ExprCall) -> Option<&syn::PathSegment> {
+fn route_of(call: &ExprCall) -> Option<&syn::PathSegment> {
     let Expr::Path(path) = &*call.func else { return None };
     let segments: Vec<_> = path.path.segments.iter().collect();
     let [.., route, of] = segments.as_slice() else { return None };

@@ -28,6 +28,13 @@ impl Draw {
         self.below(times) == 0
     }
 
+    /// A number of groups that divides both, as often as not one.
+    fn groups(&mut self, experts: usize, top_k: usize) -> Option<usize> {
+        let divides = |groups: &usize| experts.is_multiple_of(*groups) && top_k.is_multiple_of(*groups);
+        let all: Vec<usize> = (2..=top_k).filter(divides).collect();
+        if all.is_empty() || self.once_in(2) { None } else { Some(all[self.below(all.len())]) }
+    }
+
     /// A number up to `most`, whose logarithm is about even.
     fn spread(&mut self, most: usize) -> usize {
         let bits = self.within(0, most.ilog2() as usize);
@@ -46,6 +53,8 @@ pub(super) struct Case {
     pub(super) tokens: usize,
     pub(super) by_load: bool,
     pub(super) once: bool,
+    /// Groups of experts that have the same number of a token's.
+    pub(super) groups: Option<usize>,
     /// Vector cores, two for each matrix core.
     pub(super) cores: usize,
     pub(super) ids: Vec<Vec<i32>>,
@@ -85,10 +94,11 @@ impl Case {
         };
         let gaps = [0, 0, 4, 2][draw.below(4)];
         let skew = draw.once_in(3);
+        let groups = draw.groups(experts, top_k);
         let ids = (0..ranks)
             .map(|_| {
                 let tokens = if draw.once_in(5) { 0 } else { draw.within(0, tokens) };
-                (0..tokens).flat_map(|_| token(&mut draw, experts, top_k, gaps, skew)).collect()
+                (0..tokens).flat_map(|_| token(&mut draw, experts, top_k, groups, gaps, skew)).collect()
             })
             .collect();
         let spaces = spaces(&mut draw, chunks > 1, once);
@@ -96,7 +106,7 @@ impl Case {
         let by_load = draw.once_in(2);
         // Numbers go on after the greatest.
         let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
-        Self { ranks, experts, top_k, chunks, tokens, by_load, once, cores, ids, spaces, launch }
+        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, launch }
     }
 
     /// Counts of a part: one for each chunk and expert.
@@ -118,14 +128,16 @@ impl Case {
         let spaces = spaces(&mut draw, chunks > 1, chunks == 1);
         let (cores, by_load, once) = (2 * draw.within(1, 3), draw.once_in(2), chunks == 1);
         let mut draw = Draw(seed ^ (launch as u64) << 20);
-        let mut tokens = || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, 4, false)).collect();
+        let mut tokens =
+            || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, None, 4, false)).collect();
         let ids = (0..ranks).map(|_| tokens()).collect();
-        Self { ranks, experts, top_k, chunks, tokens: 20, by_load, once, cores, ids, spaces, launch }
+        Self { ranks, experts, top_k, chunks, tokens: 20, by_load, once, groups: None, cores, ids, spaces, launch }
     }
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {
         let ids: PerRank<Vec<i32>> = self.ids.iter().cloned().collect();
-        Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)
+        let route = Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)?;
+        self.groups.map_or(Ok(route.clone()), |groups| route.grouped(groups))
     }
 
     /// Makes one id of a rank faulty. Returns the rank.
@@ -136,9 +148,20 @@ impl Case {
         let other = slot / self.top_k * self.top_k + draw.below(self.top_k);
         // As often as not the first number that is none of an expert.
         let beyond = draw.below(2) * draw.below(1 << 20);
+        let elsewhere = self.groups.map(|groups| {
+            let (group, of_group) = (self.experts / groups, self.top_k / groups);
+            let next = (slot % self.top_k / of_group + 1) % groups;
+            (next * group + draw.below(group)) as i32
+        });
+        let of_group = self.groups.map_or(self.top_k, |groups| self.top_k / groups);
+        let same_group = slot % self.top_k / of_group == other % self.top_k / of_group;
         let ids = &mut self.ids[rank];
+        let token = slot / self.top_k * self.top_k;
+        let elsewhere = elsewhere.filter(|id| !ids[token..token + self.top_k].contains(id));
         ids[slot] = match draw.below(3) {
-            0 if other != slot && ids[other] >= 0 => ids[other],
+            _ if elsewhere.is_some() && draw.once_in(2) => elsewhere.unwrap_or_default(),
+            // One fault alone, so that nobody finds another one first.
+            0 if other != slot && ids[other] >= 0 && same_group => ids[other],
             1 => -2 - beyond as i32,
             _ => (self.experts + beyond) as i32,
         };
@@ -147,11 +170,14 @@ impl Case {
 }
 
 /// The ids of a token: different ones, or none in about one of `gaps` slots.
-fn token(draw: &mut Draw, experts: usize, top_k: usize, gaps: usize, skew: bool) -> Vec<i32> {
+fn token(draw: &mut Draw, experts: usize, top_k: usize, groups: Option<usize>, gaps: usize, skew: bool) -> Vec<i32> {
+    let groups = groups.unwrap_or(1);
+    let (group, of_group) = (experts / groups, top_k / groups);
     let mut ids: Vec<i32> = Vec::with_capacity(top_k);
     while ids.len() < top_k {
-        let most = if skew && !draw.once_in(4) { experts.div_ceil(8).max(top_k) } else { experts };
-        let id = if gaps > 0 && draw.once_in(gaps) { -1 } else { draw.below(most.min(experts)) as i32 };
+        let most = if skew && !draw.once_in(4) { group.div_ceil(8).max(of_group) } else { group };
+        let first = ids.len() / of_group * group;
+        let id = if gaps > 0 && draw.once_in(gaps) { -1 } else { (first + draw.below(most.min(group))) as i32 };
         if id < 0 || !ids.contains(&id) {
             ids.push(id);
         }

@@ -66,6 +66,9 @@ impl CaseKernel {
             by_load: case.by_load,
             route: Some(RouteTable {
                 ids: 0,
+                kept: false,
+                groups: case.groups,
+                keeps: None,
                 tokens: 0,
                 before: 0,
                 ready: None,

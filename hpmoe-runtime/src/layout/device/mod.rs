@@ -92,6 +92,7 @@ fn all_ranks_find_the_same_faulty_id() {
         let (kind, slot) = match case.route() {
             Ok(_) => continue,
             Err(RouteError::Id { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
+            Err(RouteError::Group { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
             Err(RouteError::Twice { rank, token, second, .. }) if rank == faulty => {
                 (HPMOE_ROUTE_TWICE, token * case.top_k + second)
             }

@@ -42,13 +42,12 @@ struct CountRows {
     HPMOE_INLINE uint32_t Folded() const { return Row(most); }
 
     // The counts of `rows` ranks from `rank` on, all of them positive where they have come.
-    HPMOE_INLINE void LoadRanks(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t rank,
-                                uint32_t rows) const {
+    HPMOE_INLINE void LoadRanks(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - route.pairs;
         const Lists all{rows * pitch};
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
-        DataCopyPad(Ints(at), Global<int32_t>(route.Counts(core, core.launch.rank, rank) + part * route.pairs * 4),
+        DataCopyPad(Ints(at), Global<int32_t>(route.Told(rank) + part * route.pairs * 4),
                     DataCopyExtParams(static_cast<uint16_t>(rows), route.pairs * 4,
                                       (route.from.count_pitch - route.pairs) * 4, 0, 0),
                     DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), route.sign));
@@ -126,12 +125,12 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
     core.record.index = rank;
     core.record.need = 1;
     core.record.have = 0;
-    rows.LoadRanks(core, route, part, rank, 1);
+    rows.LoadRanks(route, part, rank, 1);
     while (rows.Least(1) < 1.0f) {
         if (!core.MayLook(begin)) {
             return false;
         }
-        rows.LoadRanks(core, route, part, rank, 1);
+        rows.LoadRanks(route, part, rank, 1);
     }
     core.record.state = HPMOE_RUNNING;
     return true;
@@ -147,14 +146,14 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     lists.Filled(lists[TOTAL], 0);
     for (uint32_t from = 0; from < ranks; from += rows.most) {
         const uint32_t count = Min(rows.most, ranks - from);
-        rows.LoadRanks(core, route, part, from, count);
+        rows.LoadRanks(route, part, from, count);
         if (rows.Least(count) < 1.0f) {
             for (uint32_t i = 0; i < count; ++i) {
                 if (!AwaitCounts(core, route, rows, part, from + i)) {
                     return false;
                 }
             }
-            rows.LoadRanks(core, route, part, from, count);
+            rows.LoadRanks(route, part, from, count);
         }
         const uint32_t below = rank <= from ? 0 : Min(rank - from, count);
         if (below > 0) {
@@ -183,7 +182,7 @@ HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const RouteShare &route
     RouteFault fault = {};
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
         int32_t first = 0;
-        rows.LoadRanks(core, route, 0, rank, 1);
+        rows.LoadRanks(route, 0, rank, 1);
         AfterVector();
         for (uint32_t i = 0; i < route.pairs; ++i) {
             const int32_t count = Ints(rows.at).GetValue(i) - 1;

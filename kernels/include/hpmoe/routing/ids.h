@@ -13,11 +13,11 @@ constexpr uint32_t UB_IDS = 0;
 constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;   // 0, 1, 2, …
 constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;  // of a comparison
 constexpr uint32_t UB_PICKED = UB_BITS + IDS_BLOCK / 8; // slots of an expert
-constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;    // four lists, while there are no such slots
+constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;    // five lists, while there are no such slots
 constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
 constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
 constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
-static_assert(UB_WORK + 4 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
+static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
                   UB_PICKED + 4 * IDS_BLOCK <= UB_KEPT,
               "below what is kept");
 
@@ -38,11 +38,16 @@ HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint3
 }
 
 // The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
-HPMOE_ROUTINE uint32_t FirstFault(uint32_t first, uint32_t count, uint32_t top_k, uint32_t experts, int32_t least) {
+HPMOE_ROUTINE uint32_t FirstFault(const RouteShare &route, uint32_t first, uint32_t count, int32_t least) {
     const LocalTensor<int32_t> ids = Ints(UB_IDS);
+    const uint32_t top_k = route.from.top_k;
     for (uint32_t i = 0; i < count; ++i) {
         const int32_t id = ids.GetValue(i);
-        if (id < least || id >= static_cast<int32_t>(experts)) {
+        if (id < least || id >= static_cast<int32_t>(route.experts)) {
+            return 2 * (first + i);
+        }
+        if (route.from.group_slots != 0 && id >= 0 &&
+            static_cast<uint32_t>(id) / route.from.group_experts != i % top_k / route.from.group_slots) {
             return 2 * (first + i);
         }
         for (uint32_t earlier = i - i % top_k; id >= 0 && earlier < i; ++earlier) {
@@ -65,6 +70,31 @@ HPMOE_INLINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, 
     lists.Scaled(out, out, 4);
 }
 
+// The first expert of each slot's group, where each group has its own slots of a token.
+HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const RouteShare &route, uint32_t out, uint32_t scratch) {
+    lists.Quotients(scratch, UB_SLOTS, route.from.top_k);
+    lists.Scaled(scratch, scratch, -static_cast<int32_t>(route.from.top_k));
+    lists.Plus(scratch, scratch, UB_SLOTS);
+    lists.Quotients(out, scratch, route.from.group_slots);
+    lists.Scaled(out, out, static_cast<int32_t>(route.from.group_experts));
+}
+
+// Whether the ids in UB are those of their slots' groups, or of empty slots.
+HPMOE_INLINE bool InGroups(const Lists &lists, const RouteShare &route, uint32_t groups, uint32_t near, uint32_t last,
+                           uint32_t scratch) {
+    lists.Shifted(last, groups, static_cast<int32_t>(route.from.group_experts) - 1);
+    Max(Ints(near), Ints(UB_IDS), Ints(groups), lists.All());
+    PipeBarrier<PIPE_V>();
+    Min(Ints(near), Ints(near), Ints(last), lists.All());
+    PipeBarrier<PIPE_V>();
+    uint32_t good = CountEqual(UB_IDS, near, scratch, lists.count);
+    if (route.from.gaps != 0) {
+        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_IDS), -1, CMPMODE::EQ, AlignUp(lists.count, LANES));
+        good += PickSet(scratch, UB_IDS, lists.count);
+    }
+    return good == lists.count;
+}
+
 // Looks for ids that no expert has, and for ids that a token has twice: rotated among the slots of its token, half of a turn, an
 // id must meet no equal one. -1 is no id, and not equal to itself.
 HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
@@ -75,11 +105,15 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     const uint32_t begin = core.number * share;
     const uint32_t end = Min(begin + share, core.launch.tokens * top_k);
     const uint32_t next = UB_WORK, turned = UB_WORK + WORK_BYTES, other = turned + WORK_BYTES,
-                   scratch = other + WORK_BYTES;
+                   scratch = other + WORK_BYTES, groups = scratch + WORK_BYTES;
     if (begin >= end) {
         return NO_FAULT;
     }
-    NextOfToken(Lists{Min(block, end - begin)}, next, turned, other, top_k);
+    const Lists longest{Min(block, end - begin)};
+    if (route.from.group_slots != 0) {
+        GroupsOfSlots(longest, route, groups, turned);
+    }
+    NextOfToken(longest, next, turned, other, top_k);
     for (uint32_t at = begin; at < end; at += block) {
         const Lists lists{Min(block, end - at)};
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
@@ -88,6 +122,9 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
         Mins(Ints(turned), Ints(turned), static_cast<int32_t>(route.experts) - 1, lists.All());
         PipeBarrier<PIPE_V>();
         bool good = CountEqual(UB_IDS, turned, scratch, lists.count) == lists.count;
+        if (good && route.from.group_slots != 0) {
+            good = InGroups(lists, route, groups, turned, other, scratch);
+        }
         Mins(Ints(turned), Ints(UB_IDS), 0, lists.All());
         PipeBarrier<PIPE_V>();
         lists.Plus(turned, turned, UB_IDS); // -1 becomes -2
@@ -98,7 +135,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
             good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
         }
         if (!good) {
-            const uint32_t fault = FirstFault(at, lists.count, top_k, route.experts, least);
+            const uint32_t fault = FirstFault(route, at, lists.count, least);
             if (fault != NO_FAULT) {
                 return fault;
             }

@@ -6,6 +6,7 @@
 
 #include "hpmoe/routing/coming.h"
 #include "hpmoe/routing/ids.h"
+#include "hpmoe/routing/kept.h"
 #include "hpmoe/worker.h"
 
 namespace hpmoe {
@@ -160,7 +161,14 @@ HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const R
     core.record.group = fault.kind;
     core.record.item = fault.rank;
     core.record.column = fault.at;
-    if (fault.kind != HPMOE_ROUTE_CAPACITY && fault.rank == core.launch.rank) {
+    if (route.from.kept != 0 && route.from.is_kept == 0 && core.number == 0) {
+        StoreHead(core, route, UB_TOTALS, false);
+    }
+    if (fault.kind == HPMOE_ROUTE_KEPT && fault.rank == core.launch.rank) {
+        core.record.need = Word<int32_t>(route.from.kept, fault.at);
+        core.record.have = static_cast<int32_t>(HeadWord(core, route, fault.at));
+    }
+    if ((fault.kind == HPMOE_ROUTE_ID || fault.kind == HPMOE_ROUTE_TWICE) && fault.rank == core.launch.rank) {
         core.record.need = Word<int32_t>(route.from.ids, fault.at);
         core.record.index = fault.at - fault.at % route.from.top_k;
         while (Word<int32_t>(route.from.ids, core.record.index) != core.record.need) {
@@ -204,13 +212,22 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         return false;
     }
     core.Use(ROUTE_LAYOUT);
-    if (route.own > 0) {
+    const RouteLists lists(route.pairs);
+    RouteFault fault = {};
+    if (route.from.is_kept != 0) {
+        if (!TakeKept(core, route, lists, fault)) {
+            return false;
+        }
+    } else if (route.own > 0) {
         CountSlots(core, route);
         PutCounts(core, route);
     }
+    if (fault.kind != HPMOE_ROUTE_MADE) {
+        RefuseRoute(core, route, fault);
+        return false;
+    }
     route.kept = 0;
     route.fragments = 0;
-    const RouteLists lists(route.pairs);
     lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4);
     Turns turns{0, core.number, core.launch.aiv};
     uint32_t sent = 0; // slots of the parts before
@@ -219,7 +236,6 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         if (!SumCounts(core, route, lists, part, faulty)) {
             return false;
         }
-        RouteFault fault = {};
         if (faulty) {
             fault = FaultOfCounts(core, route, lists);
         } else {
@@ -230,9 +246,10 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             RefuseRoute(core, route, fault);
             return false;
         }
-        if (route.keeps) {
+        // A kept route has its slots by expert already.
+        if (route.from.is_kept == 0 && route.keeps) {
             PlaceKept(core, route, lists, part, sent);
-        } else {
+        } else if (route.from.is_kept == 0) {
             KeepPlaces(core, route, lists, part, sent);
         }
         if (part + 1 < route.parts) {
@@ -255,6 +272,9 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         for (uint32_t part = 0; part < route.parts; ++part) {
             PlaceAgain(core, route, part);
         }
+    }
+    if (route.from.kept != 0 && route.from.is_kept == 0) {
+        KeepRoute(core, route, lists);
     }
     core.Fence();
     core.Signal(route.from.made, 0, 1);

@@ -45,6 +45,7 @@ struct RouteShare {
     uint32_t fragments; // of them
     bool keeps;         // whether all of this core's slots are there
     int32_t sign;       // of the counts of this launch in their half: the one before there had the other one
+    uint64_t told;      // counts of all ranks: in this rank's heap, or in what an earlier launch has kept
 
     HPMOE_INLINE void Begin(const VectorCore &core) {
         from = Load<HpmoeRouting>(core.launch.routing);
@@ -59,12 +60,17 @@ struct RouteShare {
         fragments = 0;
         keeps = true;
         sign = static_cast<uint32_t>(core.launch_number) / 2 % 2 == 0 ? 1 : -1;
+        told = Counts(core, core.launch.rank, 0);
     }
 
     // The counts that a rank sent, in this rank's heap or in a peer's.
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
         const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
         return core.Heap(heap) + from.counts + row * from.count_pitch * 4;
+    }
+    // Those of a rank as this one knows them.
+    HPMOE_INLINE uint64_t Told(uint32_t rank) const {
+        return told + static_cast<uint64_t>(rank) * from.count_pitch * 4;
     }
     // Where this core's counts of a part begin in UB; each chunk begins a block.
     HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {

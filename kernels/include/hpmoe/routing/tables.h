@@ -49,7 +49,7 @@ struct OwnCounts {
     HPMOE_INLINE void LoadSources(const VectorCore &core, const RouteShare &route, uint32_t source,
                                   uint32_t count) const {
         const uint32_t local = core.launch.chunk_experts;
-        const uint64_t from = route.Counts(core, core.launch.rank, source) + core.launch.rank * local * 4;
+        const uint64_t from = route.Told(source) + core.launch.rank * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
         for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {

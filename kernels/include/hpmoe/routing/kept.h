@@ -1,0 +1,130 @@
+// Routes that one launch keeps for later ones, in the caller's memory (HpmoeKeptHead).
+//
+// A later launch needs no ids and no counts of others. One word of each rank tells that all of them were given what the same launch has
+// kept, so that all ranks go on, or all find the same fault before anything is sent.
+#pragma once
+
+#include "hpmoe/routing/counts.h"
+
+namespace hpmoe {
+
+constexpr uint32_t KEPT_WORDS = sizeof(HpmoeKeptHead) / 4;
+constexpr uint32_t KEPT_LAUNCH = 1; // the word that any launch may have
+constexpr uint32_t KEPT_GROUPS = 7; // the word that any route may have where this launch needs no groups
+constexpr uint32_t COPIED_WORDS = 4096;
+
+// A word of the head that this rank's route has.
+HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const RouteShare &route, uint32_t word) {
+    switch (word) {
+    case 0: return HPMOE_KEPT;
+    case KEPT_LAUNCH: return static_cast<uint32_t>(core.launch_number);
+    case 2: return core.launch.ranks;
+    case 3: return core.launch.rank;
+    case 4: return route.experts;
+    case 5: return route.from.top_k;
+    case 6: return core.launch.tokens;
+    case KEPT_GROUPS: return route.from.group_slots;
+    default: return 0;
+    }
+}
+
+// What a rank tells the others of the route that it was given: which launch has kept it, or a fault with the word that differs.
+HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const RouteShare &route) {
+    for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
+        const bool any = word == KEPT_LAUNCH || (word == KEPT_GROUPS && route.from.group_slots == 0);
+        if (!any && Word<uint32_t>(route.from.kept, word) != HeadWord(core, route, word)) {
+            return FAULT_COUNT + word;
+        }
+    }
+    return Word<uint32_t>(route.from.kept, KEPT_LAUNCH) % FAULT_COUNT;
+}
+
+// To all ranks, as the first count of this one would be.
+HPMOE_ROUTINE void PutKept(VectorCore &core, const RouteShare &route) {
+    Ints(UB_COUNTED).SetValue(0, (static_cast<int32_t>(KeptBy(core, route)) + 1) * route.sign);
+    SetFlag<HardEvent::S_MTE3>(4);
+    WaitFlag<HardEvent::S_MTE3>(4);
+    for (uint32_t i = 0; i < core.launch.ranks; ++i) {
+        const uint32_t peer = (core.launch.rank + i) % core.launch.ranks;
+        DataCopyPad(Global<int32_t>(route.Counts(core, peer, core.launch.rank)), Ints(UB_COUNTED),
+                    DataCopyExtParams(1, 4, 0, 0, 0));
+    }
+}
+
+// The fault of what ranks were given, by the scalar unit: of the first rank with one.
+HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &rows) {
+    RouteFault fault = {};
+    for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
+        const int32_t told = Ints(rows.Row(rank)).GetValue(0) - 1;
+        if (told >= FAULT_COUNT) {
+            fault.kind = HPMOE_ROUTE_KEPT;
+            fault.rank = rank;
+            fault.at = static_cast<uint32_t>(told - FAULT_COUNT);
+            return fault;
+        }
+        if (fault.kind == HPMOE_ROUTE_MADE && told != Ints(rows.Row(0)).GetValue(0) - 1) {
+            fault.kind = HPMOE_ROUTE_APART;
+            fault.rank = rank;
+        }
+    }
+    return fault;
+}
+
+// Takes the counts of a kept route, once all ranks have said that theirs is of the same launch. False: leave at once.
+HPMOE_ROUTINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
+    if (core.number == 0) {
+        PutKept(core, route);
+    }
+    RouteShare words = route;
+    words.pairs = 1;
+    const CountRows rows = CountRows(lists.End(), 1).ToFold();
+    rows.LoadRanks(words, 0, 0, core.launch.ranks);
+    if (rows.Least(core.launch.ranks) < 1.0f) {
+        for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
+            if (!AwaitCounts(core, words, rows, 0, rank)) {
+                return false;
+            }
+        }
+        rows.LoadRanks(words, 0, 0, core.launch.ranks);
+        AfterVector();
+    }
+    fault = FaultOfKept(core, rows);
+    BeforeVector();
+    route.told = route.from.kept + sizeof(HpmoeKeptHead);
+    route.sign = 1;
+    return true;
+}
+
+// Writes the head of what this launch keeps, or that it has kept nothing.
+HPMOE_ROUTINE void StoreHead(VectorCore &core, const RouteShare &route, uint32_t at, bool made) {
+    AfterVector();
+    for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
+        Ints(at).SetValue(word, made ? static_cast<int32_t>(HeadWord(core, route, word)) : 0);
+    }
+    StoreScalars(route.from.kept, at, KEPT_WORDS);
+    BeforeVector();
+}
+
+// Keeps the route for later launches, each core its share. Slots by expert are kept where they were placed.
+HPMOE_ROUTINE void KeepRoute(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+    const uint64_t counts = route.from.kept + sizeof(HpmoeKeptHead);
+    const uint64_t pitch = static_cast<uint64_t>(route.from.count_pitch) * 4;
+    const CountRows rows(lists.End(), route.pairs);
+    for (uint32_t rank = core.number; rank < core.launch.ranks; rank += core.launch.aiv) {
+        rows.LoadRanks(route, 0, rank, 1);
+        StoreWords(counts + rank * pitch, rows.at, route.pairs);
+    }
+    const uint64_t ids = counts + core.launch.ranks * pitch;
+    const uint32_t slots = core.launch.tokens * route.from.top_k;
+    const uint32_t apart = core.launch.aiv * COPIED_WORDS;
+    for (uint32_t at = core.number * COPIED_WORDS; at < slots; at += apart) {
+        const uint32_t count = Min(COPIED_WORDS, slots - at);
+        LoadWords(lists.End(), route.from.ids + static_cast<uint64_t>(at) * 4, count);
+        StoreWords(ids + static_cast<uint64_t>(at) * 4, lists.End(), count);
+    }
+    if (core.number == 0) {
+        StoreHead(core, route, lists.End(), true);
+    }
+}
+
+} // namespace hpmoe

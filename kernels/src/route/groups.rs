@@ -1,0 +1,136 @@
+//! Routes of routers that choose the same number of experts in each group.
+
+use super::Route;
+use crate::RouteError;
+
+impl Route {
+    /// The route of a router that chooses the same number of experts in each of `GROUPS` groups, by the statement
+    /// `let route = Route::of::<EXPERTS>(ep, &ids).in_groups::<GROUPS>();` of a taskflow. Groups are consecutive experts, and a token's first ids
+    /// name experts of the first group, the next ones of the second. So the number of rows that a rank receives follows from the number of
+    /// tokens, and a launch has room for just these.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
+    ///
+    /// // Experts 0 to 3 are a group, and so are 4 to 7.
+    /// let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[2, 4, 0, 7]), Tensor::from_slice(&[3, 5])]);
+    /// let route = Route::of::<8>(Ranks::new(2), &ids).in_groups::<2>();
+    /// assert!(Ranks::new(2).into_iter().all(|rank| route.received(rank) == 3));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If experts and ids of a token are not as many for each group, or an id is that of another group, with the error that a launch returns. Of
+    /// several faulty ids, a launch may name another one.
+    #[must_use]
+    pub fn in_groups<const GROUPS: usize>(self) -> Self {
+        match self.grouped(GROUPS) {
+            Ok(route) => route,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The same for a number of groups that is known at run time.
+    ///
+    /// # Errors
+    ///
+    /// If experts and ids of a token are not as many for each group, or an id is that of another group.
+    pub fn grouped(self, groups: usize) -> Result<Self, RouteError> {
+        let (experts, top_k) = (self.expert_count(), self.top_k());
+        if groups == 0 || !experts.is_multiple_of(groups) || !top_k.is_multiple_of(groups) {
+            return Err(RouteError::Groups { groups, experts, top_k });
+        }
+        let (group, ids) = (experts / groups, top_k / groups);
+        for rank in self.ranks() {
+            // The first slot that is faulty, as a kernel finds it.
+            let mut faulty: Option<(usize, usize)> = None;
+            let mut slots = self.order(rank).iter().map(|slot| usize::try_from(*slot).expect("slots are numbers"));
+            for expert in self.experts() {
+                for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
+                    let earlier = faulty.is_none_or(|(first, _)| slot < first);
+                    if earlier && slot % top_k / ids != expert.id() / group {
+                        faulty = Some((slot, expert.id()));
+                    }
+                }
+            }
+            if let Some((slot, id)) = faulty {
+                return Err(RouteError::of_another_group(rank, slot, id, (top_k, ids, group)));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The most experts of one rank that a token can go to, where each of `groups` groups has the same number of a token's experts.
+#[doc(hidden)]
+#[must_use]
+pub fn most_of_a_token(experts: usize, top_k: usize, groups: usize, ranks: usize) -> usize {
+    let (local, group, ids) = (experts / ranks, experts / groups, top_k / groups);
+    // Experts that a rank has of a group.
+    let shared = |rank: usize, number: usize| {
+        let (first, end) = (rank * local, (rank + 1) * local);
+        end.min((number + 1) * group).saturating_sub(first.max(number * group))
+    };
+    let of_rank = |rank: usize| (0..groups).map(|number| shared(rank, number).min(ids)).sum();
+    (0..ranks).map(of_rank).max().unwrap_or(0)
+}
+
+impl RouteError {
+    /// An id that is not of its slot's group: `sizes` are ids of a token, of those the ids of a group, and experts of a group.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_another_group(rank: crate::Rank, slot: usize, id: usize, sizes: (usize, usize, usize)) -> Self {
+        let (top_k, ids, group) = sizes;
+        let (token, k) = (slot / top_k, slot % top_k);
+        let first = k / ids * group;
+        Self::Group { rank, token, k, id, first, last: first + group - 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PerRank, Rank, Ranks, Tensor};
+
+    fn route(ids: &[i32]) -> Route {
+        let ids = PerRank::from_vec(vec![Tensor::<i32, 4>::zeros(0), Tensor::from_slice(ids)]);
+        Route::of::<8>(Ranks::new(2), &ids)
+    }
+
+    #[test]
+    fn ids_are_those_of_their_groups() {
+        assert!(route(&[1, 0, 7, 4, 2, 3, 5, 6]).grouped(2).is_ok());
+        assert!(route(&[1, 3, 4, 6]).grouped(4).is_ok());
+        // Padding, and a token with fewer experts.
+        assert!(route(&[-1, -1, -1, -1, 2, -1, 5, 6]).grouped(2).is_ok());
+        let error = route(&[1, 0, 7, 4, 2, 5, 4, 3]).grouped(2).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "topk_ids of rank 1, row 1, column 1 is 5, but this column is for a group whose experts are 0 to 3: check the router"
+        );
+        assert!(matches!(error, RouteError::Group { rank, .. } if rank == Rank::new(1)));
+    }
+
+    #[test]
+    fn a_rank_has_no_more_rows_than_its_groups() {
+        assert_eq!(most_of_a_token(64, 8, 8, 8), 1);
+        assert_eq!(most_of_a_token(64, 8, 8, 4), 2);
+        // Two ranks share each group.
+        assert_eq!(most_of_a_token(64, 8, 4, 8), 2);
+        assert_eq!(most_of_a_token(8, 8, 4, 8), 1);
+        // Experts of three ranks in two groups: the middle one has some of both.
+        assert_eq!(most_of_a_token(6, 4, 2, 3), 2);
+        assert_eq!(most_of_a_token(64, 8, 1, 8), 8);
+        assert_eq!(most_of_a_token(8, 3, 1, 8), 1);
+    }
+
+    #[test]
+    fn groups_are_equally_large() {
+        let error = route(&[1, 0, 7, 4]).grouped(3).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "3 groups can't have as many of 8 experts and as many of 4 ids of a token each: use a number that divides both"
+        );
+        assert!(matches!(route(&[]).grouped(0), Err(RouteError::Groups { groups: 0, .. })));
+    }
+}

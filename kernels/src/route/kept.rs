@@ -1,0 +1,288 @@
+//! Routes that one launch keeps for a later one.
+
+use super::Route;
+use crate::tensor::buffer::CellBuffer;
+use crate::{PerRank, Rank, Ranks, RouteError};
+use std::cell::Cell;
+
+/// Says that there is a route: no number of zeros or of set bits.
+const KEPT: i32 = 0x726f_7574;
+/// Words before the counts: a line.
+const HEAD: usize = 16;
+/// Words of a rank's counts are a multiple of this number.
+const COUNT_LINE: usize = 128;
+/// Words of a block of memory.
+const BLOCK: usize = 8;
+
+/// Where the words of a kept route lie: a head, what each rank sends to each expert, the ids of this rank's slots, and its slots by
+/// expert.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeptWords {
+    /// Words from one rank's counts to the next one's.
+    pub pitch: usize,
+    /// The first word of the counts.
+    pub counts: usize,
+    /// The first word of the ids.
+    pub ids: usize,
+    /// The first word of the slots by expert.
+    pub order: usize,
+    /// All words.
+    pub end: usize,
+}
+
+impl KeptWords {
+    /// Those of a rank with so many tokens.
+    #[must_use]
+    pub const fn new(ranks: usize, experts: usize, top_k: usize, tokens: usize) -> Self {
+        let pitch = experts.next_multiple_of(COUNT_LINE);
+        let slots = (tokens * top_k).next_multiple_of(BLOCK);
+        let ids = HEAD + ranks * pitch;
+        Self { pitch, counts: HEAD, ids, order: ids + slots, end: ids + 2 * slots }
+    }
+}
+
+/// The route of a launch on one rank, kept for later launches: `let route = Route::of::<EXPERTS>(ep, routed);` in a backward pass takes
+/// the route that `route.keep(routed);` has kept in the forward pass. Ranks then exchange no counts again, and ids are neither counted
+/// nor sorted.
+///
+/// It lies in the caller's memory, like any tensor of a launch, and knows ranks, experts and tokens that the route is for. What it is
+/// made with is room: a launch of a taskflow that keeps its route fills it, or [`Route::keep`].
+#[derive(Clone)]
+pub struct Routed {
+    cells: CellBuffer<i32>,
+}
+
+impl Routed {
+    /// Number of words, as many as ranks, experts and slots ask for.
+    #[must_use]
+    pub fn word_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// All words.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<i32> {
+        self.cells.to_vec()
+    }
+
+    /// The address of the first word: 512-byte aligned, valid for reads and writes of all words while the value lives. Nothing on the
+    /// host may access it while a kernel does.
+    #[must_use]
+    pub fn address(&self) -> *const i32 {
+        self.cells.as_ptr().cast()
+    }
+
+    /// With room for so many words, and no route.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_words(words: usize) -> Self {
+        Self { cells: CellBuffer::filled(words, 0) }
+    }
+
+    /// What the head says: all but the number of the launch.
+    fn head(&self) -> [i32; 7] {
+        let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
+        [word(0), word(2), word(3), word(4), word(5), word(6), word(7)]
+    }
+
+    /// Counts, ids and slots by expert, without what is left over of the room.
+    fn words(&self) -> [&[Cell<i32>]; 3] {
+        let [kept, ranks, _, experts, top_k, tokens, _] = self.head();
+        if kept != KEPT {
+            return [&[]; 3];
+        }
+        let [ranks, experts, top_k, tokens] =
+            [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
+        let words = KeptWords::new(ranks, experts, top_k, tokens);
+        let part = |from: usize, count: usize| self.cells.get(from..from + count).unwrap_or_default();
+        let ids = part(words.ids, tokens * top_k);
+        let sent = ids.iter().filter(|id| id.get() >= 0).count();
+        [part(words.counts, words.ids - words.counts), ids, part(words.order, sent)]
+    }
+
+    fn launch(&self) -> i32 {
+        self.cells.get(1).map_or(0, Cell::get)
+    }
+
+    /// The ids of its rank, if it is that of `rank` in a route of so many ranks and experts.
+    fn ids(&self, rank: Rank, ranks: usize, experts: usize) -> Result<(usize, Vec<i32>), RouteError> {
+        let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _] = self.head();
+        let whole = |word: i32| usize::try_from(word).unwrap_or(0);
+        if kept != KEPT {
+            return Err(RouteError::NotKept { rank });
+        }
+        for (what, found, wanted) in
+            [("ranks", of_ranks, ranks), ("rank", of_rank, rank.id()), ("experts", of_experts, experts)]
+        {
+            if whole(found) != wanted {
+                return Err(RouteError::KeptFor { rank, what, found: whole(found), wanted });
+            }
+        }
+        let (top_k, tokens) = (whole(top_k), whole(tokens));
+        let words = KeptWords::new(ranks, experts, top_k, tokens);
+        if words.end != self.cells.len() {
+            return Err(RouteError::KeptFor { rank, what: "words", found: self.cells.len(), wanted: words.end });
+        }
+        Ok((top_k, self.cells[words.ids..words.ids + tokens * top_k].iter().map(Cell::get).collect()))
+    }
+}
+
+impl PartialEq for Routed {
+    /// Whether both have the same route, whichever launches have kept it.
+    fn eq(&self, other: &Self) -> bool {
+        self.head() == other.head() && self.words() == other.words()
+    }
+}
+
+impl std::fmt::Debug for Routed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [kept, ranks, rank, experts, top_k, tokens, _] = self.head();
+        match kept {
+            KEPT => write!(f, "route of rank {rank} of {ranks}: {tokens} tokens, {top_k} of {experts} experts each"),
+            _ => write!(f, "no route"),
+        }
+    }
+}
+
+impl PerRank<()> {
+    /// [`Routed`] on each rank, with room for the route of as many tokens as each rank has.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
+    ///
+    /// let (ep, ids) = (Ranks::new(1), PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, -1, 1])]));
+    /// let mut routed = PerRank::routed(ep, 4, 2, &ids.map(Tensor::row_count));
+    /// let route = Route::of::<4>(ep, &ids);
+    /// route.keep(&mut routed);
+    /// assert_eq!(Route::of::<4>(ep, &routed), route);
+    /// ```
+    #[must_use]
+    pub fn routed(ep: Ranks, experts: usize, top_k: usize, tokens: &PerRank<usize>) -> PerRank<Routed> {
+        let words = |rank: Rank| KeptWords::new(ep.count(), experts, top_k, tokens[rank]).end;
+        PerRank::from_fn(ep, |rank| Routed::with_words(words(rank)))
+    }
+}
+
+impl Route {
+    /// Keeps the route for later launches, by the statement `route.keep(routed);` of a taskflow that makes it.
+    ///
+    /// # Panics
+    ///
+    /// If `routed` has room for another number of tokens, experts or ranks, or the route is that of a later chunk.
+    pub fn keep(&self, routed: &mut PerRank<Routed>) {
+        let (ranks, experts, top_k) = (self.ranks().count(), self.expert_count(), self.top_k());
+        for rank in self.ranks() {
+            let tokens = self.tokens(rank);
+            assert_eq!(self.first_token(rank), 0, "a route of some of the tokens can't be kept");
+            let words = KeptWords::new(ranks, experts, top_k, tokens);
+            let cells = &routed[rank].cells;
+            let (got, wanted) = (cells.len(), words.end);
+            assert_eq!(
+                got, wanted,
+                "routed of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
+            );
+            let head = [ranks, rank.id(), experts, top_k, tokens].map(number);
+            let mut words_of = vec![0; words.end];
+            words_of[0] = KEPT;
+            words_of[2..7].copy_from_slice(&head);
+            for source in self.ranks() {
+                let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
+                for (count, expert) in counts.iter_mut().zip(self.experts()) {
+                    *count = number(self.pair(source, expert).rows) + 1;
+                }
+            }
+            let ids = &mut words_of[words.ids..words.order];
+            ids[..tokens * top_k].fill(-1);
+            let mut slots = self.order(rank).iter();
+            for expert in self.experts() {
+                for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
+                    ids[usize::try_from(*slot).expect("a route lists no negative slot")] = number(expert.id());
+                }
+            }
+            let order = self.order(rank);
+            words_of[words.order..][..order.len()].copy_from_slice(order);
+            for (cell, word) in cells.iter().zip(words_of) {
+                cell.set(word);
+            }
+        }
+    }
+
+    /// The route that launches have kept.
+    pub(super) fn kept(ep: Ranks, experts: usize, routed: &PerRank<Routed>) -> Result<Self, RouteError> {
+        if routed.ranks() != ep {
+            return Err(RouteError::Ranks { tensors: routed.ranks().count(), ranks: ep.count() });
+        }
+        if let Some(rank) = ep.only() {
+            return Err(RouteError::Elsewhere { rank, ranks: ep.count() });
+        }
+        let mut top_k = 0;
+        let mut ids = Vec::new();
+        for rank in ep {
+            let (of_rank, found) = routed[rank].ids(rank, ep.count(), experts)?;
+            top_k = of_rank;
+            ids.push(found);
+        }
+        let first = routed[Rank::new(0)].launch();
+        for rank in ep {
+            if routed[rank].launch() != first {
+                return Err(RouteError::KeptApart { rank });
+            }
+        }
+        Self::from_ids(ep, experts, top_k, &PerRank::from_vec(ids))
+    }
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).expect("ranks, experts and slots are numbered by 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tensor;
+
+    fn kept() -> (Ranks, Route, PerRank<Routed>) {
+        let ep = Ranks::new(2);
+        let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, -1, 1, -1, -1]), Tensor::zeros(0)]);
+        let route = Route::of::<4>(ep, &ids);
+        let mut routed = PerRank::routed(ep, 4, 2, &ids.map(Tensor::row_count));
+        route.keep(&mut routed);
+        (ep, route, routed)
+    }
+
+    #[test]
+    fn what_is_kept_is_the_route() {
+        let (ep, route, routed) = kept();
+        assert_eq!(Route::of::<4>(ep, &routed), route);
+        assert_eq!(format!("{:?}", routed[Rank::new(0)]), "route of rank 0 of 2: 3 tokens, 2 of 4 experts each");
+    }
+
+    #[test]
+    fn what_is_not_the_route_of_the_group_is_refused() {
+        let (ep, route, routed) = kept();
+        let refused = |change: &dyn Fn(&PerRank<Routed>)| {
+            let changed = routed.clone();
+            change(&changed);
+            Route::kept(ep, 4, &changed).expect_err("it is not the route").to_string()
+        };
+        let second = Rank::new(1);
+        let set = |word: usize, value: i32| refused(&|routed| routed[second].cells[word].set(value));
+        assert!(set(0, 0).contains("routed of rank 1 has no route"), "{}", set(0, 0));
+        assert!(set(2, 4).contains("is for 4 ranks, not for 2"), "{}", set(2, 4));
+        assert!(set(3, 0).contains("is for rank 0, not for 1"), "{}", set(3, 0));
+        assert!(set(4, 8).contains("is for 8 experts, not for 4"), "{}", set(4, 8));
+        assert!(set(6, 5).contains("words"), "{}", set(6, 5));
+        assert!(set(1, 7).contains("another launch"), "{}", set(1, 7));
+        let small = PerRank::from_fn(Ranks::new(1), |_| Routed::with_words(16));
+        assert!(matches!(Route::kept(ep, 4, &small), Err(RouteError::Ranks { tensors: 1, ranks: 2 })));
+        assert_eq!(route.tokens(second), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "make it with PerRank::routed for the same tokens")]
+    fn room_for_other_tokens_is_refused() {
+        let (ep, route, _) = kept();
+        route.keep(&mut PerRank::routed(ep, 4, 2, &PerRank::from_vec(vec![2, 1])));
+    }
+}
