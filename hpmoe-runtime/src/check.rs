@@ -150,6 +150,8 @@ pub(crate) fn tokens(
 const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
 /// Most row tiles of an expert whose order is that in which rows come (`MOST_ROUTE_TILES`).
 const MOST_ROUTE_TILES: usize = 2048;
+/// Most rows of an expert times experts of a rank, by which the kernel orders experts in 32 bits.
+const MOST_KEYS: usize = 1 << 30;
 /// Most slots of all ranks together, so that their faults can be summed in 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
 
@@ -164,6 +166,13 @@ pub(crate) fn routing(tables: &KernelTables, schedule: &ScheduleTable, sizes: &R
     };
     let rows = sizes.ranks.saturating_mul(sizes.chunk_tokens);
     within("rows of an expert", rows, MOST_EXPERT_ROWS, "lower TOKENS, use more chunks or fewer ranks")?;
+    let keys = rows.saturating_mul(sizes.local_experts);
+    within(
+        "rows of an expert, times experts of a rank,",
+        keys,
+        MOST_KEYS,
+        "lower TOKENS, or use more chunks or ranks",
+    )?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
     let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| *coming);

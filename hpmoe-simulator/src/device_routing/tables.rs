@@ -23,7 +23,12 @@ impl RoutingShape {
         let spaces = kinds.into_iter().flat_map(|(count, table)| (0..count).map(move |_| table));
         let first = [Table::Interleaved(4), Table::Experts, Table::ArrivalPairs, Table::Order];
         let all = first.into_iter().chain(spaces).chain([Table::Starts]);
+        let mut ordered = false;
         for (_, table) in all.enumerate().filter(|(turn, _)| *turn as u64 % self.cores == core) {
+            if !ordered && matches!(table, Table::Order | Table::Tiles | Table::Sends | Table::Arrivals) {
+                self.order(&mut steps);
+                ordered = true;
+            }
             self.table(table, &mut steps);
         }
         // Two loads tell whether a slot is empty.

@@ -10,15 +10,17 @@ constexpr uint32_t IDS_BLOCK = 8192;     // most slots in UB
 constexpr uint32_t CHECKED_BLOCK = 4096; // the same while they are looked at for faults
 
 constexpr uint32_t UB_IDS = 0;
-constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;   // 0, 1, 2, …
-constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;  // of a comparison
-constexpr uint32_t UB_PICKED = UB_BITS + IDS_BLOCK / 8; // slots of an expert
-constexpr uint32_t UB_WORK = UB_PICKED + LIST_FRONT;    // five lists, while there are no such slots
+constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;     // 0, 1, 2, …
+constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;    // of a comparison
+constexpr uint32_t UB_OWN = UB_BITS + IDS_BLOCK / 8;      // ids that name this core's experts
+constexpr uint32_t UB_OWN_SLOTS = UB_OWN + 4 * IDS_BLOCK; // and their slots
+constexpr uint32_t UB_PICKED = UB_IDS;                    // slots of an expert, once these are there
+constexpr uint32_t UB_WORK = UB_OWN + LIST_FRONT;         // five lists, while they are not
 constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
 constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
 constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
 static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
-                  UB_PICKED + 4 * IDS_BLOCK <= UB_KEPT,
+                  UB_OWN_SLOTS + 4 * IDS_BLOCK <= UB_KEPT,
               "below what is kept");
 
 // How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
@@ -192,11 +194,26 @@ struct SlotBlock {
             SentOnce(Lists{count}, route.from.top_k, core.launch.chunk_experts);
         }
     }
-    // The slots that go to an expert, counted from the first of the block, to UB_PICKED: how many they are.
-    HPMOE_INLINE uint32_t SlotsOf(uint32_t expert) const {
-        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_IDS), static_cast<int32_t>(expert), CMPMODE::EQ,
-                      AlignUp(count, LANES));
-        return PickSet(UB_PICKED, UB_SLOTS, count);
+    // Packs the ids in UB that name this core's experts, and their slots, counted from the first of the block: how many they are. Few
+    // are left to look at for each expert.
+    HPMOE_INLINE uint32_t PickOwn(const RouteShare &route) const {
+        const int32_t first = static_cast<int32_t>(route.first), last = first + static_cast<int32_t>(route.own) - 1;
+        Maxs(Ints(UB_OWN), Ints(UB_IDS), first, static_cast<int32_t>(count));
+        PipeBarrier<PIPE_V>();
+        Mins(Ints(UB_OWN), Ints(UB_OWN), last, static_cast<int32_t>(count));
+        PipeBarrier<PIPE_V>();
+        Compare(UbFrom<uint8_t>(UB_BITS), Ints(UB_OWN), Ints(UB_IDS), CMPMODE::EQ, AlignUp(count, LANES));
+        PickSet(UB_OWN_SLOTS, UB_SLOTS, count);
+        return PickSet(UB_OWN, UB_IDS, count);
+    }
+    // Of `own` packed slots those that go to an expert, to UB_PICKED: how many they are.
+    static HPMOE_INLINE uint32_t SlotsOf(uint32_t expert, uint32_t own) {
+        if (own == 0) {
+            return 0;
+        }
+        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_OWN), static_cast<int32_t>(expert), CMPMODE::EQ,
+                      AlignUp(own, LANES));
+        return PickSet(UB_PICKED, UB_OWN_SLOTS, own);
     }
 };
 
@@ -221,8 +238,9 @@ HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part)
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
             block.LoadIds(core, route, part);
+            const uint32_t own = block.PickOwn(route);
             for (uint32_t i = 0; i < route.own; ++i) {
-                const uint32_t count = block.SlotsOf(route.first + i);
+                const uint32_t count = SlotBlock::SlotsOf(route.first + i, own);
                 const uint32_t word = chunk * pitch + i;
                 counted.SetValue(word, counted.GetValue(word) + static_cast<int32_t>(count));
                 KeepPicked(route, block, count);

@@ -72,8 +72,9 @@ HPMOE_ROUTINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
             block.LoadIds(core, route, part);
+            const uint32_t own = block.PickOwn(route);
             for (uint32_t i = 0; i < route.own; ++i) {
-                const uint32_t count = block.SlotsOf(route.first + i);
+                const uint32_t count = SlotBlock::SlotsOf(route.first + i, own);
                 const int32_t place = next.GetValue(chunk * route.own + i);
                 Lists{count}.Shifted(UB_PICKED, UB_PICKED, static_cast<int32_t>(block.at));
                 StoreWords(core.launch.order + static_cast<uint64_t>(place) * 4, UB_PICKED, count);
@@ -125,7 +126,20 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
     BeforeVector();
 }
 
-HPMOE_INLINE void StoreTables(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+// ORDER and PLACE, on a core that makes a table of them.
+HPMOE_ROUTINE void OrderExperts(VectorCore &core, RouteShare &route, const RouteLists &lists) {
+    if (route.ordered) {
+        return;
+    }
+    route.ordered = true;
+    if (route.from.by_load != 0) {
+        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts);
+    } else {
+        OrderByNumber(lists, core.launch.local_experts);
+    }
+}
+
+HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
                               Turns &turns) {
     if (turns.Mine()) {
         StoreSends(core, lists, part);
@@ -137,6 +151,7 @@ HPMOE_INLINE void StoreTables(VectorCore &core, const RouteShare &route, const R
         StoreArrivals(core, route, lists);
     }
     if (part == 0 && turns.Mine()) {
+        OrderExperts(core, route, lists);
         StoreWords(core.launch.expert_order, lists[ORDER], lists.count);
     }
     for (uint32_t i = 0; i < route.from.spaces; ++i) {
@@ -145,6 +160,7 @@ HPMOE_INLINE void StoreTables(VectorCore &core, const RouteShare &route, const R
             continue;
         }
         if (turns.Mine()) {
+            OrderExperts(core, route, lists);
             StoreSpace(core, route, lists, space);
         }
         if (space.coming != 0) {
@@ -260,10 +276,8 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         if (core.launch.chunks > 1) {
             OrderByRank(core, route, lists);
         }
-        if (part == 0 && route.from.by_load != 0) {
-            OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts);
-        } else if (part == 0) {
-            OrderByNumber(lists, core.launch.local_experts);
+        if (part + 1 < route.parts) {
+            OrderExperts(core, route, lists); // by the rows of the first part, in all of them
         }
         StoreTables(core, route, lists, part, turns);
     }

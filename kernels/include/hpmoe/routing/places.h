@@ -87,27 +87,29 @@ HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
     lists.Shifted(lists[PLACE], lists[ORDER], 0);
 }
 
-// PLACE: the number of experts with the same rank and chunk that have more rows, or as many and a lower number. `number` is that of
-// each expert among these. ORDER: the expert that has that place.
-HPMOE_INLINE void SortByRows(const RouteLists &lists, uint32_t number, uint32_t experts) {
-    const uint32_t other = lists[SCRATCH + 1], later = lists[SCRATCH + 2];
+// PLACE: the number of experts with the same rank and chunk that have more rows, or as many and a lower number: those with a greater key,
+// which no two have in common. `number` is that of each expert among these. ORDER: the expert that has that place.
+HPMOE_ROUTINE void SortByRows(const RouteLists &lists, uint32_t number, uint32_t experts) {
+    const uint32_t other = lists[SCRATCH + 1], key = lists[SCRATCH + 2];
+    lists.Scaled(key, lists[TOTAL], static_cast<int32_t>(experts));
+    lists.Minus(key, key, number);
     lists.Filled(lists[PLACE], 0);
     for (uint32_t expert = 0; expert < experts; ++expert) {
-        lists.Picked(other, lists[TOTAL], lists[SEGMENT], expert * 4);
-        lists.Minus(other, other, lists[TOTAL]);
-        lists.Shifted(later, number, -static_cast<int32_t>(expert));
-        lists.Positive(later, later);
-        lists.Plus(other, other, later);
+        lists.Picked(other, key, lists[SEGMENT], expert * 4);
+        lists.Minus(other, other, key);
         lists.Positive(other, other);
         lists.Plus(lists[PLACE], lists[PLACE], other);
     }
-    lists.Filled(lists[ORDER], 0);
+    // Every expert less those that have another place.
+    lists.Filled(lists[ORDER], static_cast<int32_t>(experts * (experts - 1) / 2));
     for (uint32_t expert = 1; expert < experts; ++expert) {
         lists.Picked(other, lists[PLACE], lists[SEGMENT], expert * 4);
         lists.Minus(other, other, number);
-        lists.Zeros(other, other);
+        lists.Times(other, other, other);
+        Mins(Ints(other), Ints(other), 1, lists.All());
+        PipeBarrier<PIPE_V>();
         lists.Scaled(other, other, static_cast<int32_t>(expert));
-        lists.Plus(lists[ORDER], lists[ORDER], other);
+        lists.Minus(lists[ORDER], lists[ORDER], other);
     }
 }
 

@@ -44,6 +44,7 @@ struct RouteShare {
     uint32_t kept;      // slots in UB_KEPT_SLOTS
     uint32_t fragments; // of them
     bool keeps;         // whether all of this core's slots are there
+    bool ordered;       // whether this core knows the order of experts
     int32_t sign;       // of the counts of this launch in their half: the one before there had the other one
     uint64_t told;      // counts of all ranks: in this rank's heap, or in what an earlier launch has kept
 
@@ -59,6 +60,7 @@ struct RouteShare {
         kept = 0;
         fragments = 0;
         keeps = true;
+        ordered = false;
         sign = static_cast<uint32_t>(core.launch_number) / 2 % 2 == 0 ? 1 : -1;
         told = Counts(core, core.launch.rank, 0);
     }
