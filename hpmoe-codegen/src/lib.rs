@@ -8,6 +8,7 @@ pub mod compile;
 pub mod cost;
 pub mod divisor;
 pub mod emit;
+mod graph;
 mod id_set;
 pub mod program;
 pub mod random;

@@ -20,10 +20,10 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     };
     let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
     let of_sent_rows = checked.dependencies().iter().filter(|d| puts(d.before) && kind(d.before) == SpaceKind::Sends);
-    let mut alike = walked_alike(checked);
-    let reading: Vec<usize> = of_sent_rows.map(|d| alike.find_mut(d.after.index())).collect();
+    let alike = walked_alike(checked);
+    let reading: Vec<usize> = of_sent_rows.map(|d| alike.first(d.after.index())).collect();
     let phases = graph.phases.ids();
-    phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.find(phase.index()))).collect()
+    phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.first(phase.index()))).collect()
 }
 
 #[cfg(test)]

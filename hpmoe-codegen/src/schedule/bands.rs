@@ -3,12 +3,12 @@
 mod reach;
 
 use super::Choices;
+use crate::graph::DisjointSets;
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId};
-use petgraph::unionfind::UnionFind;
 use reach::Reach;
 
 /// With fewer columns a band of one already keeps the row panel.
@@ -21,7 +21,7 @@ const MIN_COLUMNS: u32 = 4;
 /// chosen, a band is short unless a taller one takes less time.
 pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Arena<PhaseId, u32> {
     let graph = checked.graph();
-    let mut alike = walked_alike(checked);
+    let alike = walked_alike(checked);
     let reach = Reach::new(graph, target);
     let mut widest = vec![1; graph.phases.len()];
     for phase in graph.phases.ids().filter(|&phase| is_wide_product(graph, phase)) {
@@ -30,22 +30,22 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
         let (chosen, short) = if put { (choices.put_band, 1) } else { (choices.matrix_band, 2) };
         let joins = |other: &PhaseId| {
             let same_columns = graph.phases[*other].columns() == graph.phases[phase].columns();
-            same_columns && is_wide_product(graph, *other) && alike.equiv(other.index(), phase.index())
+            same_columns && is_wide_product(graph, *other) && alike.first(other.index()) == alike.first(phase.index())
         };
         let joined = if choices.join { graph.phases.ids().filter(joins).count() as u32 } else { 1 };
         let own = chosen.unwrap_or_else(|| reach.band(graph, phase, joined, short));
-        let band = &mut widest[alike.find_mut(phase.index())];
+        let band = &mut widest[alike.first(phase.index())];
         *band = own.max(*band);
     }
-    graph.phases.ids().map(|phase| widest[alike.find(phase.index())]).collect()
+    graph.phases.ids().map(|phase| widest[alike.first(phase.index())]).collect()
 }
 
 /// Phases that feed one another tile by tile.
-pub(super) fn walked_alike(checked: &CheckedGraph) -> UnionFind<usize> {
-    let mut alike = UnionFind::new(checked.graph().phases.len());
+pub(super) fn walked_alike(checked: &CheckedGraph) -> DisjointSets {
+    let mut alike = DisjointSets::new(checked.graph().phases.len());
     for dependency in checked.dependencies() {
         if dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile {
-            alike.union(dependency.before.index(), dependency.after.index());
+            alike.join(dependency.before.index(), dependency.after.index());
         }
     }
     alike

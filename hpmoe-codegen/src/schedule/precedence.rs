@@ -5,13 +5,12 @@
 
 use super::Entry;
 use super::groups::{Groups, chunk};
+use crate::graph::Digraph;
 use crate::id_set::IdSet;
 use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::{CheckedGraph, Index};
 use hpmoe_language::graph::{CHUNK_BUFFERS, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, RoleId};
-use petgraph::algo::toposort;
-use petgraph::graph::{DiGraph, NodeIndex};
 
 /// The entries of one rank and what must come before what among them.
 ///
@@ -23,7 +22,7 @@ pub(super) struct Precedence {
     pub(super) entries: usize,
     /// The first node that stands for program order rather than for data.
     pub(super) first_order: usize,
-    graph: DiGraph<(), ()>,
+    graph: Digraph,
 }
 
 impl Precedence {
@@ -49,27 +48,22 @@ impl Precedence {
 
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
-        self.graph.node_count()
+        self.graph.len()
     }
 
     /// Number of edges that lead to each node.
     pub(super) fn incoming(&self) -> Vec<u32> {
-        let mut incoming = vec![0; self.len()];
-        for edge in self.graph.raw_edges() {
-            incoming[edge.target().index()] += 1;
-        }
-        incoming
+        self.graph.incoming()
     }
 
     /// Nodes that come after a node.
     pub(super) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.graph.neighbors(NodeIndex::new(node)).map(NodeIndex::index)
+        self.graph.successors(node)
     }
 
     /// All nodes, each after those that come before it; nothing where some come before themselves.
     pub(super) fn sorted(&self) -> Option<Vec<usize>> {
-        let sorted = toposort(&self.graph, None).ok()?;
-        Some(sorted.into_iter().map(NodeIndex::index).collect())
+        self.graph.sorted()
     }
 }
 
@@ -188,12 +182,7 @@ impl Edges {
     }
 
     fn finish(self, entries: usize, first_order: usize) -> Precedence {
-        let mut graph = DiGraph::with_capacity(self.nodes, self.list.len());
-        for _ in 0..self.nodes {
-            graph.add_node(());
-        }
-        graph.extend_with_edges(self.list);
-        Precedence { entries, first_order, graph }
+        Precedence { entries, first_order, graph: Digraph::new(self.nodes, &self.list) }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::groups::Groups;
 use super::precedence::Precedence;
+use crate::graph::DisjointSets;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::{Arena, Id, PhaseId, RoleId};
 use hpmoe_language::units::Nanos;
-use petgraph::unionfind::UnionFind;
 
 /// The priority of each entry, by its number, from the times of entries and the time that a signal takes.
 ///
@@ -20,9 +20,9 @@ pub(super) fn priorities(
 ) -> Vec<Nanos> {
     let mut left = longest_paths(precedence, times);
     left.truncate(precedence.entries);
-    let mut siblings = siblings(checked, role_of);
+    let siblings = siblings(checked, role_of);
     for phase in checked.graph().phases.ids() {
-        let first = PhaseId::new(siblings.find_mut(phase.index()));
+        let first = PhaseId::new(siblings.first(phase.index()));
         if first == phase {
             continue;
         }
@@ -32,7 +32,7 @@ pub(super) fn priorities(
         }
     }
     for phase in checked.graph().phases.ids() {
-        let first = PhaseId::new(siblings.find_mut(phase.index()));
+        let first = PhaseId::new(siblings.first(phase.index()));
         for (entry, other) in groups.of_phase(phase).zip(groups.of_phase(first)) {
             left[groups.number(entry)] = left[groups.number(other)];
         }
@@ -57,9 +57,9 @@ fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -
 }
 
 /// Phases that have the same tiles, the same role and a common consumer, as sets.
-fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> UnionFind<usize> {
+fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> DisjointSets {
     let graph = checked.graph();
-    let mut siblings = UnionFind::new(graph.phases.len());
+    let mut siblings = DisjointSets::new(graph.phases.len());
     let mut producers: Vec<Vec<PhaseId>> = vec![Vec::new(); graph.phases.len()];
     for dependency in checked.dependencies() {
         producers[dependency.after.index()].push(dependency.before);
@@ -72,7 +72,7 @@ fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> UnionFi
             };
             let others = producers[at + 1..].iter().filter(alike);
             for other in others.filter(|&&other| role_of[other] == role_of[first]) {
-                siblings.union(first.index(), other.index());
+                siblings.join(first.index(), other.index());
             }
         }
     }

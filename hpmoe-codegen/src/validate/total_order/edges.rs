@@ -1,12 +1,11 @@
 //! What must come before what among the entries of all ranks, as a graph.
 
+use crate::graph::Digraph;
 use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
 use crate::sorted_set::SortedSet;
 use hpmoe_language::analyze::{CheckedGraph, Index, Whose};
 use hpmoe_language::graph::CHUNK_BUFFERS;
 use hpmoe_language::ids::{Arena, CounterId, PhaseId};
-use petgraph::algo::{astar, toposort};
-use petgraph::graph::{DiGraph, NodeIndex};
 
 /// Which phases signal and await which array of counters: by dependencies and by the schedule.
 pub(super) struct CounterUses {
@@ -72,7 +71,8 @@ impl<'a> OrderGraph<'a> {
             self.reuse(rank);
             self.route(rank, uses);
         }
-        let nodes = circle(&DiGraph::from_edges(&self.list))?;
+        let nodes = self.list.iter().map(|&(from, to)| from.max(to) as usize + 1).max().unwrap_or(0);
+        let nodes = Digraph::new(nodes, &self.list).cycle()?;
         let entries = self.entries.len();
         let nodes = nodes.into_iter().filter(|&node| node < self.copies as usize * entries);
         Some(nodes.map(|node| ((node / entries) as u32, self.entries[node % entries])).collect())
@@ -193,33 +193,5 @@ impl<'a> OrderGraph<'a> {
 
     fn expert_chunks(&self) -> usize {
         self.checked.graph().sizes.expert_chunks(self.order.ranks as usize)
-    }
-}
-
-/// Nodes along a cycle, each before the next and the last before the first, if there is one.
-fn circle(graph: &DiGraph<(), ()>) -> Option<Vec<usize>> {
-    let last = toposort(graph, None).err()?.node_id();
-    let ways = graph.neighbors(last).filter_map(|first| astar(graph, first, |node| node == last, |_| 1, |_| 0));
-    let (_, nodes) = ways.min_by_key(|(length, _)| *length)?;
-    Some(nodes.into_iter().map(NodeIndex::index).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shortest_way_round_is_named() {
-        // Four nodes with edges both ways, but for one: a way from the first over the last is longer.
-        let both_ways = (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|&(from, to)| from != to);
-        let edges: Vec<(u32, u32)> = both_ways.filter(|&edge| edge != (3, 0)).collect();
-        for turn in 0..4 {
-            for twist in [1, 3] {
-                let name = |node: u32| (node * twist + turn) % 4;
-                let graph = DiGraph::from_edges(edges.iter().map(|&(from, to)| (name(from), name(to))));
-                assert_eq!(circle(&graph).unwrap().len(), 2, "{turn} {twist}");
-            }
-        }
-        assert_eq!(circle(&DiGraph::from_edges([(0, 1), (1, 2)])), None);
     }
 }
