@@ -76,7 +76,8 @@ template <typename T> class LocalTensor {
         : position_(position), address_(byteAddress), elements_(elements) {}
 
     LocalTensor operator[](uint32_t offset) const {
-        static_assert(host::dtOf<T> != host::Dt::I4, "the model has no offsets of numbers of four bits: take one in bytes");
+        static_assert(host::dtOf<T> != host::Dt::I4,
+                      "the model has no offsets of numbers of four bits: take one in bytes");
         uint32_t left = offset < elements_ ? elements_ - offset : 0u;
         return LocalTensor(position_, address_ + offset * static_cast<uint32_t>(sizeof(T)), left);
     }

@@ -121,7 +121,8 @@ HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbe
     const CopyRepeatParams strides(1, 0, static_cast<uint16_t>(times / BLOCK_NUMBERS), 1);
     for (uint32_t first = 0; first < numbers; first += MOST_REPEATS) {
         for (uint32_t col = 0; col < times; col += LANES) {
-            Copy(out[first * times + col], blocks[first * BLOCK_NUMBERS], static_cast<uint64_t>(Min(LANES, times - col)),
+            Copy(out[first * times + col], blocks[first * BLOCK_NUMBERS],
+                 static_cast<uint64_t>(Min(LANES, times - col)),
                  static_cast<uint8_t>(Min(MOST_REPEATS, numbers - first)), strides);
         }
     }
