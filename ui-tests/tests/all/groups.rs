@@ -48,7 +48,7 @@ impl Made {
 }
 
 proptest! {
-    #![proptest_config(config(16))]
+    #![proptest_config(config(6))]
 
     #[test]
     fn groups_have_exact_room_and_the_bits_of_any_route(case in cases(EXPERTS, TOKENS)) {
