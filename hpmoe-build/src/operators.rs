@@ -64,7 +64,7 @@ impl OperatorFiles {
 
     fn operator(&self, task: &Task) -> Option<Result<Operator, Fault>> {
         let external = task.external.as_ref()?;
-        Some(match self.0.get(&external.file)? {
+        Some(match self.0.get(&external.file).expect("all files that tasks name are read") {
             Ok(files) => Ok(Operator {
                 task: task.name.clone(),
                 function: external.function.clone(),

@@ -28,6 +28,10 @@ impl<T: Ord> SortedSet<T> {
         self.items.binary_search(item).is_ok()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         self.items.iter()
     }
@@ -82,6 +86,7 @@ mod tests {
         fn is_a_set(items in proptest::collection::vec(0u8..30, 0..40), other in 0u8..30) {
             let (set, expected): (SortedSet<u8>, BTreeSet<u8>) = (items.iter().copied().collect(), items.iter().copied().collect());
             prop_assert!(set.iter().eq(expected.iter()));
+            prop_assert_eq!(set.is_empty(), expected.is_empty());
             prop_assert_eq!(set.contains(&other), expected.contains(&other));
             prop_assert_eq!(set.clone().insert(other), !expected.contains(&other));
             prop_assert!(set.into_iter().eq(expected));

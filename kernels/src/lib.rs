@@ -44,6 +44,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod library;
+
 pub mod formats;
 pub mod math;
 pub mod op;

@@ -20,15 +20,7 @@
 #![doc = include_str!("../taskflows/router_gradients.rs")]
 //! ```
 
-macro_rules! library {
-    ($($name:ident),* $(,)?) => {
-        /// Name and source of every taskflow.
-        pub const SOURCES: &[(&str, &str)] =
-            &[$((stringify!($name), include_str!(concat!("../taskflows/", stringify!($name), ".rs")))),*];
-    };
-}
-
-library! {
+library! { "taskflows":
     combine_slots, dispatch_tokens, give_back_rows, input_gradients, project_rows, project_rows_back, router_gradients, send_slot_weights, sum_slots,
     swiglu_gradients, swiglu_rows, weight_gradients,
 }

@@ -30,15 +30,7 @@
 #![doc = include_str!("../tasks/router_grad.rs")]
 //! ```
 
-macro_rules! library {
-    ($($name:ident),* $(,)?) => {
-        /// Name and source of every task.
-        pub const SOURCES: &[(&str, &str)] =
-            &[$((stringify!($name), include_str!(concat!("../tasks/", stringify!($name), ".rs")))),*];
-    };
-}
-
-library! {
+library! { "tasks":
     combine, decode_fp4, decode_fp8, decode_hifloat4, dispatch, give_back, give_back_parts, input_grad, project,
     project_back, router_grad, scale_by_column, send_weights, shift, sum_over_k, swiglu, swiglu_grad, swiglu_grad_of,
     unpack_to_bf16, unpack_to_i8, weight_grad, weight_grad_onto, widen,

@@ -15,7 +15,7 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
         _ => None,
     });
     let files: SortedSet<&String> = externals.map(|external| &external.file).collect();
-    if files.iter().len() == 0 {
+    if files.is_empty() {
         return Vec::new();
     }
     let constants = context.graph.constants.iter().map(|(constant, value)| {

@@ -77,10 +77,10 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
     let (token, k) = (at / tables.top_k, at % tables.top_k);
     match (record.group, tables.whole_slots) {
         (HPMOE_ROUTE_ID, Some(task)) if id == -1 => Some(LaunchError::empty_slot(tables, task, rank, at)),
-        (HPMOE_ROUTE_ID, _) if of_another_group(tables, id).is_some() => {
-            of_another_group(tables, id).map(|(id, sizes)| RouteError::of_another_group(rank, at, id, sizes).into())
-        }
-        (HPMOE_ROUTE_ID, _) => Some(RouteError::Id { rank, token, k, id, experts: tables.experts }.into()),
+        (HPMOE_ROUTE_ID, _) => Some(match of_another_group(tables, id) {
+            Some((id, sizes)) => RouteError::of_another_group(rank, at, id, sizes).into(),
+            None => RouteError::Id { rank, token, k, id, experts: tables.experts }.into(),
+        }),
         (HPMOE_ROUTE_TWICE, _) => {
             let first = record.index as usize % tables.top_k;
             Some(RouteError::Twice { rank, token, id, first, second: k }.into())

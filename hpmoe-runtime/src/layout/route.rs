@@ -1,13 +1,11 @@
 //! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
 
+use hpmoe_kernels::route::COUNT_LINE;
 use hpmoe_kernels::{PerRank, Rank, Ranks};
 
 use super::{RankSizes, RouteChunks, rows_of};
 use crate::KernelTables;
 use crate::tables::RowKind;
-
-/// Words that a rank's counts take up are a multiple of this number.
-const COUNT_LINE: usize = 128;
 
 /// Where the rows of a launch go.
 pub(crate) enum LaunchRoute<'a> {

@@ -2,14 +2,17 @@
 
 use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::Rank;
-use hpmoe_kernels::route::KeptWords;
+use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
 
 use super::route::count_pitch;
 use super::routed::{RouteTables, routing, start_pairs};
 use super::spaces::Extents;
 use super::{LaunchRoute, MemoryPlan};
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeRouting, HpmoeSpace};
+use crate::abi::{
+    HPMOE_KEPT, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeKeptHead, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeRouting,
+    HpmoeSpace,
+};
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, SpaceTable};
 
@@ -96,7 +99,8 @@ impl RankTables {
             TensorAddress::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
-        let routing = arenas.routing(common, route, rank, &tensors);
+        let kept = kept_at(tables, route, rank, &tensors);
+        let routing = arenas.routing(common, route, kept, &tensors);
         let space = |(space, (extents, coming, by_kernel)): (&SpaceTable, &(Extents, Vec<i32>, bool))| {
             arenas.by_kernel = *by_kernel;
             arenas.space(space, extents, coming)
@@ -107,7 +111,7 @@ impl RankTables {
         let experts = arenas.add("experts", &made.experts);
         let sends = arenas.add("sends", &made.sends);
         let arrivals = arenas.add("arrivals", &made.arrivals);
-        let order = match kept_at(tables, route, rank, &tensors) {
+        let order = match kept {
             Some((at, words)) => at + words_bytes(words.order),
             None => arenas.add("order", &made.order),
         };
@@ -219,8 +223,13 @@ impl TableMemory {
     }
 
     /// What the kernel makes its route from; zero where the host makes it.
-    fn routing(&mut self, common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> u64 {
-        let kept = kept_at(common.tables, route, rank, tensors);
+    fn routing(
+        &mut self,
+        common: &Common<'_>,
+        route: &LaunchRoute<'_>,
+        kept: Option<(u64, KeptWords)>,
+        tensors: &[u64],
+    ) -> u64 {
         let (Some(table), LaunchRoute::Kernel(route)) = (common.tables.route, route) else { return 0 };
         let ids_in_kept = kept.filter(|_| table.kept).map_or(0, |(_, words)| words_bytes(words.ids));
         let (first_pairs, start_pairs) = start_pairs(common.tables);
@@ -249,6 +258,9 @@ impl TableMemory {
         }
     }
 }
+
+// What the kernel keeps is what the host reads.
+const _: () = assert!(KEPT as u32 == HPMOE_KEPT && KEPT_HEAD * size_of::<i32>() == size_of::<HpmoeKeptHead>());
 
 /// Where a route is kept for other launches, or was kept by one, and its words.
 fn kept_at(tables: &KernelTables, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> Option<(u64, KeptWords)> {

@@ -6,11 +6,14 @@ use crate::{PerRank, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
 /// Says that there is a route: no number of zeros or of set bits.
-const KEPT: i32 = 0x726f_7574;
+#[doc(hidden)]
+pub const KEPT: i32 = 0x726f_7574;
 /// Words before the counts: a line.
-const HEAD: usize = 16;
-/// Words of a rank's counts are a multiple of this number.
-const COUNT_LINE: usize = 128;
+#[doc(hidden)]
+pub const KEPT_HEAD: usize = 16;
+/// Words that a rank's counts take up are a multiple of this number.
+#[doc(hidden)]
+pub const COUNT_LINE: usize = 128;
 /// Words of a block of memory.
 const BLOCK: usize = 8;
 
@@ -37,8 +40,8 @@ impl KeptWords {
     pub const fn new(ranks: usize, experts: usize, top_k: usize, tokens: usize) -> Self {
         let pitch = experts.next_multiple_of(COUNT_LINE);
         let slots = (tokens * top_k).next_multiple_of(BLOCK);
-        let ids = HEAD + ranks * pitch;
-        Self { pitch, counts: HEAD, ids, order: ids + slots, end: ids + 2 * slots }
+        let ids = KEPT_HEAD + ranks * pitch;
+        Self { pitch, counts: KEPT_HEAD, ids, order: ids + slots, end: ids + 2 * slots }
     }
 }
 

@@ -28,7 +28,7 @@ pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
 pub use groups::most_of_a_token;
-pub use kept::{KeptWords, Routed};
+pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KeptWords, Routed};
 pub use load::by_load;
 pub use made::RouteSource;
 pub(crate) use pieces::token_blocks;

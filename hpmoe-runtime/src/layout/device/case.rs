@@ -137,7 +137,10 @@ impl Case {
     pub(super) fn route(&self) -> Result<Route, RouteError> {
         let ids: PerRank<Vec<i32>> = self.ids.iter().cloned().collect();
         let route = Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)?;
-        self.groups.map_or(Ok(route.clone()), |groups| route.grouped(groups))
+        match self.groups {
+            Some(groups) => route.grouped(groups),
+            None => Ok(route),
+        }
     }
 
     /// Makes one id of a rank faulty. Returns the rank.
