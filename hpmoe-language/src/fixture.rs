@@ -1,6 +1,7 @@
 //! Checked graphs of the example kernel and of its variants, for tests.
 
 pub mod mutants;
+mod texts;
 
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Need, Signal, Wait};
 use crate::constant::Overrides;
@@ -9,6 +10,7 @@ use crate::front::{front, modules};
 use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
 use hpmoe_kernels::op::TaskKind;
+use texts::{in_chunks, prepared_source, router_source};
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
 const WIDENED: &str = include_str!("../../examples/moe_int8.rs");
@@ -122,48 +124,6 @@ pub fn router(layer: &Layer) -> CheckedGraph {
     read(&router_source(), layer)
 }
 
-fn router_source() -> String {
-    let tasks = "#[aic_task]
-        pub fn score(x: &Tile<bf16, BLOCK, HIDDEN>, w: &Tile<bf16, EXPERTS, HIDDEN>, z: &mut Tile<f32, BLOCK, EXPERTS>) {
-            z.store(x.matmul_t(w));
-        }
-        #[aiv_task]
-        pub fn choose(
-            z: &Tile<f32, BLOCK, EXPERTS>,
-            ids: &mut Tile<i32, BLOCK, TOP_K>,
-            weights: &mut Tile<f32, BLOCK, TOP_K>,
-        ) {
-            let z = z.load();
-            let chosen = z.top_k::<TOP_K>();
-            weights.store(z.pick(&chosen).softmax());
-            ids.store(chosen);
-        }
-        #[aiv_task]
-        pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
-            let x = x.load();
-            z.store(x.silu() * x);
-        }
-        #[taskflow]";
-    let head = "let z = PerRank::tokens::<f32, EXPERTS>(ep, x);
-        let ids = PerRank::tokens::<i32, TOP_K>(ep, x);
-        let weights = PerRank::tokens::<f32, TOP_K>(ep, x);
-        for r in ep {
-            for t in x.token_blocks::<BLOCK>(r) {
-                square(&x[r].rows(t), &mut squares[r].rows(t));
-                score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));
-                choose(&z[r].rows(t), &mut ids[r].rows(t), &mut weights[r].rows(t));
-            }
-        }
-        let route = Route::of::<EXPERTS>(ep, &ids);
-        let recv =";
-    EXAMPLE
-        .replace("#[taskflow]", tasks)
-        .replace("route: &Route,", "router: &PerRank<Matrix<bf16, EXPERTS, HIDDEN>>,")
-        .replace("weights: &PerRank<Tensor<f32, TOP_K>>,", "squares: &mut PerRank<Tensor<bf16, HIDDEN>>,")
-        .replace("(ep, route)", "(ep, &route)")
-        .replacen("let recv =", head, 1)
-}
-
 /// The backward pass of the example that keeps the activation.
 pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")
@@ -202,26 +162,6 @@ pub fn prepared(layer: &Layer) -> CheckedGraph {
     read(&prepared_source(), layer)
 }
 
-fn prepared_source() -> String {
-    let task = "#[aiv_task]
-        pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
-            let x = x.load();
-            z.store(x.silu() * x);
-        }
-        #[taskflow]";
-    let blocks = "for r in ep {
-            for t in route.token_blocks::<BLOCK>(r) {
-                square(&x[r].rows(t), &mut z[r].rows(t));
-            }
-        }
-        for src in ep {";
-    EXAMPLE
-        .replace("#[taskflow]", task)
-        .replace("y: &mut PerRank<", "z: &mut PerRank<Tensor<bf16, HIDDEN>>, y: &mut PerRank<")
-        .replacen("for src in ep {", blocks, 1)
-        .replace("dispatch(&x[", "dispatch(&z[")
-}
-
 /// The forward layer in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
 pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
@@ -238,15 +178,6 @@ pub fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
     let without = ["TILE_M", "TILE_N", "COLUMNS"];
     let overrides = layer.overrides().into_iter().filter(|(name, _)| !without.contains(&name.as_str()));
     with(&source, &overrides.collect(), "forward")
-}
-
-/// The taskflow's statements inside of a loop over chunks.
-fn in_chunks(source: &str, chunks: usize) -> String {
-    let (before, flow) = source.split_at(source.find("pub fn forward(").unwrap());
-    let (head, rest) = flow.split_at(flow.find(") {\n").unwrap() + ") {\n".len());
-    let (body, tail) = rest.split_at(rest.find("\n    }\n}").unwrap());
-    let body = body.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
-    format!("{before}{head}for c in route.chunks::<{chunks}>() {{\n{body}\n}}{tail}")
 }
 
 /// The forward layer with tokens that are sent once to each rank, and copied there for each expert.

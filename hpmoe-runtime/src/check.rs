@@ -1,14 +1,17 @@
 //! Checks of a launch, made before anything starts.
 
+mod argument;
+
 use std::sync::Arc;
 
+use argument::fits_tensor;
 use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 
 use crate::backend::npu::Npu;
 use crate::layout::tables::coming_spaces;
 use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
-use crate::tables::{RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
-use crate::{Argument, ArgumentError, KernelTables, LaunchError, RawPart, Streams};
+use crate::tables::{RouteTable, ScheduleTable, Storage, TensorTable};
+use crate::{Argument, ArgumentError, KernelTables, LaunchError, Streams};
 
 /// Whether the arguments fit the kernel and the route on all ranks.
 pub(crate) fn arguments(
@@ -191,115 +194,11 @@ const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     }
 }
 
-fn fits_tensor(
-    tensor: &TensorTable,
-    argument: &Argument<'_>,
-    ranks: Ranks,
-    route: &LaunchRoute<'_>,
-) -> Result<(), ArgumentError> {
-    let name = argument.name;
-    if argument.ranks.count() != ranks.count() {
-        return Err(ArgumentError::Parts { tensor: name, parts: argument.ranks.count(), ranks: ranks.count() });
-    }
-    if argument.ranks != ranks {
-        return Err(ArgumentError::PartsHere { tensor: name, parts: here(argument.ranks), group: here(ranks) });
-    }
-    let columns = tensor.columns as usize;
-    if (argument.element, argument.columns) != (tensor.element, columns) {
-        return Err(ArgumentError::Type {
-            tensor: name,
-            element: tensor.element,
-            columns,
-            got: argument.element,
-            got_columns: argument.columns,
-        });
-    }
-    fits_kind(tensor, argument)?;
-    if tensor.writable && !argument.writable {
-        return Err(ArgumentError::ReadOnly { tensor: name });
-    }
-    ranks.here().try_for_each(|rank| {
-        fits_rows(tensor, argument, route, rank)?;
-        fits_line(argument, rank)
-    })
-}
-
-/// Whether a part starts on a line. Tensors of this crate do.
-fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), ArgumentError> {
-    let (address, alignment) = (argument.part(rank).address, RawPart::ALIGNMENT);
-    match argument.bytes(rank) == 0 || address.is_multiple_of(alignment as u64) {
-        true => Ok(()),
-        false => Err(ArgumentError::Alignment { tensor: argument.name, rank: rank.id(), address, alignment }),
-    }
-}
-
 /// Which ranks are here, in words.
 fn here(ranks: Ranks) -> String {
     match ranks.only() {
         Some(only) => format!("{only} alone"),
         None => format!("all {} ranks", ranks.count()),
-    }
-}
-
-fn fits_rows(
-    tensor: &TensorTable,
-    argument: &Argument<'_>,
-    route: &LaunchRoute<'_>,
-    rank: Rank,
-) -> Result<(), ArgumentError> {
-    let got = argument.part(rank).count;
-    let asked = route.rows(tensor.row_kind, rank);
-    let (unit, wanted, reason, way_out) = match (tensor.row_kind, route) {
-        (RowKind::Expert(height), _) => {
-            let experts = asked / height as usize;
-            ("experts", experts, "each rank owns", "give each rank the weights of its own experts")
-        }
-        (RowKind::Received | RowKind::Once, LaunchRoute::Kernel(_)) => (
-            "rows",
-            asked,
-            "where the kernel makes the route there is room for",
-            "make it with PerRank::with_room, for the rows that each rank has room for",
-        ),
-        (RowKind::Routed, _) => (
-            "words",
-            asked,
-            "this group's ranks, experts and tokens ask for",
-            "make it with PerRank::routed for the tokens of this launch, or pass what a launch of the same tokens has kept",
-        ),
-        (_, LaunchRoute::Kernel(_)) => {
-            ("rows", asked, "the tokens of this launch ask for", "give all tensors with rows of tokens the same tokens")
-        }
-        (_, LaunchRoute::Host(_)) => {
-            ("rows", asked, "the route asks for", "give it the rows of the tokens that the route was made from")
-        }
-    };
-    match got == wanted {
-        true => Ok(()),
-        false => {
-            let (tensor, rank) = (argument.name, rank.id());
-            Err(ArgumentError::Rows { tensor, rank, unit, got, wanted, reason, way_out })
-        }
-    }
-}
-
-/// Whether the argument has the kind of rows that the kernel was built for.
-fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), ArgumentError> {
-    let words = |kind| match kind {
-        RowKind::Expert(height) => format!("{height} rows per expert"),
-        RowKind::Token => "a row per token".to_owned(),
-        RowKind::Received => "a row per token received".to_owned(),
-        RowKind::Once => "a row per token received, sent once".to_owned(),
-        RowKind::Slot => "a row per (token, k)".to_owned(),
-        RowKind::Matrix(height) => format!("{height} rows"),
-        RowKind::Routed => "words of a kept route".to_owned(),
-    };
-    match argument.kind == tensor.row_kind {
-        true => Ok(()),
-        false => Err(ArgumentError::Kind {
-            tensor: argument.name,
-            wanted: words(tensor.row_kind),
-            got: words(argument.kind),
-        }),
     }
 }
 

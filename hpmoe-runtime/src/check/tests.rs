@@ -4,8 +4,9 @@ use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::{Experts, PerRank, Ranks, Tensor, bf16};
 
 use super::*;
-use crate::RawTensor;
+use crate::tables::RowKind;
 use crate::testing::{TABLES, route};
+use crate::{RawPart, RawTensor};
 
 type Tokens = PerRank<Tensor<bf16, 16>>;
 type Gate = PerRank<Experts<bf16, 32, 16>>;
