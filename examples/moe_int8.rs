@@ -155,7 +155,16 @@ pub mod moe_int8 {
 type Wide = Int8<{ moe_int8::INTER }, { moe_int8::HIDDEN }>;
 type Down = Int8<{ moe_int8::HIDDEN }, { moe_int8::INTER }>;
 
-quantised!(moe_int8, "int8", (Wide, Down), weights, scales);
+quantised!(
+    moe_int8,
+    "int8",
+    {
+        gate: Wide = |layer| Wide::of(&layer.gate),
+        up: Wide = |layer| Wide::of(&layer.up),
+        down: Down = |layer| Down::of(&layer.down),
+    },
+    [gate.weights, up.weights, down.weights, gate.scales, up.scales, down.scales]
+);
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

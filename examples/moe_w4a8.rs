@@ -1,5 +1,6 @@
 //! The layer with weights of four bits and the rest in int8 (W4A8): vector cores make i8 of the weights while tokens travel, two of each
-//! byte, times a whole number for each group of columns, once for all rows of an expert. Tokens are rounded to i8 before they travel, with a
+//! byte, times a whole number for each group of columns, once for all rows of an expert. Gate and up matrices are one, so that one unpacking
+//! and one product serve both. Tokens are rounded to i8 before they travel, with a
 //! scale for each token, and what the gated unit makes of them again; matrix cores multiply i8 by i8, exactly.
 
 mod support;
@@ -9,8 +10,9 @@ use std::process::ExitCode;
 use support::example;
 use support::int4::Int4;
 use support::quantised::quantised;
+use support::tensors::gate_and_up;
 
-/// The layer: weights unpacked, tokens rounded to i8, dispatch with their scales, gate and up projections to i32, SwiGLU of what they stand for, rounded
+/// The layer: weights unpacked, tokens rounded to i8, dispatch with their scales, gate and up projection to i32, SwiGLU of what they stand for, rounded
 /// to i8 again, down projection to i32, scaled, return, top-k sum.
 #[megakernel]
 pub mod moe_w4a8 {
@@ -130,14 +132,11 @@ pub mod moe_w4a8 {
         route: &Route,
         x: &PerRank<Tensor<bf16, HIDDEN>>,
         weights: &PerRank<Tensor<f32, TOP_K>>,
-        gate: &PerRank<Experts<i4x2, INTER, HIDDEN_PAIRS>>,
-        up: &PerRank<Experts<i4x2, INTER, HIDDEN_PAIRS>>,
+        gate_up: &PerRank<Experts<i4x2, { 2 * INTER }, HIDDEN_PAIRS>>,
         down: &PerRank<Experts<i4x2, HIDDEN, INTER_PAIRS>>,
-        gate_times: &PerRank<Experts<i8, INTER, HIDDEN_GROUPS>>,
-        up_times: &PerRank<Experts<i8, INTER, HIDDEN_GROUPS>>,
+        gate_up_times: &PerRank<Experts<i8, { 2 * INTER }, HIDDEN_GROUPS>>,
         down_times: &PerRank<Experts<i8, HIDDEN, INTER_GROUPS>>,
-        gate_scale: &PerRank<Experts<f32, 1, INTER>>,
-        up_scale: &PerRank<Experts<f32, 1, INTER>>,
+        gate_up_scale: &PerRank<Experts<f32, 1, { 2 * INTER }>>,
         down_scale: &PerRank<Experts<f32, 1, HIDDEN>>,
         y: &mut PerRank<Tensor<bf16, HIDDEN>>,
     ) {
@@ -145,11 +144,9 @@ pub mod moe_w4a8 {
         let token_scale = PerRank::tokens::<f32, 1>(ep, route);
         let recv = PerRank::symmetric::<i8, HIDDEN>(ep, route);
         let recv_scale = PerRank::symmetric::<f32, 1>(ep, route);
-        let wide_gate = PerRank::experts::<i8, INTER, HIDDEN>(ep, route);
-        let wide_up = PerRank::experts::<i8, INTER, HIDDEN>(ep, route);
+        let wide_gate_up = PerRank::experts::<i8, { 2 * INTER }, HIDDEN>(ep, route);
         let wide_down = PerRank::experts::<i8, HIDDEN, INTER>(ep, route);
-        let g = PerRank::ragged::<i32, INTER>(ep, route);
-        let u = PerRank::ragged::<i32, INTER>(ep, route);
+        let gu = PerRank::ragged::<i32, { 2 * INTER }>(ep, route);
         let h = PerRank::ragged::<i8, INTER>(ep, route);
         let h_scale = PerRank::ragged::<f32, 1>(ep, route);
         let sums = PerRank::ragged::<i32, HIDDEN>(ep, route);
@@ -171,16 +168,11 @@ pub mod moe_w4a8 {
         }
         for r in ep {
             for e in route.experts_of(r) {
-                for n in 0..INTER.div_ceil(UNPACK) {
+                for n in 0..(2 * INTER).div_ceil(UNPACK) {
                     unpack_to_i8::<UNPACK, _, _, _>(
-                        &gate[r].expert(e).tile(n),
-                        &gate_times[r].expert(e).tile(n),
-                        &mut wide_gate[r].expert(e).tile(n),
-                    );
-                    unpack_to_i8::<UNPACK, _, _, _>(
-                        &up[r].expert(e).tile(n),
-                        &up_times[r].expert(e).tile(n),
-                        &mut wide_up[r].expert(e).tile(n),
+                        &gate_up[r].expert(e).tile(n),
+                        &gate_up_times[r].expert(e).tile(n),
+                        &mut wide_gate_up[r].expert(e).tile(n),
                     );
                 }
                 for n in 0..HIDDEN.div_ceil(UNPACK) {
@@ -191,16 +183,19 @@ pub mod moe_w4a8 {
                     );
                 }
                 for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..INTER.div_ceil(TILE_N) {
-                        project(&recv[r].group(e, m), &wide_gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
-                        project(&recv[r].group(e, m), &wide_up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
+                    for n in 0..(2 * INTER).div_ceil(TILE_N) {
+                        project(
+                            &recv[r].group(e, m),
+                            &wide_gate_up[r].expert(e).tile(n),
+                            &mut gu[r].group(e, m).cols(n),
+                        );
                     }
                     swiglu(
-                        &g[r].group(e, m),
-                        &u[r].group(e, m),
+                        &gu[r].group(e, m).cols(0),
+                        &gu[r].group(e, m).cols(1),
                         &recv_scale[r].group(e, m),
-                        &gate_scale[r].expert(e),
-                        &up_scale[r].expert(e),
+                        &gate_up_scale[r].expert(e).cols(0),
+                        &gate_up_scale[r].expert(e).cols(1),
                         &mut h[r].group(e, m),
                         &mut h_scale[r].group(e, m),
                     );
@@ -239,11 +234,19 @@ pub mod moe_w4a8 {
     }
 }
 
-/// Gate and up matrices, and the down matrices.
-type Wide = Int4<{ moe_w4a8::INTER }, { moe_w4a8::HIDDEN_PAIRS }, { moe_w4a8::HIDDEN_GROUPS }>;
+/// Gate and up matrices in one, and the down matrices.
+type Wide = Int4<{ 2 * moe_w4a8::INTER }, { moe_w4a8::HIDDEN_PAIRS }, { moe_w4a8::HIDDEN_GROUPS }>;
 type Down = Int4<{ moe_w4a8::HIDDEN }, { moe_w4a8::INTER_PAIRS }, { moe_w4a8::INTER_GROUPS }>;
 
-quantised!(moe_w4a8, "w4a8", (Wide, Down), weights, times, scales);
+quantised!(
+    moe_w4a8,
+    "w4a8",
+    {
+        gate_up: Wide = |layer| Wide::of(&gate_and_up(layer.ep, &layer.gate, &layer.up)),
+        down: Down = |layer| Down::of(&layer.down),
+    },
+    [gate_up.weights, down.weights, gate_up.times, down.times, gate_up.scales, down.scales]
+);
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

@@ -206,7 +206,16 @@ pub mod moe_w8a8 {
 type Wide = Int8<{ moe_w8a8::INTER }, { moe_w8a8::HIDDEN }>;
 type Down = Int8<{ moe_w8a8::HIDDEN }, { moe_w8a8::INTER }>;
 
-quantised!(moe_w8a8, "w8a8", (Wide, Down), weights, scales);
+quantised!(
+    moe_w8a8,
+    "w8a8",
+    {
+        gate: Wide = |layer| Wide::of(&layer.gate),
+        up: Wide = |layer| Wide::of(&layer.up),
+        down: Down = |layer| Down::of(&layer.down),
+    },
+    [gate.weights, up.weights, down.weights, gate.scales, up.scales, down.scales]
+);
 
 fn main() -> ExitCode {
     example::main::<Quantised>()

@@ -1,16 +1,17 @@
 //! Layers with weights of whole numbers.
 
 /// The layer of a kernel module that takes such weights, for an example that has `mod support`: how it is cut, and the two ways to run it.
-/// It names the types of the gate and up matrices and of the down matrices, and their tensors, which the taskflow takes in this order,
-/// of each those of gate, up and down.
+/// It names the matrices, each with its type and how it is made of the layer's, and their tensors in the order in which the taskflow takes
+/// them.
 macro_rules! quantised {
-    ($kernel:ident, $variant:literal, ($wide:ty, $down:ty), $($tensor:ident),+) => {
+    ($kernel:ident, $variant:literal, { $($matrix:ident: $type:ty = $made:expr),+ $(,)? }, [$($of:ident.$tensor:ident),+ $(,)?]) => {
+        /// A layer's tensors as it is stored.
+        type Routed = support::tensors::Tensors<{ $kernel::HIDDEN }, { $kernel::INTER }, { $kernel::TOP_K }>;
+
         /// The layer, cut for the ranks, with weights of whole numbers.
         pub struct Quantised {
-            routed: support::tensors::Tensors<{ $kernel::HIDDEN }, { $kernel::INTER }, { $kernel::TOP_K }>,
-            gate: $wide,
-            up: $wide,
-            down: $down,
+            routed: Routed,
+            $($matrix: $type,)+
         }
 
         impl support::example::Example for Quantised {
@@ -18,35 +19,26 @@ macro_rules! quantised {
             const VARIANT: Option<&'static str> = Some($variant);
 
             fn of(layer: &support::layer::Layer, group: &Group) -> Result<Self, String> {
-                let routed = support::tensors::Tensors::of(layer, group, &Self::KERNEL.sizes)?;
-                let (gate, up, down) =
-                    (<$wide>::of(&routed.gate), <$wide>::of(&routed.up), <$down>::of(&routed.down));
-                Ok(Self { routed, gate, up, down })
+                let routed = Routed::of(layer, group, &Self::KERNEL.sizes)?;
+                $(
+                    let made: fn(&Routed) -> $type = $made;
+                    let $matrix = made(&routed);
+                )+
+                Ok(Self { routed, $($matrix),+ })
             }
 
             fn reference(&self) -> Vec<f32> {
-                let (Self { routed, gate, up, down }, mut y) = (self, self.routed.output());
-                $kernel::forward(
-                    routed.ep,
-                    &routed.route,
-                    &routed.x,
-                    &routed.weights,
-                    $(&gate.$tensor, &up.$tensor, &down.$tensor,)+
-                    &mut y,
-                );
+                let (routed, mut y) = (&self.routed, self.routed.output());
+                let (ep, route) = (routed.ep, &routed.route);
+                $kernel::forward(ep, route, &routed.x, &routed.weights, $(&self.$of.$tensor,)+ &mut y);
                 support::tensors::numbers(&y)
             }
 
             fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError> {
-                let (Self { routed, gate, up, down }, mut y) = (self, self.routed.output());
-                let report = $kernel::forward::launch(
-                    group,
-                    &routed.route,
-                    &routed.x,
-                    &routed.weights,
-                    $(&gate.$tensor, &up.$tensor, &down.$tensor,)+
-                    &mut y,
-                )?;
+                let (routed, mut y) = (&self.routed, self.routed.output());
+                let route = &routed.route;
+                let report =
+                    $kernel::forward::launch(group, route, &routed.x, &routed.weights, $(&self.$of.$tensor,)+ &mut y)?;
                 Ok((support::tensors::numbers(&y), report))
             }
         }

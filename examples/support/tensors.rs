@@ -93,6 +93,19 @@ pub fn by_slot<const TOP_K: usize>(
     slots
 }
 
+/// Gate and up matrices in one: of each expert the rows of the one, then those of the other.
+pub fn gate_and_up<const N: usize, const TWICE: usize, const K: usize>(
+    ep: Ranks,
+    gate: &PerRank<Experts<bf16, N, K>>,
+    up: &PerRank<Experts<bf16, N, K>>,
+) -> PerRank<Experts<bf16, TWICE, K>> {
+    PerRank::from_fn(ep, |rank| {
+        let (gate, up) = (gate[rank].to_vec(), up[rank].to_vec());
+        let experts = gate.chunks(N * K).zip(up.chunks(N * K));
+        Experts::from_vec(experts.flat_map(|(gate, up)| [gate, up].concat()).collect())
+    })
+}
+
 /// The numbers of the ranks here, lowest rank first.
 pub fn numbers<const C: usize>(tensors: &PerRank<Tensor<bf16, C>>) -> Vec<f32> {
     tensors.iter().flat_map(Tensor::to_f32).collect()

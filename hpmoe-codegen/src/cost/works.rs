@@ -115,12 +115,11 @@ impl Works {
         self.widths[column as usize]
     }
 
-    /// The mean time of a full tile, over all columns, when nothing else runs and L2 holds its operands. Puts go to another rank
-    /// if they ever do.
+    /// The mean time of a tile of that many rows, over all columns, when nothing else runs and L2 holds its operands. Puts go to
+    /// another rank if they ever do.
     #[must_use]
-    pub fn alone(&self, target: &Target, costs: &CostModel) -> Time {
-        let tile =
-            EntryTile { peer: u32::from(self.away), rows: self.full_rows, column: 0, items: 1, band: 1, joined: 1 };
+    pub fn alone(&self, target: &Target, costs: &CostModel, rows: u32) -> Time {
+        let tile = EntryTile { peer: u32::from(self.away), rows, column: 0, items: 1, band: 1, joined: 1 };
         let columns = 0..self.columns.len() as u32;
         let all: Time = columns.map(|column| costs.least(0, &self.work(target, EntryTile { column, ..tile }))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))

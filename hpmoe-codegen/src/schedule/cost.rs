@@ -41,6 +41,9 @@ pub(super) struct PutCosts {
 struct PhaseCost {
     /// Picoseconds of a full tile, without overhead.
     tile_ps: u64,
+    /// Of a tile of a whole expert, the picoseconds that come in addition and are the same for any number of its rows: those of the
+    /// matrices that a vector task makes something of.
+    fixed_ps: u64,
     full_rows: u64,
     columns: u64,
     kind: SpaceKind,
@@ -51,12 +54,18 @@ impl EntryCosts {
     pub(super) fn new(graph: &TaskGraph, target: &Target) -> Self {
         let costs = cost::CostModel::new(target);
         let works = Works::of_phases(graph);
-        let phases = graph.phases.iter().map(|(id, phase)| PhaseCost {
-            tile_ps: works[id].alone(target, &costs).0,
-            full_rows: u64::from(works[id].full_rows()),
-            columns: u64::from(phase.columns()),
-            kind: graph.spaces[phase.space].kind,
-            puts: graph.tasks[phase.task].kind == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
+        let phases = graph.phases.iter().map(|(id, phase)| {
+            let (kind, task) = (graph.spaces[phase.space].kind, graph.tasks[phase.task].kind);
+            let [full, none] = [works[id].full_rows(), 0].map(|rows| works[id].alone(target, &costs, rows).0);
+            let fixed_ps = if (kind, task) == (SpaceKind::Experts, TaskKind::Vector) { none } else { 0 };
+            PhaseCost {
+                tile_ps: full - fixed_ps,
+                fixed_ps,
+                full_rows: u64::from(works[id].full_rows()),
+                columns: u64::from(phase.columns()),
+                kind,
+                puts: task == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
+            }
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
         Self {
@@ -70,30 +79,30 @@ impl EntryCosts {
         }
     }
 
-    /// Time on one core for that many rows of a phase.
-    fn core_time(&self, phase: PhaseId, rows: u64) -> Nanos {
-        let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
-        let tiles = rows.div_ceil(full_rows) * columns;
-        Nanos(tile_ps * columns * rows / full_rows / 1_000) + self.overhead * tiles
+    /// Time on one core for that many rows of that many groups of a phase.
+    fn core_time(&self, phase: PhaseId, (rows, groups): (u64, u64)) -> Nanos {
+        let PhaseCost { tile_ps, fixed_ps, full_rows, columns, kind, .. } = self.phases[phase];
+        let tiles = columns * if kind == SpaceKind::Experts { groups } else { rows.div_ceil(full_rows) };
+        Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / 1_000) + self.overhead * tiles
     }
 
     /// Time on one core for all entries of a phase.
-    pub(super) fn phase_time(&self, graph: &TaskGraph, phase: PhaseId) -> Nanos {
+    pub(super) fn phase_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         let all = match self.phases[phase].kind {
             SpaceKind::Chunks => graph.sizes.chunks,
             SpaceKind::Blocks => graph.sizes.tokens,
             _ => graph.sizes.tokens * graph.sizes.top_k,
         };
-        self.core_time(phase, all as u64)
+        self.core_time(phase, (all as u64, graph.sizes.expert_chunks(ranks as usize) as u64))
     }
 
     /// Time on one core for all puts of a phase, with the fence of each: with few tokens, most of it.
-    pub(super) fn put_time(&self, graph: &TaskGraph, phase: PhaseId) -> Nanos {
+    pub(super) fn put_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         match self.phases[phase].kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
                 self.puts(graph, 1, phase).work
             }
-            _ => self.phase_time(graph, phase),
+            _ => self.phase_time(graph, ranks, phase),
         }
     }
 
@@ -136,13 +145,13 @@ impl EntryCosts {
         let cost = self.phases[phase];
         // No tile is shared by two cores.
         let rows = self.entry_rows(graph, ranks, phase).min(cost.full_rows);
-        let longest_tile = Nanos(cost.tile_ps * rows / cost.full_rows / 1_000);
+        let longest_tile = Nanos((cost.tile_ps * rows / cost.full_rows + cost.fixed_ps) / 1_000);
         self.entry_share(graph, role, ranks, phase).max(longest_tile + self.overhead)
     }
 
     /// Time that an entry of the phase takes from each of its cores, on average.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
-        let time = self.core_time(phase, self.entry_rows(graph, ranks, phase));
+        let time = self.core_time(phase, (self.entry_rows(graph, ranks, phase), 1));
         let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
         let PhaseCost { tile_ps, full_rows, columns, puts, .. } = self.phases[phase];
         if !puts {
@@ -180,23 +189,40 @@ impl EntryCosts {
 mod tests {
     use super::*;
     use crate::schedule::CoreKind;
-    use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once, widened};
     use hpmoe_language::ids::Id;
 
     fn cores(count: u32) -> Role {
         Role { name: "some", kind: CoreKind::Aiv, first: 0, count }
     }
 
+    fn layers(layer: &Layer) -> [CheckedGraph; 4] {
+        [moe_ffn(layer), moe_backward(layer), widened(layer), chunked(layer, 4)]
+    }
+
+    #[test]
+    fn what_is_made_of_a_matrix_takes_as_long_for_few_rows_as_for_many() {
+        let time = |tokens, ranks| {
+            let checked = widened(&Layer { tokens, ..Layer::DEEPSEEK });
+            let graph = checked.graph();
+            let (widen, _) = graph.phases.iter().find(|(_, phase)| graph.tasks[phase.task].name == "widen").unwrap();
+            EntryCosts::new(graph, &Target::ascend_a3()).phase_time(graph, ranks, widen).0
+        };
+        assert_eq!(time(64, 8), time(4096, 8));
+        assert!(time(64, 1).abs_diff(8 * time(64, 8)) <= 8, "a rank has eight times as many experts");
+    }
+
     #[test]
     fn the_entries_of_a_phase_take_as_long_as_the_phase() {
         let target = Target::ascend_a3();
-        for checked in [moe_ffn(&Layer::DEEPSEEK), moe_backward(&Layer::DEEPSEEK), chunked(&Layer::DEEPSEEK, 4)] {
+        for checked in layers(&Layer::DEEPSEEK) {
             let graph = checked.graph();
             let costs = EntryCosts::new(graph, &target);
             for (id, phase) in graph.phases.iter() {
                 for ranks in [1, 8] {
                     let groups = graph.spaces[phase.space].groups(&graph.sizes, ranks as usize) as u64;
-                    let whole = costs.phase_time(graph, id).0;
+                    let whole = costs.phase_time(graph, ranks, id).0;
                     let parts = costs.entry_share(graph, &cores(1), ranks, id).0 * groups;
                     assert!(parts.abs_diff(whole) * 100 <= whole, "phase {}: {parts} of {whole} ns", id.0);
                     let shared = costs.entry_share(graph, &cores(5), ranks, id).0 * groups * 5;
@@ -218,7 +244,7 @@ mod tests {
         let costs = EntryCosts::new(graph, &Target::ascend_a3());
         let gate = PhaseId::new(1);
         let tiles = costs.entry_rows(graph, 1, gate).div_ceil(128) * u64::from(graph.phases[gate].columns());
-        let tile = costs.core_time(gate, costs.entry_rows(graph, 1, gate)).0 / tiles;
+        let tile = costs.core_time(gate, (costs.entry_rows(graph, 1, gate), 1)).0 / tiles;
         let time = |count| costs.entry_time(graph, &cores(count), 1, gate).0;
         assert!(time(10_000).abs_diff(tile) <= 1, "{} of {tile} ns", time(10_000));
         assert_eq!(time(2), costs.entry_share(graph, &cores(2), 1, gate).0);
@@ -250,7 +276,7 @@ mod tests {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let graph = checked.graph();
         let costs = EntryCosts::new(graph, &Target::ascend_a3());
-        let matrix: u64 = [1, 2, 4].map(|p| costs.phase_time(graph, PhaseId::new(p)).0).iter().sum();
+        let matrix: u64 = [1, 2, 4].map(|p| costs.phase_time(graph, 8, PhaseId::new(p)).0).iter().sum();
         // 6 * H * I * rows over 24 cores at 86 % of peak is 9.2 ms; tiles add 300 ns each.
         let ms = matrix as f64 / 24.0 / 1e6;
         assert!((9.2..9.5).contains(&ms), "{ms} ms");
@@ -262,7 +288,7 @@ mod tests {
         let exact = moe_ffn(&Layer { columns: 128, ..Layer::SMALL });
         let combine = PhaseId::new(6);
         let time = |checked: &hpmoe_language::analyze::CheckedGraph| {
-            EntryCosts::new(checked.graph(), &Target::ascend_a3()).phase_time(checked.graph(), combine).0
+            EntryCosts::new(checked.graph(), &Target::ascend_a3()).phase_time(checked.graph(), 1, combine).0
         };
         // The router's weights are read once per tile either way and are scaled with it.
         assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));

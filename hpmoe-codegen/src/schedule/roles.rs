@@ -2,6 +2,7 @@
 
 use super::cost::EntryCosts;
 use super::parts::dedicated;
+use super::typical::typical;
 use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
@@ -59,7 +60,8 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
 /// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices) -> u32 {
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
-    let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, id).0).reduce(|sum, time| sum + time);
+    let ranks = typical(graph).ranks;
+    let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
     let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(graph, phase)).max().unwrap_or(0);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
         (None, ..) => 0,
@@ -67,12 +69,23 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices)
         (Some(_), Some(_), _) if aiv < 2 => 0,
         (Some(_), Some(_), Some(put_cores)) => put_cores.min(aiv - 1),
         (Some(puts), Some(computes), None) => {
-            let share = (u64::from(aiv) * puts / (puts + computes).max(1)) as u32;
+            let share = share(aiv, puts, computes);
             // Results go back after rows are sent, in time: giving half of the cores to either loses nothing.
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             share.min(filling).clamp(1, aiv - 1)
         }
     }
+}
+
+/// The share of puts among the cores, by the time that one core would take for them and for all computing.
+///
+/// Where puts are most of it, cores are shared by time, so that both end together. Where they are less, they get more than that: products wait
+/// for rows, and sums for results, so that the two follow each other in part. Shares by the roots of their times take the least
+/// time one after the other.
+fn share(cores: u32, puts: u64, computes: u64) -> u32 {
+    let of = |puts: f64, computes: f64| (f64::from(cores) * puts / (puts + computes).max(1.0)) as u32;
+    let (puts, computes) = (puts as f64, computes as f64);
+    of(puts, computes).max(of(puts.sqrt(), computes.sqrt()))
 }
 
 #[cfg(test)]
@@ -89,6 +102,12 @@ mod tests {
             &Choices::read("return_cores=sending").unwrap(),
         );
         roles.iter().map(|(_, role)| (role.name, role.first, role.count)).collect()
+    }
+
+    #[test]
+    fn little_to_put_takes_more_cores_than_its_share_of_the_time() {
+        assert_eq!([share(48, 1, 1), share(48, 3, 1), share(48, 1, 3), share(48, 1, 15)], [24, 36, 17, 9]);
+        assert_eq!(share(48, 0, 0), 0);
     }
 
     #[test]

@@ -8,6 +8,8 @@ const RANKS: usize = 8;
 /// A launch with evenly spread tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Typical {
+    /// Ranks of the group.
+    pub(super) ranks: u32,
     /// Experts of a rank, once for each chunk.
     pub(super) experts: u32,
     /// Rows of each expert, in a chunk.
@@ -19,5 +21,5 @@ pub(super) fn typical(graph: &TaskGraph) -> Typical {
     let sizes = &graph.sizes;
     let ranks = (1..=RANKS).rev().find(|ranks| sizes.experts.is_multiple_of(*ranks)).unwrap_or(1);
     let rows = (sizes.chunk_tokens() * sizes.top_k * ranks).div_ceil(sizes.experts.max(1));
-    Typical { experts: sizes.expert_chunks(ranks) as u32, rows: rows as u32 }
+    Typical { ranks: ranks as u32, experts: sizes.expert_chunks(ranks) as u32, rows: rows as u32 }
 }
