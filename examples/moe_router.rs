@@ -1,5 +1,6 @@
 //! The layer with its router and a shared expert in one kernel: it takes tokens, chooses their experts, makes the route of these ids on
-//! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go.
+//! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go. A token goes
+//! to fewer experts, or to none, where their scores are low: the other ids are -1.
 
 mod support;
 
@@ -29,6 +30,8 @@ pub mod moe_router {
     pub const TOKENS: usize = 384;
     /// What the chosen experts' weights add up to.
     pub const SCALE: f32 = 2.5;
+    /// Least score of an expert that a token goes to.
+    pub const LEAST: f32 = 0.625;
 
     /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
     pub const TILE_M: usize = 16;
@@ -49,7 +52,7 @@ pub mod moe_router {
         z.store(x.matmul_t(w));
     }
 
-    /// The experts of each token, by scores with a bias, and their weights, by scores without.
+    /// The experts of each token, by scores with a bias, and their weights, by scores without. One with a low score is none.
     #[aiv_task]
     pub fn choose(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -60,8 +63,10 @@ pub mod moe_router {
         let scores = z.load().sigmoid();
         let chosen = (&scores + bias.load()).top_k::<TOP_K>();
         let w = scores.pick(&chosen);
+        let low = w.less(LEAST);
+        let w = low.select(0.0, w);
         weights.store(&w / (w.row_sum() + 1e-20) * SCALE);
-        ids.store(chosen);
+        ids.store(low.select(-1.0, chosen));
     }
 
     /// One tile of `x · wᵀ`.
@@ -285,8 +290,27 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Routed>();
+        support::check::check::<Routed>();
+    }
+
+    /// Every score is a half, less than an expert needs: no slot has an expert, and nothing of any expert comes into the sum.
+    #[test]
+    fn tokens_with_low_scores_go_to_no_expert() {
+        let layer = Layer::find_bundled("deepseek_skewed", Routed::VARIANT).unwrap();
+        for ranks in [1, 2, 4] {
+            let group = Group::new(ranks);
+            let mut routed = Routed::of(&layer, &group).unwrap();
+            let chosen = routed.launch(&group).unwrap().0;
+            routed.router = PerRank::from_fn(routed.ep, |_| Matrix::from_slice(&[bf16::ZERO; EXPERTS * HIDDEN]));
+            let nothing = vec![bf16::from_f32(f32::NAN); EXPERTS / ranks * HIDDEN * INTER];
+            routed.down = PerRank::from_fn(routed.ep, |_| Experts::from_slice(&nothing));
+            let (found, _) = routed.launch(&group).unwrap();
+            assert!(found.iter().all(|y| y.is_finite()) && found != chosen, "{ranks} ranks");
+            assert!(found == routed.reference(), "other bits of the megakernel on {ranks} ranks");
+        }
     }
 }

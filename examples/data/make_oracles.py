@@ -71,7 +71,7 @@ def shared(layer):
 
 
 def router(layer):
-    """With a router that chooses by sigmoids and a bias, and a shared expert."""
+    """With a router that chooses by sigmoids and a bias, of the chosen experts those with a score above a limit, and a shared expert."""
     if "shared_gate_proj" not in layer:
         return None
     x, chosen_of = layer["hidden_states"], layer["topk_ids"].shape[1]
@@ -83,8 +83,12 @@ def router(layer):
     # Where the best score that was left out is as near as this, float32 might choose it.
     last, left_out = (np.take_along_axis(choosing, order[:, k : k + 1], axis=1) for k in (chosen_of - 1, chosen_of))
     assert (last - left_out).min() > 1e-6, "scores are too near each other to check the choice"
-    weights = np.take_along_axis(scores, ids, axis=1)
-    weights = weights / weights.sum(axis=1, keepdims=True) * 2.5
+    weights, least = np.take_along_axis(scores, ids, axis=1), 0.625
+    assert np.abs(weights - least).min() > 1e-5, "a score is too near the limit to check the choice"
+    little = weights < least
+    assert little.mean() > 0.1 and little.all(axis=1).any(), "some tokens go to fewer experts, some to none"
+    weights = np.where(little, 0.0, weights)
+    weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-20) * 2.5
     return shared(layer | {"topk_ids": ids, "topk_weights": weights})
 
 
