@@ -31,7 +31,9 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     drained = filled = Clock{};
     counters = Counters{};
     gatherMask = 0, gathered = 0;
-    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{},
+    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{};
+    // As the last kernel or the runtime left it.
+    registers.keepsInfinities = registers.keptThemBefore = Random(owner.options.seed ^ who).oneIn(2);
     slice = static_cast<int32_t>(random.below(64));
     heard = owner.heard, sent = landed = scalar = 0, polled = 0;
     cache.clear();

@@ -138,6 +138,8 @@ void runWaitFlag(Core &core, Call &call);
 // registers.cpp
 /// Refuses what hangs on registers that the kernel has not set.
 void needRegisters(Core &core, Where where, const char *name);
+/// For a call that computes numbers of this type: 16-bit floats need the mode that keeps infinities.
+void needInfinities(Core &core, Where where, const char *name, Dt type);
 void checkRegistersAtEnd(Core &core);
 
 // global.cpp

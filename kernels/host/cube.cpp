@@ -63,6 +63,7 @@ void mmad(const Local &c, const Local &a, const Local &b, const Local *bias, con
     } else if (bias) {
         fail(core, where, name, "a bias takes part only with cmatrixInitVal = false");
     }
+    needInfinities(core, where, name, a.type);
     issue(core, PIPE_M, Op::Mmad, name, where).mmad = args;
 }
 
@@ -100,6 +101,7 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &p, Wh
     checkGlobal(core, where, name, dst.address, written, AccessKind::DmaWrite);
     if (dst.address % size) fail(core, where, name, "the destination is not aligned to its %u-byte elements", size);
     needRegisters(core, where, name);
+    needInfinities(core, where, name, dst.type);
     Atomic atomic = core.registers.atomic;
     if (atomic != Atomic::None && dst.type != (atomic == Atomic::I32 ? Dt::I32 : Dt::F32))
         fail(core, where, name, "SetAtomicAdd is on for another type than the one written");

@@ -31,6 +31,24 @@ void setRowMajor(bool on, Where where) {
     core.registers.rowMajorAt = where;
 }
 
+void setKeepsInfinities(int64_t value, Where where) {
+    Core &core = enterCall();
+    checkRange(core, where, "SetCtrlSpr", "the value of one bit", static_cast<uint64_t>(value), 0, 1);
+    core.registers.keepsInfinities = value == 1;
+    core.registers.infinitiesSet = true;
+    core.registers.infinitiesAt = where;
+}
+
+int64_t keepsInfinities() { return enterCall().registers.keepsInfinities ? 1 : 0; }
+
+void needInfinities(Core &core, Where where, const char *name, Dt type) {
+    if (type != Dt::F16 && type != Dt::BF16) return;
+    if (!core.registers.infinitiesSet || !core.registers.keepsInfinities)
+        fail(core, where, name,
+             "16-bit floats are computed where infinities and NaN are not kept, or as an earlier kernel left it: call "
+             "SetCtrlSpr<48, 48>(1) first");
+}
+
 void needRegisters(Core &core, Where where, const char *name) {
     if (!core.registers.known)
         fail(core, where, name,
@@ -45,6 +63,10 @@ void checkRegistersAtEnd(Core &core) {
     if (r.masked)
         fail(core, r.maskedAt, "end of kernel",
              "the vector mask that this call left was still there when the kernel ended: call ResetMask()");
+    if (r.keepsInfinities != r.keptThemBefore)
+        fail(core, r.infinitiesAt, "SetCtrlSpr",
+             "the control bit of infinities was another one when the kernel began, and nothing else puts it back: keep "
+             "GetCtrlSpr<48, 48>() and call SetCtrlSpr<48, 48>() with it");
     if (r.rowMajor)
         fail(
             core, r.rowMajorAt, "SetMMRowMajor",

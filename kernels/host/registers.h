@@ -8,9 +8,12 @@ namespace AscendC::host {
 struct Registers {
     bool known = false; ///< by InitSocState; until then the first two are as an earlier kernel left them
     Atomic atomic = Atomic::None;
-    bool masked = false;   ///< some lanes of vector calls are off
-    bool rowMajor = false; ///< a control bit, which InitSocState leaves alone
-    Where atomicAt = {}, maskedAt = {}, rowMajorAt = {};
+    bool masked = false;          ///< some lanes of vector calls are off
+    bool rowMajor = false;        ///< a control bit, which InitSocState leaves alone
+    bool keepsInfinities = false; ///< another one: infinities and NaN of 16-bit floats are kept
+    bool keptThemBefore = false;  ///< its value when the kernel began, which another one needs
+    bool infinitiesSet = false;   ///< by this kernel
+    Where atomicAt = {}, maskedAt = {}, rowMajorAt = {}, infinitiesAt = {};
 };
 
 } // namespace AscendC::host

@@ -84,6 +84,7 @@ void checkElementwise(const Checker &c) {
                  "there is no vector arithmetic on bfloat16_t: Cast to float, compute, Cast back");
         fail(c.core, c.where, v.name, "does not exist for this element type");
     }
+    if (v.op != VOp::Copy && v.op != VOp::Duplicate) needInfinities(c.core, c.where, v.name, v.dst.type);
     if (!v.masked) {
         uint64_t bytes = static_cast<uint64_t>(v.count) * sizeOf(v.dst.type);
         c.local("the destination", v.dst, bytes);
@@ -120,6 +121,7 @@ void checkCast(const Checker &c) {
     c.local("the destination", v.dst, to), c.local("the source", v.a, from);
     // In place only where no element is overwritten before it is read: never to a wider type.
     c.apart("the source", v.a, from, to, to == from);
+    needInfinities(c.core, c.where, v.name, v.dst.type);
 }
 
 void checkMasks(const Checker &c) {
@@ -200,6 +202,7 @@ void checkBrcb(const Checker &c) {
 void checkReduce(const Checker &c) {
     const VectorCall &v = c.call;
     if (v.a.type != Dt::F16 && v.a.type != Dt::F32) fail(c.core, c.where, v.name, "takes half and float only");
+    needInfinities(c.core, c.where, v.name, v.a.type);
     c.mask(v.a.type);
     uint32_t size = sizeOf(v.a.type);
     bool found = v.op != VOp::WholeReduceSum;

@@ -92,6 +92,8 @@ void barrier(pipe_t pipe, Where where);
 
 // scalar.h
 void initSocState(Where where);
+void setKeepsInfinities(int64_t value, Where where);
+int64_t keepsInfinities();
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst dst, Where where);
 void preload(uint64_t address, Where where);
 void syncMemory(MemDsbT what, Where where);

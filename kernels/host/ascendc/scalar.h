@@ -9,6 +9,19 @@ namespace AscendC {
 
 inline void InitSocState(host::Where where = host::Where::here()) { host::initSocState(where); }
 
+/// Of the control register, the bit that says what becomes of infinities and NaN in 16-bit floats: 1 keeps them, 0 makes the largest
+/// number and zero of them. InitSocState leaves it as it is, and so does the end of a kernel.
+template <int8_t startBit, int8_t endBit>
+inline void SetCtrlSpr(int64_t value, host::Where where = host::Where::here()) {
+    static_assert(startBit == 48 && endBit == 48, "SetCtrlSpr: bit 48 only");
+    host::setKeepsInfinities(value, where);
+}
+
+template <int8_t startBit, int8_t endBit> inline int64_t GetCtrlSpr() {
+    static_assert(startBit == 48 && endBit == 48, "GetCtrlSpr: bit 48 only");
+    return host::keepsInfinities();
+}
+
 template <typename T, CacheLine line, DcciDst dst>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
     static_assert(dst == DcciDst::CACHELINE_OUT || dst == DcciDst::CACHELINE_ALL,

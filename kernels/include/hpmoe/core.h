@@ -32,6 +32,7 @@ struct Core : Launch {
     uint32_t number;       // among the cores of its kind
     uint32_t slot;         // among all cores, matrix cores first
     int32_t launch_number; // HpmoeLaunch.launches
+    int64_t infinities;    // what the control register said of them before
 
     // False where the launch has other cores than the schedule was made for, or an earlier launch was given up: no tile may be
     // touched then. A matrix core does not see how many vector cores there are to it.
@@ -73,6 +74,14 @@ struct Core : Launch {
         }
         return false;
     }
+
+    // 16-bit floats keep infinities and NaN, as the reference does, in a mode of the core that another kernel may not want.
+    HPMOE_INLINE void KeepInfinities() {
+        infinities = GetCtrlSpr<48, 48>();
+        SetCtrlSpr<48, 48>(1);
+    }
+
+    HPMOE_INLINE void PutInfinitiesBack() const { SetCtrlSpr<48, 48>(infinities); }
 
     // The last thing that a core does, on every way out: the next launch has another number.
     HPMOE_INLINE void KeepNumber() const {

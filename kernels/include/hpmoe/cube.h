@@ -18,6 +18,7 @@ struct CubeCore : Core {
             return false;
         }
         InitSocState();
+        KeepInfinities();
         SetMMRowMajor();
         l1_stage = 0;
         l0_stage = 0;
@@ -70,6 +71,7 @@ struct CubeCore : Core {
         }
         PipeBarrier<PIPE_ALL>();
         SetMMColumnMajor(); // the next kernel on this core may take it for granted
+        PutInfinitiesBack();
         Publish();
         KeepNumber();
     }

@@ -27,6 +27,7 @@ struct VectorCore : Core {
             return false;
         }
         InitSocState();
+        KeepInfinities();
         ready.Clear();
         ready.Add(launch.rank); // whatever this rank did before this launch is over
         layout = NOBODY;
@@ -157,6 +158,7 @@ struct VectorCore : Core {
         }
         PipeBarrier<PIPE_ALL>();
         ResetMask();
+        PutInfinitiesBack();
         Publish();
         KeepNumber();
     }

@@ -61,9 +61,12 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
     g_body = std::move(body);
     if (!setup.bare)
         g_body = [inside = std::move(g_body)] {
+            const int64_t infinities = GetCtrlSpr<48, 48>();
+            SetCtrlSpr<48, 48>(1);
             begin();
             inside();
             end();
+            SetCtrlSpr<48, 48>(infinities);
         };
     HpmoeHostOptions options = {};
     options.rank = setup.rank, options.aic = setup.aic, options.aiv = setup.aiv, options.threads = setup.threads;

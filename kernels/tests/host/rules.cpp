@@ -130,6 +130,57 @@ CASE(state_registers_do_not_come_from_the_kernel_before) {
     });
 }
 
+CASE(infinities_of_16_bit_floats_are_kept_by_the_kernel_that_needs_them) {
+    Memory m;
+    using Halves = LocalTensor<half>;
+    using Bf16 = LocalTensor<bfloat16_t>;
+    auto run = [&](bool aic, uint32_t seed, const std::function<void()> &body) {
+        Setup setup;
+        setup.aic = aic ? 1 : 0, setup.aiv = aic ? 0 : 1, setup.bare = true, setup.seed = seed;
+        setup.regions = m.regions();
+        return launch(setup, [&] {
+            begin();
+            body();
+            PipeBarrier<PIPE_ALL>();
+        });
+    };
+    const std::pair<bool, std::function<void()>> computing[] = {
+        {false, [] { Cast(Halves(TPosition::VECCALC, 0, 64), ub(8192), RoundMode::CAST_RINT, 64); }},
+        {false, [] { Cast(Bf16(TPosition::VECCALC, 0, 64), ub(8192), RoundMode::CAST_RINT, 64); }},
+        {false, [] { Abs(Halves(TPosition::VECCALC, 0, 64), Halves(TPosition::VECCALC, 8192, 64), 64); }},
+        {true,
+         [] {
+             Mmad(F(TPosition::CO1, 0, 256), Halves(TPosition::A2, 0, 256), Halves(TPosition::B2, 0, 256),
+                  MmadParams(16, 16, 16, 0, false, true));
+         }},
+        {true,
+         [&] {
+             Fixpipe<half, float>(global(reinterpret_cast<half *>(m.own.data)), F(TPosition::CO1, 0, 1024),
+                                  FixpipeParamsV220(16, 16, 16, 16, false, F322F16, 0, 1, 0, 0, 0));
+         }},
+    };
+    for (const auto &[aic, compute] : computing) {
+        HpmoeHostResult result = run(aic, 1, compute);
+        EXPECT(contains(result.message, "call SetCtrlSpr<48, 48>(1) first"), result.message);
+        result = run(aic, 1, [&] { SetCtrlSpr<48, 48>(0), compute(); });
+        EXPECT(contains(result.message, "call SetCtrlSpr<48, 48>(1) first"), result.message);
+        result = run(aic, 1, [&] {
+            const int64_t before = GetCtrlSpr<48, 48>();
+            SetCtrlSpr<48, 48>(1), compute(), SetCtrlSpr<48, 48>(before);
+        });
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    }
+    // What a kernel finds differs from run to run, and must be there again in the end.
+    int refused = 0;
+    for (uint32_t seed = 0; seed < 16; ++seed) {
+        HpmoeHostResult result = run(false, seed, [] { SetCtrlSpr<48, 48>(1); });
+        refused += contains(result.message, "nothing else puts it back") ? 1 : 0;
+    }
+    EXPECT(refused > 0 && refused < 16, std::to_string(refused));
+    HpmoeHostResult result = run(false, 0, [] { SetCtrlSpr<48, 48>(2); });
+    EXPECT(contains(result.message, "the value of one bit = 2"), result.message);
+}
+
 CASE(state_registers_do_not_go_to_the_kernel_behind) {
     Memory m;
     auto last = [&](bool aic, const char *way, const std::function<void()> &body) {
