@@ -23,8 +23,8 @@ fn main() {
     hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "fused",
-        "home", "kept", "once", "routed", "routers", "rows", "sums",
+        "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "floats",
+        "fused", "home", "kept", "once", "routed", "routers", "rows", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();

@@ -9,8 +9,8 @@ use hpmoe_runtime::{RawPart, RawTensor};
 
 use crate::error::Failure;
 use crate::header::{
-    HPMOE_BF16, HPMOE_CPU, HPMOE_F32, HPMOE_I4X2, HPMOE_I8, HPMOE_I32, HPMOE_I64, HPMOE_NPU, HpmoeDevice, HpmoeElement,
-    HpmoeTensor,
+    HPMOE_BF16, HPMOE_CPU, HPMOE_F16, HPMOE_F32, HPMOE_I4X2, HPMOE_I8, HPMOE_I32, HPMOE_I64, HPMOE_NPU, HpmoeDevice,
+    HpmoeElement, HpmoeTensor,
 };
 use crate::memory::Part;
 
@@ -173,6 +173,7 @@ pub(crate) fn raw_tensor(table: &TensorTable) -> RawTensor {
 const fn number(element: ElementType) -> HpmoeElement {
     match element {
         ElementType::bf16 => HPMOE_BF16,
+        ElementType::f16 => HPMOE_F16,
         ElementType::f32 => HPMOE_F32,
         ElementType::i32 => HPMOE_I32,
         ElementType::i8 => HPMOE_I8,

@@ -2,7 +2,7 @@
 
 pub use hpmoe_kernels::{
     Element, Expert, Experts, Float, Matrix, Number, Once, PerRank, RAGGED, Rank, Ranks, Received, Route, RouteError,
-    Routed, RowTile, Slots, Stored, Tensor, Tile, TileBuf, TokenBlock, Value, bf16, i4x2,
+    Routed, RowTile, Slots, Stored, Tensor, Tile, TileBuf, TokenBlock, Value, bf16, f16, i4x2,
 };
 pub use hpmoe_macros::*;
 

@@ -24,7 +24,7 @@ pub(crate) struct Body {
 }
 
 /// Operations on a value of their size, at numbers of any size.
-const UNARY: [&str; 19] = [
+const UNARY: [&str; 20] = [
     "-&v",
     "v.abs()",
     "v.relu()",
@@ -43,6 +43,7 @@ const UNARY: [&str; 19] = [
     "v.abs().sqrt()",
     "(v.square() + 0.5).rsqrt()",
     "v.cast::<bf16>()",
+    "v.cast::<f16>()",
     "bend(&v, 0.75)",
 ];
 /// The same of whole rows.

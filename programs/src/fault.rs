@@ -17,7 +17,7 @@ const WORDS: [&[&str]; 5] = [
     ],
     &["PerRank::symmetric", "PerRank::ragged", "PerRank::slots", "PerRank::once", "PerRank::tokens"],
     &["[r]", "[src]", "[e.owner()]"],
-    &["bf16", "f32", "i32", "i8"],
+    &["bf16", "f16", "f32", "i32", "i8"],
     &["#[aiv_task]", "#[aic_task]", "#[comm_put]", "#[taskflow]"],
 ];
 

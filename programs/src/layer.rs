@@ -83,9 +83,9 @@ impl Layer {
         (0..self.tensors.len()).filter(|&at| self.tensors[at].rows == rows).collect()
     }
 
-    /// One of the tensors that have such rows, preferably one that nothing reads yet.
-    pub(crate) fn pick(&mut self, rng: &mut Rng, rows: Rows, element: Option<Element>) -> Option<usize> {
-        let fits = |&at: &usize| element.is_none_or(|element| self.tensors[at].element == element);
+    /// One of the tensors that have such rows and one of these types, preferably one that nothing reads yet.
+    pub(crate) fn pick(&mut self, rng: &mut Rng, rows: Rows, among: Option<&[Element]>) -> Option<usize> {
+        let fits = |&at: &usize| among.is_none_or(|among| among.contains(&self.tensors[at].element));
         let all: Vec<usize> = self.with_rows(rows).into_iter().filter(fits).collect();
         let unread: Vec<usize> = all.iter().copied().filter(|&at| !self.tensors[at].read).collect();
         let from = if !unread.is_empty() && !once_in(rng, 3) { unread } else { all };

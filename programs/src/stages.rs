@@ -157,24 +157,25 @@ impl Layer {
 
     /// A product of rows with weights, or the sum of two.
     fn product(&mut self, rng: &mut Rng, height: usize) {
-        let Some(first) = self.pick(rng, Rows::Received, Some(Element::Bf16)) else { return };
+        let Some(first) = self.pick(rng, Rows::Received, Some(Element::FACTORS)) else { return };
         let (width, element) = (columns(rng), Element::any(rng));
         let any = rng.usize(1..=width);
         let tile = one_of(rng, &[width, 16.min(width), any]);
-        let second = once_in(rng, 4).then(|| self.pick(rng, Rows::Received, Some(Element::Bf16))).flatten();
+        let second = once_in(rng, 4).then(|| self.pick(rng, Rows::Received, Some(Element::FACTORS))).flatten();
         let (mut parameters, mut arguments, mut sum) = (String::new(), String::new(), String::new());
         for (number, factor) in [Some(first), second].into_iter().flatten().enumerate() {
             let (name, depth) = (self.tensors[factor].name.clone(), self.tensors[factor].columns);
+            let of = self.tensors[factor].element;
             let transposed = once_in(rng, 2);
-            let _ = write!(parameters, "x{number}: &Tile<bf16, {height}, {depth}>, ");
+            let _ = write!(parameters, "x{number}: &Tile<{}, {height}, {depth}>, ", of.name());
             let _ = write!(arguments, "&{name}[r].group(e, m), ");
             let (rows, columns, at, size) = if transposed {
                 (width, depth, "tile(n)", format!("{tile}, {depth}"))
             } else {
                 (depth, width, "cols(n)", format!("{depth}, {tile}"))
             };
-            let weights = self.weights(WeightsKind::Experts, Element::Bf16, rows, columns);
-            let _ = write!(parameters, "w{number}: &Tile<bf16, {size}>, ");
+            let weights = self.weights(WeightsKind::Experts, of, rows, columns);
+            let _ = write!(parameters, "w{number}: &Tile<{}, {size}>, ", of.name());
             let _ = write!(arguments, "&{weights}[r].expert(e).{at}, ");
             let method = if transposed { "matmul_t" } else { "matmul" };
             sum = match number {
@@ -191,9 +192,9 @@ impl Layer {
 
     /// A product over all rows of an expert.
     fn gradient(&mut self, rng: &mut Rng) {
-        let [Some(left), Some(right)] = [0, 1].map(|_| self.pick(rng, Rows::Received, Some(Element::Bf16))) else {
-            return;
-        };
+        let Some(left) = self.pick(rng, Rows::Received, Some(Element::FACTORS)) else { return };
+        let of = self.tensors[left].element;
+        let right = self.pick(rng, Rows::Received, Some(&[of])).expect("the left one is of that type");
         let adds = self.chunks.is_some() || once_in(rng, 2);
         let element = if adds { Element::F32 } else { Element::any(rng) };
         let [rows, columns] = [left, right].map(|factor| self.tensors[factor].columns);
@@ -201,8 +202,9 @@ impl Layer {
         let to = self.weights(WeightsKind::Gradient, element, rows, columns);
         let store = if adds { "accumulate" } else { "store" };
         let parameters = format!(
-            "x: &Tile<bf16, RAGGED, {tall}>, g: &Tile<bf16, RAGGED, {wide}>, d: &mut Tile<{}, {tall}, {wide}>",
-            element.name()
+            "x: &Tile<{of}, RAGGED, {tall}>, g: &Tile<{of}, RAGGED, {wide}>, d: &mut Tile<{}, {tall}, {wide}>",
+            element.name(),
+            of = of.name()
         );
         let task = self.task("aic_task", &parameters, &format!("        d.{store}(x.t_matmul(g));\n"));
         let [x, g] = [left, right].map(|factor| &self.tensors[factor].name);

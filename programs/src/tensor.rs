@@ -1,6 +1,6 @@
 //! Tensors of a program.
 
-use crate::once_in;
+use crate::one_of;
 use fastrand::Rng;
 
 /// What the rows of a tensor stand for.
@@ -31,19 +31,24 @@ pub(crate) enum Origin {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element {
     Bf16,
+    F16,
     F32,
 }
 
 impl Element {
+    /// What products take, tiles of one of them.
+    pub(crate) const FACTORS: &[Self] = &[Self::Bf16, Self::F16];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bf16 => "bf16",
+            Self::F16 => "f16",
             Self::F32 => "f32",
         }
     }
 
     pub(crate) fn any(rng: &mut Rng) -> Self {
-        if once_in(rng, 3) { Self::F32 } else { Self::Bf16 }
+        one_of(rng, &[Self::Bf16, Self::Bf16, Self::F16, Self::F32])
     }
 }
 

@@ -208,6 +208,7 @@ def test_files_that_are_no_libraries(tmp_path) -> None:
         ({"x": numpy.zeros((T, H), ">u2")}, "`x` has elements of >u2: pass float32"),
         ({"x": numpy.zeros((T, H - 1), numpy.uint16)}, "`x` has the shape [24, 63], but swiglu::forward takes [24, 64]"),
         ({"x": numpy.zeros((T + 1, H), numpy.uint16)}, "`x` has the shape [25, 64], but"),
+        ({"x": numpy.zeros((T, H), numpy.float16)}, "`x` has elements of f16, but swiglu::forward takes bf16"),
         ({"x": numpy.zeros((T, 2 * H), numpy.uint16)[:, ::2]}, "`x` has gaps between its elements: pass numpy.ascont"),
         ({"gate": numpy.zeros((E, H, I), numpy.uint16)}, "`gate` has the shape [8, 64, 32], but swiglu::forward takes [8, 32, 64]"),
         ({"weights": numpy.zeros((T, K + 1), numpy.float32)}, "`weights` has the shape [24, 3], but"),

@@ -28,6 +28,8 @@ mod elementwise_file;
 mod external_file;
 #[path = "ffn.rs"]
 mod ffn_file;
+#[path = "floats.rs"]
+mod floats_file;
 #[path = "fused.rs"]
 mod fused_file;
 #[path = "home.rs"]
@@ -63,6 +65,7 @@ pub use echo_file::echo;
 pub use elementwise_file::elementwise;
 pub use external_file::external;
 pub use ffn_file::ffn;
+pub use floats_file::floats;
 pub use fused_file::fused;
 pub use home_file::home;
 pub use kept_file::kept;

@@ -10,6 +10,7 @@ pub const HPMOE_I32: HpmoeElement = 3;
 pub const HPMOE_I8: HpmoeElement = 4;
 pub const HPMOE_I64: HpmoeElement = 5;
 pub const HPMOE_I4X2: HpmoeElement = 6;
+pub const HPMOE_F16: HpmoeElement = 7;
 pub type HpmoeElement = ::core::ffi::c_uint;
 pub const HPMOE_CPU: HpmoeDevice = 0;
 pub const HPMOE_NPU: HpmoeDevice = 1;

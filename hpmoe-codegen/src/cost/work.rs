@@ -32,7 +32,7 @@ pub enum Work {
         n: u32,
         /// Terms of each sum.
         k: u32,
-        /// Element type of both operands: bf16 or i8.
+        /// Element type of both operands: bf16, f16 or i8.
         operands: ElementType,
         /// Number of such products.
         products: u32,

@@ -23,7 +23,7 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
         let mut arguments = vec![name("core"), name(&names[product.y]), cut];
         arguments.extend(product.terms.iter().map(|term| {
             let ways = [term.x.1, term.w.1].map(contracted).join(", ");
-            let kind = match product.element {
+            let kind = match task.params[term.x.0].shape.element {
                 ElementType::bf16 => format!("Term<{ways}>"),
                 other => format!("Term<{ways}, {}>", other.ascendc()),
             };
@@ -43,9 +43,13 @@ pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, u64)> {
     });
     let products = tasks.flat_map(|(task, plan)| plan.products.iter().map(move |product| (task, product)));
     let instance = |(task, product): (&Task, &Product)| {
-        let (out, ways) = (task.params[product.y].shape.element.ascendc(), product.terms.iter());
-        let ways: Vec<String> = ways.map(|term| format!("{}*{}", contracted(term.x.1), contracted(term.w.1))).collect();
-        (format!("{out} {} {} {}", product.onto, product.element, ways.join(" + ")), product.terms.len() as u64)
+        let (out, terms) = (task.params[product.y].shape.element.ascendc(), product.terms.iter());
+        let terms = terms.map(|term| {
+            let element = task.params[term.x.0].shape.element;
+            format!("{element} {}*{}", contracted(term.x.1), contracted(term.w.1))
+        });
+        let terms: Vec<String> = terms.collect();
+        (format!("{out} {} {}", product.onto, terms.join(" + ")), terms.len() as u64)
     };
     products.map(instance).collect()
 }

@@ -27,7 +27,7 @@ pub(crate) enum BodyFault {
     Open { operation: String },
     /// A reshape to rows, or of rows, that a tile of the task has not as many of, or several times as many.
     NotByRows { operation: String, task: String, rows: usize, tile: usize },
-    /// A product of bf16 tiles stored in a tile of whole numbers.
+    /// A product of tiles of floats stored in a tile of whole numbers.
     WholeProduct { param: String, element: ElementType },
     /// A tile with two writes.
     WrittenTwice { param: String },

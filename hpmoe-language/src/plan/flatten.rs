@@ -203,7 +203,7 @@ impl Builder<'_> {
         match shape.element {
             ElementType::f32 => self.call(step, Instruction::Copy, to, &[from]),
             ElementType::i8 => self.store_bytes(step, param, to, from),
-            ElementType::bf16 | ElementType::i32 | ElementType::i4x2 => {
+            ElementType::bf16 | ElementType::f16 | ElementType::i32 | ElementType::i4x2 => {
                 self.call(step, Instruction::Narrow, to, &[from])
             }
         }

@@ -86,11 +86,11 @@ fn constants_of_other_types_are_known() {
 
 #[test]
 fn element_types_are_named() {
-    let known = "use one of `bf16`, `f32`, `i32`, `i8`, `i4x2`";
-    check(&[("tokens: &Tile<bf16,", "tokens: &Tile<f16,")], "f16", &["elements of type `f16`", known]);
+    let known = "use one of `bf16`, `f16`, `f32`, `i32`, `i8`, `i4x2`";
+    check(&[("tokens: &Tile<bf16,", "tokens: &Tile<fp16,")], "fp16", &["elements of type `fp16`", known]);
     check(&[("x: &PerRank<Tensor<bf16,", "x: &PerRank<Tensor<f64,")], "f64", &["elements of type `f64`", known]);
     check(&[("PerRank::ragged::<bf16,", "PerRank::ragged::<half,")], "half", &["elements of type `half`", known]);
-    check_body("h.store(gate.cast::<f16>());", "cast", &["`f16` is not an element type", "cast::<bf16>()"]);
+    check_body("h.store(gate.cast::<f64>());", "cast", &["`f64` is not an element type", "cast::<bf16>()"]);
 }
 
 #[test]
@@ -266,8 +266,10 @@ fn columns_and_rows_of_values_are_there() {
     check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["of which the lowest has 32"]);
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
-    let whole =
-        ["matrix cores write products of bf16 tiles as bf16 or f32, but `y` is a tile of i32", "in an #[aiv_task]"];
+    let whole = [
+        "matrix cores write products of such tiles as bf16, f16 or f32, but `y` is a tile of i32",
+        "in an #[aiv_task]",
+    ];
     check(&[("y: &mut Tile<bf16, TILE_M, TILE_N>", "y: &mut Tile<i32, TILE_M, TILE_N>")], "store", &whole);
 }
 

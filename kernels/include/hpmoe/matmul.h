@@ -190,6 +190,7 @@ HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const Matm
 
 template <typename Out> struct FixpipeRounding { static constexpr QuantMode_t mode = NoQuant; };
 template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mode = F322BF16; };
+template <> struct FixpipeRounding<half> { static constexpr QuantMode_t mode = F322F16; };
 
 // L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
 template <typename In, typename Out> HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {

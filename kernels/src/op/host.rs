@@ -1,5 +1,6 @@
 //! The meaning of operations on the host, for operands of any size.
 
+use super::ElementType;
 use crate::{Tile, Value, bf16};
 
 /// The bound of [`AnyValue`] and [`AnyTile`]: a multiple of every size that their users divide it by.
@@ -20,6 +21,8 @@ pub struct Given<'a> {
     pub numbers: &'a [f32],
     /// The sizes, in the order of its operands.
     pub sizes: &'a [usize],
+    /// The type argument of an operation that takes one.
+    pub element: Option<ElementType>,
 }
 
 impl std::ops::Index<usize> for Given<'_> {

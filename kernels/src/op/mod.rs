@@ -19,6 +19,8 @@ use std::fmt;
 pub enum ElementType {
     /// 8 exponent bits, 7 fraction bits.
     bf16,
+    /// IEEE half precision: 5 exponent bits, 10 fraction bits.
+    f16,
     /// IEEE single precision.
     f32,
     /// 32-bit two's complement.
@@ -31,13 +33,14 @@ pub enum ElementType {
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [Self; 5] = [Self::bf16, Self::f32, Self::i32, Self::i8, Self::i4x2];
+    pub const ALL: [Self; 6] = [Self::bf16, Self::f16, Self::f32, Self::i32, Self::i8, Self::i4x2];
 
     /// The name in Rust source.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::bf16 => "bf16",
+            Self::f16 => "f16",
             Self::f32 => "f32",
             Self::i32 => "i32",
             Self::i8 => "i8",
@@ -50,6 +53,7 @@ impl ElementType {
     pub const fn ascendc(self) -> &'static str {
         match self {
             Self::bf16 => "bfloat16_t",
+            Self::f16 => "half",
             Self::f32 => "float",
             Self::i32 => "int32_t",
             Self::i8 | Self::i4x2 => "int8_t",
@@ -61,7 +65,7 @@ impl ElementType {
     pub const fn bytes(self) -> usize {
         match self {
             Self::i8 | Self::i4x2 => 1,
-            Self::bf16 => 2,
+            Self::bf16 | Self::f16 => 2,
             Self::f32 | Self::i32 => 4,
         }
     }

@@ -28,7 +28,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// The elements as a value: R×C of bf16, f32, i32 or i8 to R×C of f32. This is exact, but for numbers of i32 above 2^24, which are
+    /// The elements as a value: R×C of bf16, f16, f32, i32 or i8 to R×C of f32. This is exact, but for numbers of i32 above 2^24, which are
     /// rounded to nearest, ties to even. The row of an empty slot, of which nothing was sent, is zero.
     ///
     /// ```
@@ -56,6 +56,7 @@ mod tests {
     fn widens_every_type() {
         assert_eq!(shape(&[tile(ElementType::i8, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::bf16, 8, 16)], None), Ok(value(8, 16)));
+        assert_eq!(shape(&[tile(ElementType::f16, 8, 16)], None), Ok(value(8, 16)));
         assert_eq!(shape(&[tile(ElementType::i32, 8, 16)], None), Ok(value(8, 16)));
         assert!(shape(&[tile(ElementType::i4x2, 8, 16)], None).unwrap_err().help.contains("unpack"));
     }

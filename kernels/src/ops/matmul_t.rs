@@ -1,7 +1,7 @@
 //! `x.matmul_t(w)`: the product x · wᵀ on the cube.
 
 use super::any_numbers;
-use super::product::{Factor, fits_any};
+use super::product::{Factor, fits};
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile};
 
@@ -17,13 +17,15 @@ pub(super) static OPERATION: Operation = Operation {
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: false },
 };
 
+const TYPES: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::i8];
+
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    fits_any("matmul_t", (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
+    fits("matmul_t", TYPES, (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
 }
 
 impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
-    /// x · wᵀ: R×K times N×K gives R×N. Of bf16 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
-    /// product and each sum rounded once. (Products of bf16 are exact in f32.) Of i8 it is exact, as [`Integers`](crate::Integers)
+    /// x · wᵀ: R×K times N×K gives R×N. Of bf16 or f16 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
+    /// product and each sum rounded once. (Products of two such numbers are exact in f32, but for those of bf16 beyond its range.) Of i8 it is exact, as [`Integers`](crate::Integers)
     /// that a tile of i32 takes.
     ///
     /// ```
@@ -72,6 +74,9 @@ mod tests {
         let bytes = tile(ElementType::i8, 128, 7168);
         assert_eq!(shape(&[bytes, bytes], None).unwrap().element, ElementType::i32);
         let misfit = shape(&[x, bytes], None).unwrap_err();
+        let halves = tile(ElementType::f16, 128, 7168);
+        assert_eq!(shape(&[halves, halves], None), Ok(value(128, 128)));
+        assert!(shape(&[x, halves], None).unwrap_err().types);
         assert_eq!(
             misfit.problem,
             "`matmul_t` multiplies tiles of one type, but these are Tile<bf16, 128, 7168> and Tile<i8, 128, 7168>"

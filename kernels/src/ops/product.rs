@@ -20,48 +20,42 @@ const fn words(way: Contracted) -> &'static str {
     }
 }
 
-/// The value that operation `name` makes of two tiles of bf16.
+/// What the cube adds up in f32, whichever way a tile is held.
+pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16];
+
+/// What operation `name` makes of two tiles of one of these types.
 pub(super) fn fits(
     name: &str,
+    types: &[ElementType],
     (x, x_way): (&Shape, Contracted),
     (w, w_way): (&Shape, Contracted),
 ) -> Result<Shape, Misfit> {
     for tile in [x, w] {
-        if tile.element != ElementType::bf16 {
+        if !types.contains(&tile.element) {
             let help = match tile.element {
                 ElementType::i8 => "declare the tile as bf16; tiles of i8 are multiplied by `matmul_t`",
                 _ => "declare the tile as bf16",
             };
-            return Err(mistyped(format!("`{name}` multiplies bf16 tiles, but this is a {tile}"), help));
-        }
-    }
-    sizes(name, (x, x_way), (w, w_way))
-}
-
-/// What operation `name` makes of two tiles of bf16, or of i8.
-pub(super) fn fits_any(
-    name: &str,
-    (x, x_way): (&Shape, Contracted),
-    (w, w_way): (&Shape, Contracted),
-) -> Result<Shape, Misfit> {
-    for tile in [x, w] {
-        if !matches!(tile.element, ElementType::bf16 | ElementType::i8) {
-            return Err(mistyped(
-                format!("`{name}` multiplies tiles of bf16 or of i8, but this is a {tile}"),
-                "declare the tile as bf16",
-            ));
+            return Err(mistyped(format!("`{name}` multiplies tiles of {}, but this is a {tile}", list(types)), help));
         }
     }
     if x.element != w.element {
         return Err(mistyped(
             format!("`{name}` multiplies tiles of one type, but these are {x} and {w}"),
-            "widen the weights to bf16 in a vector task, or round both to i8",
+            "load one of them in an #[aiv_task], and store it in a tile of the other's type",
         ));
     }
     sizes(name, (x, x_way), (w, w_way))
 }
 
-/// The same, of two tiles of one of these types.
+/// Types as a sentence names them.
+fn list(types: &[ElementType]) -> String {
+    let (last, others) = types.split_last().expect("a product takes some type");
+    let others: Vec<&str> = others.iter().map(|other| other.name()).collect();
+    format!("{} or {last}", others.join(", "))
+}
+
+/// The same, of two tiles of one type.
 fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Contracted)) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (split(x, x_way), split(w, w_way));
     if k != other {

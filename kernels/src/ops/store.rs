@@ -43,7 +43,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// Writes a value, each number rounded to `T`: to nearest, ties to even. A value cast to `T` before is written as
+    /// Writes a value, each number rounded to `T`: to nearest, ties to even; in bf16 and f16 what is too large becomes
+    /// infinite. A value cast to `T` before is written as
     /// it is. In a tile of i32 or i8, which vector cores write, numbers are whole: what is larger than all of them becomes the largest, and
     /// NaN is not for it. A matrix core stores the product of i8 tiles in a tile of i32, exact.
     ///

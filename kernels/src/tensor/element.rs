@@ -1,6 +1,7 @@
 //! Element types of tensors.
 
 use super::bfloat16::bf16;
+use super::float16::f16;
 use super::{Integers, Value, i4x2};
 use crate::op::ElementType;
 use std::fmt::Debug;
@@ -9,13 +10,14 @@ use std::ops::{AddAssign, Mul};
 mod sealed {
     pub trait Sealed {}
     impl Sealed for crate::bf16 {}
+    impl Sealed for crate::f16 {}
     impl Sealed for f32 {}
     impl Sealed for i32 {}
     impl Sealed for i8 {}
     impl Sealed for crate::i4x2 {}
 }
 
-/// An element type of tensors and tiles: `bf16`, `f32`, `i32`, `i8` or `i4x2`.
+/// An element type of tensors and tiles: `bf16`, `f16`, `f32`, `i32`, `i8` or `i4x2`.
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The same type as a value.
     const TYPE: ElementType;
@@ -29,7 +31,7 @@ pub trait Number: Element {
     fn to_f32(self) -> f32;
 }
 
-/// An element type that the matrix cores multiply: `bf16`, with sums in f32, or `i8`, with sums in i32.
+/// An element type that the matrix cores multiply: `bf16` or `f16`, with sums in f32, or `i8`, with sums in i32.
 pub trait CubeElement: Number {
     /// What products are added up in.
     type Sum: Copy + Default + AddAssign + Mul<Output = Self::Sum>;
@@ -50,10 +52,44 @@ pub trait Stored: Number {
 /// An element type of numbers with fractions, which a value can be cast to.
 pub trait Float: Stored {}
 
-impl Element for bf16 {
-    const TYPE: ElementType = ElementType::bf16;
-    const POISON: Self = Self::from_bits(u16::MAX);
+macro_rules! element_of_16_bits {
+    ($name:ident) => {
+        impl Element for $name {
+            const TYPE: ElementType = ElementType::$name;
+            const POISON: Self = Self::from_bits(u16::MAX);
+        }
+
+        impl CubeElement for $name {
+            type Sum = f32;
+            type Product<const R: usize, const C: usize> = Value<R, C>;
+
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
+
+            fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<f32>) -> Value<R, C> {
+                Value::new(rows, cols, sums)
+            }
+        }
+
+        impl Number for $name {
+            fn to_f32(self) -> f32 {
+                self.to_f32()
+            }
+        }
+
+        impl Float for $name {}
+
+        impl Stored for $name {
+            fn from_f32(value: f32) -> Self {
+                Self::from_f32(value)
+            }
+        }
+    };
 }
+
+element_of_16_bits!(bf16);
+element_of_16_bits!(f16);
 
 impl Element for f32 {
     const TYPE: ElementType = ElementType::f32;
@@ -103,19 +139,6 @@ impl Codes for i4x2 {
     }
 }
 
-impl CubeElement for bf16 {
-    type Sum = f32;
-    type Product<const R: usize, const C: usize> = Value<R, C>;
-
-    fn widened(self) -> f32 {
-        self.to_f32()
-    }
-
-    fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<f32>) -> Value<R, C> {
-        Value::new(rows, cols, sums)
-    }
-}
-
 impl CubeElement for i8 {
     type Sum = i32;
     type Product<const R: usize, const C: usize> = Integers<R, C>;
@@ -126,12 +149,6 @@ impl CubeElement for i8 {
 
     fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<i32>) -> Integers<R, C> {
         Integers::new(rows, cols, sums)
-    }
-}
-
-impl Number for bf16 {
-    fn to_f32(self) -> f32 {
-        self.to_f32()
     }
 }
 
@@ -153,8 +170,6 @@ impl Number for i32 {
     }
 }
 
-impl Float for bf16 {}
-
 impl Float for f32 {}
 
 impl Stored for i32 {
@@ -166,12 +181,6 @@ impl Stored for i32 {
 impl Stored for i8 {
     fn from_f32(value: f32) -> Self {
         value.round_ties_even() as Self
-    }
-}
-
-impl Stored for bf16 {
-    fn from_f32(value: f32) -> Self {
-        Self::from_f32(value)
     }
 }
 
@@ -195,9 +204,9 @@ mod tests {
 
     #[test]
     fn poison_has_all_bits_set() {
-        assert_eq!(bf16::POISON.to_bits(), 0xffff);
+        assert_eq!((bf16::POISON.to_bits(), f16::POISON.to_bits()), (0xffff, 0xffff));
         assert_eq!(f32::POISON.to_bits(), 0xffff_ffff);
         assert_eq!((i32::POISON, i8::POISON), (-1, -1));
-        assert!(bf16::POISON.to_f32().is_nan());
+        assert!(bf16::POISON.to_f32().is_nan() && f16::POISON.to_f32().is_nan());
     }
 }

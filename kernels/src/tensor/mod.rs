@@ -6,13 +6,15 @@
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
 //! | `tile`, `value`, `integers`, `operand` | a view in global memory, numbers on chip, those of products of i8, what stands on the right |
-//! | `element`, `bfloat16`, `nibbles`, `buffer` | element types, the two of them that Rust lacks, memory |
+//! | `element`, `bfloat16`, `float16`, `half_precision`, `nibbles`, `buffer` | element types, the three of them that Rust lacks, memory |
 
 mod bfloat16;
 pub(crate) mod buffer;
 mod dense;
 mod element;
 mod experts;
+mod float16;
+mod half_precision;
 mod integers;
 mod matrix;
 mod nibbles;
@@ -28,6 +30,7 @@ pub use bfloat16::bf16;
 pub use dense::{RankTokens, Tensor};
 pub use element::{Codes, CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
+pub use float16::f16;
 pub use integers::Integers;
 pub use matrix::Matrix;
 pub use nibbles::i4x2;

@@ -113,7 +113,7 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for (number, (row, form)) in forms.iter().enumerate() {
         let fits = |drawn: &&Drawn| match form {
-            Form::Whole | Form::Without(_) => true,
+            Form::Whole | Form::Without(_) | Form::To(_) => true,
             Form::InOneCall(spread) => drawn.spread() == Some(*spread),
         };
         runs.extend(drawn[*row].iter().filter(fits).map(|drawn| Run { row: number, drawn }));
@@ -123,8 +123,10 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
     // The first fault of each form.
     let mut faults: Vec<Option<String>> = vec![None; forms.len()];
     for (Run { row, drawn }, got) in runs.iter().zip(&results) {
-        let (operation, meaning) = rows[forms[*row].0];
-        let expected = meaning(drawn.given());
+        let (at, form) = forms[*row];
+        let (operation, meaning) = rows[at];
+        let element = if let Form::To(element) = form { Some(element) } else { None };
+        let expected = meaning(drawn.given(element));
         assert_eq!((expected.rows(), expected.cols()), (drawn.result.rows, drawn.result.cols), "{}", name(operation));
         if let Some(at) = difference(&expected, got) {
             let (host, device) = (expected.as_slice()[at], got[at]);
@@ -143,7 +145,7 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
             (Form::Without(call), None) => {
                 report.push(format!("{}: nothing changes without vector call {call}", name(rows[*row].0)));
             }
-            (Form::Whole | Form::InOneCall(_), Some(fault)) => report.push(fault),
+            (Form::Whole | Form::InOneCall(_) | Form::To(_), Some(fault)) => report.push(fault),
             (Form::Without(_), Some(_)) | (_, None) => {}
         }
     }
@@ -155,7 +157,7 @@ fn by_name(name: &str, values: &[AnyValue], numbers: &[f32], kinds: &[OperandKin
     let operation = ops::named(name).find(|operation| operation.operands == kinds);
     let operation = operation.unwrap_or_else(|| panic!("no operation `{name}` takes {kinds:?}"));
     match operation.host {
-        Host::Values(meaning) => meaning(Given { values, numbers, sizes: &[] }),
+        Host::Values(meaning) => meaning(Given { values, numbers, sizes: &[], element: None }),
         host => panic!("`{name}` computes no value: {host:?}"),
     }
 }
@@ -182,7 +184,7 @@ fn every_operation_of_several_steps_means_what_they_do() {
                 }
                 made.push(by_name(step.operation, &values, &numbers, &kinds));
             }
-            let (expected, got) = (meaning(drawn.given()), made.pop().expect("a step"));
+            let (expected, got) = (meaning(drawn.given(None)), made.pop().expect("a step"));
             let same_size = (expected.rows(), expected.cols()) == (got.rows(), got.cols());
             let at = difference(&expected, got.as_slice());
             assert!(same_size && at.is_none(), "{}: number {at:?} differs, for {drawn}", name(operation));

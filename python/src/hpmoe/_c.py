@@ -13,9 +13,9 @@ ABI = 3
 OK, INVALID = 0, 1
 
 #: The number of each element type.
-ELEMENTS = {"bf16": 1, "f32": 2, "i32": 3, "i8": 4, "i64": 5, "i4x2": 6}
+ELEMENTS = {"bf16": 1, "f32": 2, "i32": 3, "i8": 4, "i64": 5, "i4x2": 6, "f16": 7}
 #: Bytes of an element.
-BYTES = {"bf16": 2, "f32": 4, "i32": 4, "i8": 1, "i64": 8, "i4x2": 1}
+BYTES = {"bf16": 2, "f32": 4, "i32": 4, "i8": 1, "i64": 8, "i4x2": 1, "f16": 2}
 #: The number of each device.
 DEVICES = {"cpu": 0, "npu": 1}
 

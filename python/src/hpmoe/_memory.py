@@ -11,9 +11,9 @@ from ._errors import HpmoeError
 from ._npu import device_of
 
 #: Element types by numpy's names. Numpy has no bf16: two bytes without a meaning, or whole numbers of two bytes, stand for it.
-NUMPY = {"f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u1": "i4x2", "u2": "bf16", "V2": "bf16"}
+NUMPY = {"f2": "f16", "f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u1": "i4x2", "u2": "bf16", "V2": "bf16"}
 #: Element types by the format of a buffer.
-FORMATS = {"f": "f32", "i": "i32", "l": "i64", "q": "i64", "b": "i8", "B": "i4x2", "H": "bf16"}
+FORMATS = {"e": "f16", "f": "f32", "i": "i32", "l": "i64", "q": "i64", "b": "i8", "B": "i4x2", "H": "bf16"}
 
 #: Tensors that a launch uses where they lie start at a multiple of this number of bytes.
 ALIGNMENT = 64
@@ -36,11 +36,11 @@ def torch_elements() -> dict[Any, str]:
     torch = sys.modules.get("torch")
     if torch is None:
         return {}
-    wide = {torch.bfloat16: "bf16", torch.float32: "f32", torch.int32: "i32", torch.int64: "i64"}
+    wide = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.int64: "i64"}
     return wide | {torch.int8: "i8", torch.uint8: "i4x2"}
 
 
-def view(value: Any, name: str, kinds: str = "bfloat16, float32, int32, int8 or uint8") -> View:
+def view(value: Any, name: str, kinds: str = "bfloat16, float16, float32, int32, int8 or uint8") -> View:
     """Looks at a tensor of torch, an array of numpy, or anything with a buffer; `kinds` are the types of torch that make sense here."""
     if hasattr(value, "data_ptr"):
         return _of_torch(value, name, kinds)
@@ -82,7 +82,7 @@ def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
     kind = interface["typestr"]
     element = NUMPY.get(kind[1:]) if kind[0] in "<|" else None
     if element is None:
-        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass float32, int32, int8, uint8 for i4x2, or uint16 for bf16")
+        raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass float32, float16, int32, int8, uint8 for i4x2, or uint16 for bf16")
     if interface.get("strides") is not None:
         raise HpmoeError(f"`{name}` has gaps between its elements: pass numpy.ascontiguousarray of it")
     address, read_only = interface["data"]
@@ -99,7 +99,8 @@ def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
     if hasattr(value, "__array_interface__"):
         import numpy
 
-        kinds = {"bf16": numpy.uint16, "f32": numpy.float32, "i32": numpy.int32, "i8": numpy.int8, "i4x2": numpy.uint8}
+        wide = {"bf16": numpy.uint16, "f16": numpy.float16, "f32": numpy.float32, "i32": numpy.int32}
+        kinds = wide | {"i8": numpy.int8, "i4x2": numpy.uint8}
         # It starts where a launch can use it, which numpy does not promise.
         size = count(shape) * kinds[element]().itemsize
         memory = numpy.empty(size + ALIGNMENT, dtype=numpy.uint8)

@@ -23,7 +23,7 @@ class Argument:
 
     Attributes:
         name: Its name in the taskflow.
-        element: ``"bf16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
+        element: ``"bf16"``, ``"f16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
         columns: Number of columns.
         rows: What its rows stand for: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
             ``"expert"`` (``height`` for each expert), ``"rank"`` (``height`` for each rank) or ``"routed"`` (the words of a kept

@@ -7,6 +7,7 @@ mod chunks;
 mod codes;
 mod compile;
 mod external;
+mod floats;
 mod gradients;
 mod gradients_in_chunks;
 mod gradients_of_any_routing;

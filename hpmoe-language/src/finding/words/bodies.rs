@@ -8,7 +8,7 @@ impl BodyFault {
         let (problem, help) = match self {
             Self::Operands { operation, given } => return operations::operands(operation, given),
             Self::ElementType { operation, given } => {
-                let help = format!("write `{operation}::<bf16>()` or `{operation}::<f32>()`");
+                let help = format!("write `{operation}::<bf16>()`, `{operation}::<f16>()` or `{operation}::<f32>()`");
                 let problem = match given {
                     Some(name) => format!("`{name}` is not an element type of values"),
                     None => format!("`{operation}` needs an element type"),
@@ -49,7 +49,7 @@ impl BodyFault {
             ),
             Self::WholeProduct { param, element } => (
                 format!(
-                    "matrix cores write products of bf16 tiles as bf16 or f32, but `{param}` is a tile of {element}"
+                    "matrix cores write products of such tiles as bf16, f16 or f32, but `{param}` is a tile of {element}"
                 ),
                 "declare the tile as f32, and store whole numbers in an #[aiv_task]; products of i8 tiles are stored as i32",
             ),

@@ -7,7 +7,7 @@ use crate::plan::program::{BufferId, Call, Holds};
 use hpmoe_kernels::op::{ElementType, Shape};
 
 impl Builder<'_> {
-    /// The hardware converts bytes to f32 only by way of half, which has as many bits as bf16.
+    /// The hardware converts bytes to f32 only by way of half.
     pub(super) fn load_bytes(
         &mut self,
         step: usize,
@@ -16,7 +16,7 @@ impl Builder<'_> {
         made: Made,
         name: String,
     ) -> BufferId {
-        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, shape, made);
+        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::f16, shape, made);
         let to = self.buffer(name, Holds::Value, ElementType::f32, shape, made);
         let instruction = routine("WidenBytes", false);
         self.program.calls.push(Call { instruction, to, from: vec![input], scratch: vec![halves], step });
@@ -53,7 +53,7 @@ impl Builder<'_> {
         let param = step.operands[0].index();
         let mut from = vec![self.input(param)];
         let name = self.of_value(name);
-        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::bf16, &step.result, made);
+        let halves = self.buffer(format!("{name}_halves"), Holds::Value, ElementType::f16, &step.result, made);
         let mut scratch = vec![halves];
         if let [table, turned] = *table {
             from.push(table);
@@ -82,7 +82,7 @@ impl Builder<'_> {
         let name = |what: &str| format!("{}_{what}", self.task.params[param].name);
         let (whole, halves) = (name("whole"), name("halves"));
         let whole = self.buffer(whole, Holds::Value, ElementType::f32, &shape, made);
-        let halves = self.buffer(halves, Holds::Value, ElementType::bf16, &shape, made);
+        let halves = self.buffer(halves, Holds::Value, ElementType::f16, &shape, made);
         let instruction = routine("NarrowBytes", false);
         self.program.calls.push(Call { instruction, to, from: vec![from], scratch: vec![whole, halves], step });
     }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hpmoe_kernels::op::{self, Device, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits};
+use hpmoe_kernels::op::{
+    self, Device, ElementType, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits,
+};
 
 /// What is compiled of a row.
 #[derive(Clone, Copy)]
@@ -14,6 +16,8 @@ pub(crate) enum Form {
     Without(usize),
     /// The routine that takes the second operand without spreading it.
     InOneCall(Spread),
+    /// Its code for a type argument.
+    To(ElementType),
 }
 
 /// All forms of a row.
@@ -25,7 +29,9 @@ pub(crate) fn forms(operation: &Operation) -> Vec<Form> {
     let values = values(operation) > 1;
     let in_one_call = |spread: &Spread| values && op::in_one_call(calls, *spread).is_some();
     let routines = Spread::ALL.into_iter().filter(in_one_call).map(Form::InOneCall);
-    std::iter::once(Form::Whole).chain((0..calls.len()).map(Form::Without)).chain(routines).collect()
+    let types = [ElementType::bf16, ElementType::f16, ElementType::f32].map(Form::To);
+    let whole = if operation.takes_element { &types[..] } else { &[Form::Whole] };
+    whole.iter().copied().chain((0..calls.len()).map(Form::Without)).chain(routines).collect()
 }
 
 /// A program that runs these rows.
@@ -78,12 +84,17 @@ fn body(operation: &Operation, form: Form) -> String {
             };
             format!("    hpmoe::{}(f.out, {operands}{scratch}f.outRows, f.cols{more});\n", routine.name)
         }
-        // What the compiler makes of a cast to bf16, whose 16 bits fit the scratch.
-        Device::Cast => "    const auto narrow = hpmoe::UbFrom<bfloat16_t>(f.scratch[0]);\n    \
-             Cast(narrow, f.at(f.in[0]), RoundMode::CAST_RINT, static_cast<uint32_t>(f.count));\n    \
-             PipeBarrier<PIPE_V>();\n    \
-             Cast(f.at(f.out), narrow, RoundMode::CAST_NONE, static_cast<uint32_t>(f.count));\n"
-            .to_owned(),
+        // What the compiler makes of a cast, whose 16 bits fit the scratch.
+        Device::Cast => match form {
+            Form::To(element @ (ElementType::bf16 | ElementType::f16)) => format!(
+                "    const auto narrow = hpmoe::UbFrom<{}>(f.scratch[0]);\n    \
+                 Cast(narrow, f.at(f.in[0]), RoundMode::CAST_RINT, static_cast<uint32_t>(f.count));\n    \
+                 PipeBarrier<PIPE_V>();\n    \
+                 Cast(f.at(f.out), narrow, RoundMode::CAST_NONE, static_cast<uint32_t>(f.count));\n",
+                element.ascendc()
+            ),
+            _ => "    hpmoe::CopyValues(f.out, f.in[0], f.count);\n".to_owned(),
+        },
         _ => unreachable!("rows that compute"),
     }
 }

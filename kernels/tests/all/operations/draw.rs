@@ -18,8 +18,8 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    pub(crate) fn given(&self) -> Given<'_> {
-        Given { values: &self.values, numbers: &self.numbers, sizes: &self.sizes }
+    pub(crate) fn given(&self, element: Option<ElementType>) -> Given<'_> {
+        Given { values: &self.values, numbers: &self.numbers, sizes: &self.sizes, element }
     }
 
     /// Rows of the first operand for each row of the result.
