@@ -23,6 +23,9 @@ const IDS_BLOCK: u64 = 8192;
 const CHECKED_BLOCK: u64 = 4096;
 /// First byte of UB after all lists.
 const LISTS_END: u64 = 152 * 1024;
+/// Calls of `Quotients`, and of `Remainders`.
+const QUOTIENTS: u64 = 4;
+const REMAINDERS: u64 = 2 * QUOTIENTS + 2;
 /// Lists of a word for each pair.
 const LISTS: u64 = 15;
 
@@ -76,9 +79,10 @@ impl RoutingShape {
     /// The time from the start of a launch to the moment at which all cores know that the tables are made.
     #[must_use]
     pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
-        let hops = target.link.other_package_ns + 2.0 * target.sync.counter_visible_ns + target.sync.signal_ns;
+        let hop = target.link.other_package_ns + target.sync.counter_visible_ns;
         let [telling, placing] = self.stages(target, prices);
-        telling + Time::from_ns(hops) + placing
+        let counts = Time::from_ns(hop.max(self.prepare().ns(target, prices)));
+        telling + counts + placing + Time::from_ns(target.sync.counter_visible_ns + target.sync.signal_ns)
     }
 
     /// The time of the slowest core until its last put of counts has left, and that from the arrival of all counts to its last table.
@@ -97,7 +101,7 @@ impl RoutingShape {
     /// Everything that a core does.
     #[must_use]
     pub fn steps(&self, core: u64) -> RoutingSteps {
-        self.count(core) + self.put(core) + self.sum(core) + self.place(core) + self.tables(core)
+        self.count(core) + self.put(core) + self.prepare() + self.sum(core) + self.place(core) + self.tables(core)
     }
 
     const fn experts(&self) -> u64 {
@@ -129,7 +133,7 @@ impl RoutingShape {
             return steps;
         }
         let counted = own.next_multiple_of(BLOCK_WORDS);
-        steps.ramp(IDS_BLOCK);
+        steps.ramp(IDS_BLOCK.min(self.slots()));
         steps.vector(1, counted);
         steps.waits += 1;
         self.check(core, &mut steps);
@@ -184,26 +188,31 @@ impl RoutingShape {
         (self.experts() + 1).next_multiple_of(LANES) * 4 + 32
     }
 
+    /// What a core does before it looks for counts, which are on their way.
+    fn prepare(&self) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        steps.ramp(self.experts() + 1);
+        steps.vector(QUOTIENTS + 1 + 2, self.experts());
+        steps
+    }
+
     /// `SumCounts`, with all counts there.
     fn sum(&self, _core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
         let pitch = pairs.next_multiple_of(BLOCK_WORDS);
-        steps.ramp(pairs + 1);
-        steps.vector(2, pairs);
         let room = (LISTS_END - LISTS * self.list_bytes()) / (pitch * 4);
         let most = room * 2 / 3;
         let mut left = self.ranks;
         while left > 0 {
             let rows = left.min(most);
             steps.load(rows * pairs);
-            steps.vector(1, rows * pitch);
             steps.least(rows, pitch);
             steps.fold(rows, pitch);
             steps.vector(4, pairs);
             left -= rows;
         }
-        steps.vector(3, pairs);
+        steps.vector(3 + 3 + 1, pairs);
         steps.reduce(pairs);
         steps
     }
@@ -212,7 +221,6 @@ impl RoutingShape {
     fn place(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
-        steps.vector(9, pairs);
         steps.sums(pairs);
         steps.sums_in_segments(pairs);
         steps.vector(4, pairs);
@@ -229,29 +237,37 @@ impl RoutingShape {
 
     /// `OrderExperts`.
     fn order(&self, steps: &mut RoutingSteps) {
-        let (pairs, local) = (self.experts(), self.local_experts);
+        let pairs = self.experts();
         if !self.by_load {
-            steps.vector(19, pairs);
+            steps.vector(REMAINDERS + 1, pairs);
             return;
         }
-        steps.vector(18 + 3, pairs);
-        for _ in 0..local {
-            steps.gather(pairs);
-            steps.vector(4, pairs);
-        }
+        steps.vector(REMAINDERS + 3, pairs);
+        steps.gather(pairs);
+        // Keys: `RowsToMost` and the least one.
+        steps.vector(3, pairs);
+        self.turns(1, steps);
+        steps.vector(1 + 1 + 2 + 5, pairs);
+        self.turns(1, steps);
+        steps.vector(1 + 7, pairs);
+        // `PlacesOf`, `ExpertsOf`.
+        self.turns(4, steps);
         steps.vector(1, pairs);
-        for _ in 1..local {
-            steps.gather(pairs);
-            steps.vector(5, pairs);
-        }
-        // LeastFirst.
+        self.turns(5, steps);
+        steps.vector(1 + 5, pairs);
+        steps.vector(REMAINDERS + 3, pairs);
+        steps.gather(pairs);
+        steps.gather(pairs);
         steps.vector(2, pairs);
-        steps.sums(pairs);
-        for _ in 0..6 {
-            steps.gather(pairs);
+    }
+
+    /// That many calls for each further expert of a rank, with the list of another one.
+    fn turns(&self, calls: u64, steps: &mut RoutingSteps) {
+        let (pairs, further) = (self.experts(), self.local_experts - 1);
+        steps.vector(2 + calls * further, pairs);
+        if !self.ranks.is_multiple_of(BLOCK_WORDS) {
+            (0..further).for_each(|_| steps.gather(pairs));
         }
-        steps.vector(34, pairs);
-        steps.vector(18 + 3, pairs);
     }
 }
 
@@ -281,9 +297,12 @@ mod tests {
     }
 
     /// Ranks, experts, tokens, the simulated time of the forward layer in µs, and the most that tables may take of it, in percent.
-    /// Gathers at a cycle for each lane are half of the time with 64 ranks.
-    const LAYERS: [(u64, u64, u64, f64, f64); 4] =
-        [(8, 64, 4096, 9502.0, 0.3), (8, 64, 64, 561.0, 3.1), (64, 512, 4096, 9470.0, 0.65), (64, 512, 64, 567.0, 7.6)];
+    const LAYERS: [(u64, u64, u64, f64, f64); 4] = [
+        (8, 64, 4096, 9502.0, 0.27),
+        (8, 64, 64, 561.0, 2.7),
+        (64, 512, 4096, 9470.0, 0.52),
+        (64, 512, 64, 567.0, 5.51),
+    ];
 
     /// Entries of a kernel that makes its route begin that much later.
     #[test]

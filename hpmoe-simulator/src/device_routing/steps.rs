@@ -131,6 +131,13 @@ impl RoutingSteps {
         self.vector(1, count);
     }
 
+    /// `TotalOf`.
+    pub(super) fn sum(&mut self, count: u64) {
+        self.fold(count / BLOCK_WORDS, BLOCK_WORDS);
+        self.waits += 1;
+        self.scalars += if count < BLOCK_WORDS { count } else { BLOCK_WORDS + count % BLOCK_WORDS };
+    }
+
     /// Rows added into one.
     pub(super) fn fold(&mut self, rows: u64, pitch: u64) {
         let mut left = rows;

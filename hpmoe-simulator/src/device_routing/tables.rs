@@ -1,6 +1,6 @@
 //! The tables that each core makes, in the order of `routing/make.h`.
 
-use super::{BLOCK_WORDS, RoutingShape, RoutingSteps};
+use super::{BLOCK_WORDS, LISTS, LISTS_END, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 
 /// A table, by what it takes.
 #[derive(Clone, Copy)]
@@ -9,23 +9,29 @@ enum Table {
     Experts,
     ArrivalPairs,
     Order,
+    Items(Space),
+    Counted(Space),
+    Starts,
+}
+
+/// A kind of iteration space.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Space {
     Tiles,
     Sends,
     Arrivals,
-    Starts,
 }
 
 impl RoutingShape {
     /// The tables that fall to a core, in the order of `StoreTables`.
     pub(super) fn tables(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
-        let kinds = [(self.row_tiles, Table::Tiles), (self.sends, Table::Sends), (self.arrivals, Table::Arrivals)];
-        let spaces = kinds.into_iter().flat_map(|(count, table)| (0..count).map(move |_| table));
+        let spaces = self.spaces().flat_map(|space| [Table::Items(space), Table::Counted(space)]);
         let first = [Table::Interleaved(4), Table::Experts, Table::ArrivalPairs, Table::Order];
         let all = first.into_iter().chain(spaces).chain([Table::Starts]);
         let mut ordered = false;
         for (_, table) in all.enumerate().filter(|(turn, _)| *turn as u64 % self.cores == core) {
-            if !ordered && matches!(table, Table::Order | Table::Tiles | Table::Sends | Table::Arrivals) {
+            if !ordered && matches!(table, Table::Order | Table::Counted(_)) {
                 self.order(&mut steps);
                 ordered = true;
             }
@@ -36,6 +42,11 @@ impl RoutingShape {
         steps
     }
 
+    fn spaces(&self) -> impl Iterator<Item = Space> {
+        let kinds = [(self.row_tiles, Space::Tiles), (self.sends, Space::Sends), (self.arrivals, Space::Arrivals)];
+        kinds.into_iter().flat_map(|(count, space)| (0..count).map(move |_| space))
+    }
+
     fn table(&self, table: Table, steps: &mut RoutingSteps) {
         let (pairs, local) = (self.experts(), self.local_experts);
         match table {
@@ -43,41 +54,38 @@ impl RoutingShape {
             Table::Experts => steps.interleaved(2, local),
             Table::ArrivalPairs => {
                 self.arrivals(steps);
-                steps.vector(20 + 1, pairs);
+                steps.vector(REMAINDERS + 2 + 1, pairs);
                 steps.gather(pairs);
                 steps.interleaved(4, pairs);
             }
             Table::Order => steps.store(pairs),
-            Table::Tiles => {
-                self.items(table, steps);
-                steps.vector(9, pairs);
-                steps.sums_in_segments(pairs);
-                steps.store(pairs);
-                steps.gather(local);
-                steps.sums(local + 1);
-                steps.store(local + 1);
-                self.counted(local, true, steps);
-                steps.store(local);
+            Table::Items(space) => {
+                self.items(space, steps);
+                if space == Space::Tiles {
+                    steps.vector(QUOTIENTS + 1, pairs);
+                    steps.sums_in_segments(pairs);
+                    steps.store(pairs);
+                    steps.gather(local);
+                }
+                steps.sums(self.groups(space) + 1);
+                steps.store(self.groups(space) + 1);
             }
-            Table::Sends | Table::Arrivals => {
-                self.items(table, steps);
-                steps.sums(pairs + 1);
-                steps.store(pairs + 1);
-                self.counted(pairs, matches!(table, Table::Arrivals), steps);
-                steps.store(pairs);
+            Table::Counted(space) => {
+                self.items(space, steps);
+                if space == Space::Tiles {
+                    steps.gather(local);
+                }
+                self.counted(self.groups(space), space != Space::Sends, steps);
+                steps.store(self.groups(space));
             }
             Table::Starts => {
-                for (count, table) in
-                    [(self.row_tiles, Table::Tiles), (self.sends, Table::Sends), (self.arrivals, Table::Arrivals)]
-                {
-                    let groups = if matches!(table, Table::Tiles) { local } else { pairs };
-                    for _ in 0..count {
-                        self.items(table, steps);
-                        steps.gather(groups);
-                        steps.sums(groups + 1);
-                        steps.waits += 1;
-                        steps.scalars += 2;
+                for space in self.spaces() {
+                    self.items(space, steps);
+                    if space == Space::Tiles {
+                        steps.gather(local);
                     }
+                    steps.sum(self.groups(space));
+                    steps.scalars += 1;
                 }
                 steps.scalars += 3 * self.starts.0 + 3 * self.starts.1;
                 steps.store(self.starts.0);
@@ -85,11 +93,19 @@ impl RoutingShape {
         }
     }
 
+    /// Groups of a space on a rank.
+    const fn groups(&self, space: Space) -> u64 {
+        match space {
+            Space::Tiles => self.local_experts,
+            Space::Sends | Space::Arrivals => self.experts(),
+        }
+    }
+
     /// `ItemsOf`.
-    fn items(&self, table: Table, steps: &mut RoutingSteps) {
+    fn items(&self, space: Space, steps: &mut RoutingSteps) {
         let pairs = self.experts();
-        match table {
-            Table::Arrivals => self.arrivals(steps),
+        match space {
+            Space::Arrivals => self.arrivals(steps),
             _ => steps.vector(1, pairs),
         }
         // Pieces.
@@ -100,24 +116,38 @@ impl RoutingShape {
     fn arrivals(&self, steps: &mut RoutingSteps) {
         let (pairs, local) = (self.experts(), self.local_experts);
         let pitch = local.next_multiple_of(BLOCK_WORDS);
-        steps.vector(11, pairs);
+        steps.vector(QUOTIENTS + 2, pairs);
         steps.vector(1, pitch);
         steps.load(pairs);
         steps.vector(2, self.ranks * pitch);
         steps.gather(pairs);
-        steps.vector(self.ranks + 1, pitch);
+        self.sum_up(pitch, steps);
         steps.gather(pairs);
         steps.vector(1, pairs);
     }
 
+    /// `SumUp`.
+    fn sum_up(&self, pitch: u64, steps: &mut RoutingSteps) {
+        if LISTS * self.list_bytes() + (2 * self.ranks + 1) * pitch * 4 > LISTS_END {
+            steps.vector(self.ranks + 1, pitch);
+            return;
+        }
+        steps.vector(2, pitch);
+        let mut step = 1;
+        while step < self.ranks {
+            steps.vector(2, (self.ranks - step) * pitch);
+            step *= 2;
+        }
+    }
+
     /// `CountedBefore`.
     fn counted(&self, groups: u64, own: bool, steps: &mut RoutingSteps) {
-        steps.vector(18 + 1 + 1 + 1, groups);
+        steps.vector(REMAINDERS + 1 + 1 + 1, groups);
         steps.gather(groups);
         steps.vector(2, groups);
         steps.gather(groups);
         steps.sums(groups);
-        steps.vector(18, groups);
+        steps.vector(REMAINDERS, groups);
         if own {
             steps.vector(2, groups);
             steps.gather(groups);

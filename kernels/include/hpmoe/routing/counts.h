@@ -43,8 +43,12 @@ struct CountRows {
 
     // The counts of `rows` ranks from `rank` on, all of them positive where they have come.
     HPMOE_INLINE void LoadRanks(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
+        LoadSigned(route, part, rank, rows);
+        Lists{rows * pitch}.Scaled(at, at, route.sign);
+    }
+    // The same, with the sign of the launch.
+    HPMOE_INLINE void LoadSigned(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - route.pairs;
-        const Lists all{rows * pitch};
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
         DataCopyPad(Ints(at), Global<int32_t>(route.Told(rank) + part * route.pairs * 4),
@@ -53,7 +57,6 @@ struct CountRows {
                     DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), route.sign));
         SetFlag<HardEvent::MTE2_V>(2);
         WaitFlag<HardEvent::MTE2_V>(2);
-        all.Scaled(at, at, route.sign);
     }
 
     // Sums rows `from` to `end` into the first of them.
@@ -65,21 +68,9 @@ struct CountRows {
         }
     }
 
-    // The least number of the first `rows` rows, about.
-    HPMOE_INLINE float Least(uint32_t rows) const {
-        const LocalTensor<int32_t> out = Ints(Folded());
-        uint32_t left = rows - rows / 2;
-        Adds(out, Ints(Row(0)), 0, static_cast<int32_t>(left * pitch));
-        PipeBarrier<PIPE_V>();
-        for (uint32_t from = Row(left), count = rows / 2; count > 0;) {
-            const LocalTensor<int32_t> more = Ints(from);
-            Min(out, out, more, static_cast<int32_t>(count * pitch));
-            PipeBarrier<PIPE_V>();
-            count = left / 2;
-            left -= count;
-            from = Folded() + left * pitch * 4;
-        }
-        return ExtremeOf<false>(Folded(), pitch);
+    // The least number of the first `rows` rows, times a sign, about.
+    HPMOE_INLINE float Least(uint32_t rows, int32_t sign = 1) const {
+        return sign > 0 ? Extreme<false>(rows) : -Extreme<true>(rows);
     }
 
     // The least or the greatest of the first `count` words of a list, about: 64 lanes at a time, then their results, in place of the
@@ -104,6 +95,26 @@ struct CountRows {
     }
 
   private:
+    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t rows) const {
+        const LocalTensor<int32_t> out = Ints(Folded());
+        uint32_t left = rows - rows / 2;
+        Adds(out, Ints(Row(0)), 0, static_cast<int32_t>(left * pitch));
+        PipeBarrier<PIPE_V>();
+        for (uint32_t from = Row(left), count = rows / 2; count > 0;) {
+            const LocalTensor<int32_t> more = Ints(from);
+            if constexpr (GREATEST) {
+                Max(out, out, more, static_cast<int32_t>(count * pitch));
+            } else {
+                Min(out, out, more, static_cast<int32_t>(count * pitch));
+            }
+            PipeBarrier<PIPE_V>();
+            count = left / 2;
+            left -= count;
+            from = Folded() + left * pitch * 4;
+        }
+        return ExtremeOf<GREATEST>(Folded(), pitch);
+    }
+
     template <bool GREATEST>
     static HPMOE_INLINE void Reduce(const LocalTensor<float> &out, const LocalTensor<float> &in, uint32_t lanes,
                                     uint32_t repeats) {
@@ -146,14 +157,14 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     lists.Filled(lists[TOTAL], 0);
     for (uint32_t from = 0; from < ranks; from += rows.most) {
         const uint32_t count = Min(rows.most, ranks - from);
-        rows.LoadRanks(route, part, from, count);
-        if (rows.Least(count) < 1.0f) {
+        rows.LoadSigned(route, part, from, count);
+        if (rows.Least(count, route.sign) < 1.0f) {
             for (uint32_t i = 0; i < count; ++i) {
                 if (!AwaitCounts(core, route, rows, part, from + i)) {
                     return false;
                 }
             }
-            rows.LoadRanks(route, part, from, count);
+            rows.LoadSigned(route, part, from, count);
         }
         const uint32_t below = rank <= from ? 0 : Min(rank - from, count);
         if (below > 0) {
@@ -162,13 +173,17 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
             lists.Plus(lists[TOTAL], lists[TOTAL], rows.Row(0));
         }
         if (rank >= from && rank < from + count) {
-            lists.Shifted(lists[OWN], rows.Row(below), -1);
+            lists.Shifted(lists[OWN], rows.Row(below), 0);
         }
         if (below < count) {
             rows.Sum(below, count);
             lists.Plus(lists[TOTAL], lists[TOTAL], rows.Row(below));
         }
     }
+    lists.Scaled(lists[OWN], lists[OWN], route.sign);
+    lists.Scaled(lists[BEFORE], lists[BEFORE], route.sign);
+    lists.Scaled(lists[TOTAL], lists[TOTAL], route.sign);
+    lists.Shifted(lists[OWN], lists[OWN], -1);
     lists.Shifted(lists[BEFORE], lists[BEFORE], -static_cast<int32_t>(rank));
     lists.Shifted(lists[TOTAL], lists[TOTAL], -static_cast<int32_t>(ranks));
     lists.Shifted(rows.at, lists[TOTAL], 0);

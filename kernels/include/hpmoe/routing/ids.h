@@ -252,7 +252,7 @@ HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part)
 
 // Counts the slots of this core's experts, to UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
 HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
-    Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);
+    Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
     const Lists counted{route.parts * core.launch.chunks * AlignUp(route.own, BLOCK_WORDS)};
     counted.Filled(UB_COUNTED, 0);
     AfterVector();

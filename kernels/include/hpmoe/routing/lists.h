@@ -129,4 +129,24 @@ HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t
     }
 }
 
+// Σ a[i], by halves: the list is overwritten. Ends with the vector unit having come here.
+HPMOE_ROUTINE int32_t TotalOf(uint32_t a, uint32_t count) {
+    const LocalTensor<int32_t> numbers = Ints(a);
+    const uint32_t blocks = count / BLOCK_WORDS;
+    for (uint32_t left = blocks; left > 1;) {
+        const uint32_t half = left / 2;
+        Lists{half * BLOCK_WORDS}.Plus(a, a, a + (left - half) * BLOCK_BYTES);
+        left -= half;
+    }
+    AfterVector();
+    int32_t sum = 0;
+    for (uint32_t i = 0; blocks > 0 && i < BLOCK_WORDS; ++i) {
+        sum += numbers.GetValue(i);
+    }
+    for (uint32_t i = blocks * BLOCK_WORDS; i < count; ++i) {
+        sum += numbers.GetValue(i);
+    }
+    return sum;
+}
+
 } // namespace hpmoe

@@ -99,13 +99,13 @@ HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const 
             continue;
         }
         ItemsOf(core, route, lists, space.kind, space.height);
-        const bool pieces = space.kind == HPMOE_SENDS || space.kind == HPMOE_ARRIVALS;
-        const uint32_t items = lists[SCRATCH], mine = lists[SCRATCH + 1], sums = lists[SCRATCH + 2];
-        const uint32_t count = pieces ? lists.count : local;
-        lists.Of(count).Picked(mine, items, lists[WORDS], pieces ? 0 : core.launch.rank * local * 4);
-        SumsBefore(sums, mine, lists[WORDS], lists[SCRATCH + 3], count + 1);
-        AfterVector();
-        totals.SetValue(i, Ints(sums).GetValue(count));
+        const uint32_t items = lists[SCRATCH], mine = lists[SCRATCH + 1];
+        if (InPieces(space.kind)) {
+            totals.SetValue(i, TotalOf(items, lists.count));
+            continue;
+        }
+        lists.Of(local).Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
+        totals.SetValue(i, TotalOf(mine, local));
     }
     const LocalTensor<int32_t> starts = Ints(lists.End());
     AfterVector();
@@ -160,8 +160,11 @@ HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLi
             continue;
         }
         if (turns.Mine()) {
+            StoreItems(core, route, lists, space);
+        }
+        if (turns.Mine()) {
             OrderExperts(core, route, lists);
-            StoreSpace(core, route, lists, space);
+            StoreCounted(core, route, lists, space);
         }
         if (space.coming != 0) {
             StoreComing(core, route, lists, space);
@@ -244,7 +247,8 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     }
     route.kept = 0;
     route.fragments = 0;
-    lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4);
+    lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4); // while counts are on their way
+    Segments(lists, lists[SEGMENT], core.launch.chunk_experts);
     Turns turns{0, core.number, core.launch.aiv};
     uint32_t sent = 0; // slots of the parts before
     for (uint32_t part = 0; part < route.parts; ++part) {
@@ -255,7 +259,7 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         if (faulty) {
             fault = FaultOfCounts(core, route, lists);
         } else {
-            PlaceRows(lists, core.launch.chunk_experts);
+            PlaceRows(lists);
             fault = FaultOfCapacity(core, route, lists);
         }
         if (fault.kind != HPMOE_ROUTE_MADE) {

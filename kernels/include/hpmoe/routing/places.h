@@ -15,8 +15,7 @@ HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t
 
 // Offsets of the first of each `length` words.
 HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t length) {
-    lists.Numbers(out);
-    lists.Quotients(out, out, length);
+    lists.Quotient(out, length);
     lists.Scaled(out, out, static_cast<int32_t>(length) * 4);
 }
 
@@ -49,8 +48,7 @@ HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rou
 }
 
 // BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves.
-HPMOE_ROUTINE void PlaceRows(const RouteLists &lists, uint32_t local) {
-    Segments(lists, lists[SEGMENT], local);
+HPMOE_ROUTINE void PlaceRows(const RouteLists &lists) {
     SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], lists.count);
     SumsInSegments(lists, lists[BASE], lists[TOTAL], lists[SEGMENT], lists[SCRATCH]);
 }
@@ -60,8 +58,7 @@ HPMOE_ROUTINE void OrderByRank(VectorCore &core, const RouteShare &route, const 
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
     const uint32_t local = core.launch.chunk_experts;
-    lists.Numbers(chunk);
-    lists.Quotients(chunk, chunk, route.experts);
+    lists.Quotient(chunk, route.experts);
     lists.Quotients(half, chunk, HPMOE_CHUNK_BUFFERS);
     lists.Scaled(half, half, -static_cast<int32_t>(HPMOE_CHUNK_BUFFERS));
     lists.Plus(half, half, chunk);
@@ -87,92 +84,154 @@ HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
     lists.Shifted(lists[PLACE], lists[ORDER], 0);
 }
 
-// PLACE: the number of experts with the same rank and chunk that have more rows, or as many and a lower number: those with a greater key,
-// which no two have in common. `number` is that of each expert among these. ORDER: the expert that has that place.
-HPMOE_ROUTINE void SortByRows(const RouteLists &lists, uint32_t number, uint32_t experts) {
-    const uint32_t other = lists[SCRATCH + 1], key = lists[SCRATCH + 2];
-    lists.Scaled(key, lists[TOTAL], static_cast<int32_t>(experts));
-    lists.Minus(key, key, number);
-    lists.Filled(lists[PLACE], 0);
-    for (uint32_t expert = 0; expert < experts; ++expert) {
-        lists.Picked(other, key, lists[SEGMENT], expert * 4);
-        lists.Minus(other, other, key);
-        lists.Positive(other, other);
-        lists.Plus(lists[PLACE], lists[PLACE], other);
+constexpr int32_t LARGEST = 0x7fffffff;
+
+// A list by expert and group, those of the first expert of each group first, and what it is some experts later; a group is a rank and a
+// chunk. Where groups fill whole blocks, the list lies there twice, and nothing is moved.
+struct Turned {
+    RouteLists lists;
+    uint32_t groups;
+    uint32_t at;   // room for two lists
+    uint32_t next; // offsets of the next expert's numbers, unless they lie there twice
+
+    HPMOE_INLINE Turned(const RouteLists &from, uint32_t count, uint32_t room, uint32_t offsets)
+        : lists(from), groups(count), at(room), next(count % BLOCK_WORDS == 0 ? 0 : offsets) {
+        if (next != 0) {
+            // The last expert comes before the first.
+            const int32_t all = lists.All(), last = all - static_cast<int32_t>(groups);
+            lists.Shifted(at, lists[WORDS], -4 * (last - 1));
+            lists.Positive(at, at);
+            lists.Scaled(at, at, -4 * all);
+            lists.Plus(next, at, lists[WORDS]);
+            lists.Shifted(next, next, 4 * static_cast<int32_t>(groups));
+        }
     }
-    // Every expert less those that have another place.
-    lists.Filled(lists[ORDER], static_cast<int32_t>(experts * (experts - 1) / 2));
-    for (uint32_t expert = 1; expert < experts; ++expert) {
-        lists.Picked(other, lists[PLACE], lists[SEGMENT], expert * 4);
-        lists.Minus(other, other, number);
-        lists.Times(other, other, other);
-        Mins(Ints(other), Ints(other), 1, lists.All());
+
+    HPMOE_INLINE void Begin(uint32_t list) const {
+        lists.Shifted(at, list, 0);
+        if (next == 0) {
+            lists.Shifted(at + 4 * lists.count, list, 0);
+        }
+    }
+    // Numbers `turn` experts later: after those of the turn before.
+    HPMOE_INLINE uint32_t Later(uint32_t turn) const {
+        if (next == 0) {
+            return at + 4 * groups * turn;
+        }
+        const uint32_t even = at, odd = at + lists.bytes;
+        lists.Picked(turn % 2 == 1 ? odd : even, turn % 2 == 1 ? even : odd, next, 0);
+        return turn % 2 == 1 ? odd : even;
+    }
+};
+
+// Of experts by group: rows of the most loaded one of each group, less an expert's own.
+HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t rows, uint32_t out) {
+    const Lists &lists = turned.lists;
+    turned.Begin(rows);
+    lists.Shifted(out, rows, 0);
+    for (uint32_t turn = 1; turn < experts; ++turn) {
+        Max(Ints(out), Ints(out), Ints(turned.Later(turn)), lists.All());
         PipeBarrier<PIPE_V>();
-        lists.Scaled(other, other, static_cast<int32_t>(expert));
-        lists.Minus(lists[ORDER], lists[ORDER], other);
+    }
+    lists.Minus(out, out, rows);
+}
+
+// By which experts are ordered, the greatest first, and no two of a group alike: by rows, then by number; but the last expert with rows
+// comes first, unless all have equally many.
+HPMOE_ROUTINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
+                              uint32_t least, uint32_t fewer, uint32_t work) {
+    const Lists &lists = turned.lists;
+    lists.Scaled(key, rows, static_cast<int32_t>(experts));
+    lists.Minus(key, key, number);
+    lists.Shifted(key, key, static_cast<int32_t>(experts) - 1);
+    RowsToMost(turned, experts, rows, fewer);
+    lists.Positive(fewer, fewer);
+    // The least key of those that have rows.
+    lists.Positive(work, rows);
+    lists.Shifted(work, work, -1);
+    lists.Scaled(work, work, -LARGEST);
+    Max(Ints(work), Ints(work), Ints(key), lists.All());
+    PipeBarrier<PIPE_V>();
+    turned.Begin(work);
+    lists.Shifted(least, work, 0);
+    for (uint32_t turn = 1; turn < experts; ++turn) {
+        Min(Ints(least), Ints(least), Ints(turned.Later(turn)), lists.All());
+        PipeBarrier<PIPE_V>();
+    }
+    lists.Minus(work, work, least);
+    lists.Positive(work, work);
+    lists.Shifted(work, work, -1);
+    lists.Times(work, work, fewer);
+    lists.Scaled(work, work, -LARGEST);
+    Max(Ints(key), Ints(key), Ints(work), lists.All());
+    PipeBarrier<PIPE_V>();
+}
+
+// The number of experts of the group with a greater key.
+HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key, uint32_t out, uint32_t work) {
+    const Lists &lists = turned.lists;
+    turned.Begin(key);
+    lists.Filled(out, 0);
+    for (uint32_t turn = 1; turn < experts; ++turn) {
+        lists.Minus(work, turned.Later(turn), key);
+        lists.Positive(work, work);
+        lists.Plus(out, out, work);
     }
 }
 
-// Moves the last expert that has rows, where not all have equally many, to the first place, and those before it one further.
-HPMOE_INLINE void LeastFirst(const RouteLists &lists, uint32_t number, uint32_t experts) {
-    const uint32_t sorted = lists[SCRATCH + 1], last = lists[SCRATCH + 2], moves = lists[SCRATCH + 3];
-    const uint32_t a = lists[SCRATCH + 4], b = lists[SCRATCH + 5];
-    // The place of the last one: those with rows, less one. None of none.
-    lists.Positive(a, lists[TOTAL]);
-    SumsBefore(b, a, lists[WORDS], last, lists.count);
-    lists.Picked(last, b, lists[SEGMENT], 0);
-    lists.Plus(a, a, b);
-    lists.Picked(b, a, lists[SEGMENT], (experts - 1) * 4);
-    lists.Minus(last, b, last);
-    lists.Shifted(last, last, -1);
-    Maxs(Ints(last), Ints(last), 0, lists.All()); // done before the next call is
-    // Whether it has fewer rows than the first.
-    lists.Scaled(a, lists[ORDER], 4);
-    lists.Plus(a, a, lists[SEGMENT]);
-    lists.Picked(sorted, lists[TOTAL], a, 0);
-    lists.Picked(moves, sorted, lists[SEGMENT], 0);
-    lists.Scaled(a, last, 4);
-    lists.Plus(a, a, lists[SEGMENT]);
-    lists.Picked(b, sorted, a, 0);
-    lists.Minus(moves, moves, b);
-    lists.Positive(moves, moves);
-    // ORDER: the first place takes from the last one's, places up to it from the one before.
-    const uint32_t from = sorted;
-    lists.Minus(a, last, number);
-    lists.Shifted(a, a, 1);
-    lists.Positive(a, a);
-    lists.Positive(b, number);
-    lists.Times(a, a, b);
-    lists.Zeros(b, number);
-    lists.Times(b, b, last);
-    lists.Minus(b, b, a);
-    lists.Times(b, b, moves);
-    lists.Plus(b, b, number);
-    lists.Scaled(b, b, 4);
-    lists.Plus(b, b, lists[SEGMENT]);
-    lists.Picked(from, lists[ORDER], b, 0);
-    lists.Shifted(lists[ORDER], from, 0);
-    // PLACE: one further before the last, which moves to the first.
-    lists.Minus(a, last, lists[PLACE]);
-    lists.Positive(b, a);
-    lists.Zeros(a, a);
-    lists.Times(a, a, lists[PLACE]);
-    lists.Minus(b, b, a);
-    lists.Times(b, b, moves);
-    lists.Plus(lists[PLACE], lists[PLACE], b);
+// The expert that has the place of each number: so many later as all turns are, less those at which another place comes.
+HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t number, uint32_t place, uint32_t out,
+                            uint32_t work) {
+    const Lists &lists = turned.lists;
+    const int32_t all = static_cast<int32_t>(experts);
+    turned.Begin(place);
+    lists.Shifted(out, number, all * (all - 1) / 2);
+    for (uint32_t turn = 1; turn < experts; ++turn) {
+        lists.Minus(work, turned.Later(turn), number);
+        lists.Times(work, work, work);
+        Mins(Ints(work), Ints(work), 1, lists.All());
+        PipeBarrier<PIPE_V>();
+        lists.Scaled(work, work, static_cast<int32_t>(turn));
+        lists.Minus(out, out, work);
+    }
+    lists.Shifted(work, out, 1 - all);
+    lists.Positive(work, work);
+    lists.Scaled(work, work, -all);
+    lists.Plus(out, out, work);
 }
 
 // ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
 HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local) {
-    const uint32_t number = lists[SCRATCH], chunk = lists[SCRATCH + 1], rank = lists[SCRATCH + 2];
-    lists.Remainders(number, chunk, experts);
-    SortByRows(lists, number, experts);
-    LeastFirst(lists, number, experts);
+    const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
+                   work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
+    const uint32_t groups = lists.count / experts;
+    const Turned turned(lists, groups, lists[SCRATCH + 1], lists.End() + LIST_FRONT);
+    // Word group * experts + expert becomes word expert * groups + group.
+    lists.Remainders(work, number, groups);
+    lists.Scaled(work, work, static_cast<int32_t>(experts) * 4);
+    lists.Scaled(key, number, 4);
+    lists.Plus(work, work, key);
+    lists.Picked(rows, lists[TOTAL], work, 0);
+    KeysByLoad(turned, experts, number, rows, key, place, order, work);
+    PlacesOf(turned, experts, key, place, work);
+    ExpertsOf(turned, experts, number, place, order, work);
+    // And back.
+    lists.Remainders(number, key, experts);
+    lists.Scaled(work, number, static_cast<int32_t>(groups) * 4);
+    lists.Scaled(key, key, 4);
+    lists.Plus(work, work, key);
+    lists.Picked(rows, order, work, 0);
+    lists.Picked(key, place, work, 0);
+    lists.Shifted(order, rows, 0);
+    lists.Shifted(place, key, 0);
+    if (experts == local) {
+        return;
+    }
     // From places and numbers in a chunk to those of all chunks of the rank.
-    lists.Remainders(chunk, rank, local);
-    lists.Minus(chunk, chunk, number);
-    lists.Plus(lists[ORDER], lists[ORDER], chunk);
-    lists.Plus(lists[PLACE], lists[PLACE], chunk);
+    lists.Remainders(rows, work, local);
+    lists.Minus(rows, rows, number);
+    lists.Plus(order, order, rows);
+    lists.Plus(place, place, rows);
 }
 
 } // namespace hpmoe

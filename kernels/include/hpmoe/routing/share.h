@@ -109,17 +109,15 @@ struct RouteLists : Lists {
         lists.count = numbers;
         return lists;
     }
-    // out[i] = i.
-    HPMOE_INLINE void Numbers(uint32_t out) const { Quotients(out, (*this)[WORDS], 4); }
     // out[i] = i mod by, where quotients[i] = ⌊i / by⌋ are made, too.
     HPMOE_INLINE void Remainders(uint32_t out, uint32_t quotients, uint32_t by) const {
-        Numbers(out);
-        Quotients(quotients, out, by);
-        Scaled(quotients, quotients, -static_cast<int32_t>(by));
-        Plus(out, out, quotients);
-        Numbers(quotients);
-        Quotients(quotients, quotients, by);
+        Quotient(quotients, by);
+        Scaled(out, quotients, -4 * static_cast<int32_t>(by));
+        Plus(out, out, (*this)[WORDS]);
+        Quotients(out, out, 4);
     }
+    // out[i] = ⌊i / by⌋.
+    HPMOE_INLINE void Quotient(uint32_t out, uint32_t by) const { Quotients(out, (*this)[WORDS], 4 * by); }
 };
 
 // `count` words from global memory to UB, for the vector unit.

@@ -93,47 +93,52 @@ HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint
     groups.Shifted(out, place, 0);
 }
 
-// The tables of a space whose groups are the local experts of this rank; peers need to know those of each rank.
-HPMOE_INLINE void StoreTiles(VectorCore &core, const RouteLists &lists, const HpmoeSpace &space) {
+HPMOE_INLINE bool InPieces(uint32_t kind) {
+    return kind == HPMOE_SENDS || kind == HPMOE_SENDS_ONCE || kind == HPMOE_ARRIVALS;
+}
+
+// Items before each group of a space; where its groups are the local experts, also for each rank, as peers need to know.
+HPMOE_ROUTINE void StoreItems(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                              const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     const uint32_t local = core.launch.local_experts;
-    const uint32_t begin = core.launch.rank * local * 4;
+    ItemsOf(core, route, lists, space.kind, space.height);
+    if (InPieces(space.kind)) {
+        SumsBefore(sums, items, lists[WORDS], scratch, lists.count + 1);
+        StoreWords(space.first_items, sums, lists.count + 1);
+        return;
+    }
     if (space.kind != HPMOE_EXPERTS) {
         Segments(lists, segments, local);
         SumsInSegments(lists, sums, items, segments, scratch);
         StoreWords(space.peer_items, sums, lists.count);
     }
-    const RouteLists own = lists.Of(local);
-    own.Picked(mine, items, lists[WORDS], begin);
+    lists.Of(local).Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
     SumsBefore(segments, mine, lists[WORDS], scratch, local + 1);
     StoreWords(space.first_items, segments, local + 1);
+}
+
+// Items before each group in the order of queues.
+HPMOE_ROUTINE void StoreCounted(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                                const HpmoeSpace &space) {
+    const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
+    const uint32_t local = core.launch.local_experts;
+    ItemsOf(core, route, lists, space.kind, space.height);
+    if (InPieces(space.kind)) {
+        CountedBefore(core, lists, items, core.launch.ranks, space.kind == HPMOE_ARRIVALS, sums);
+        StoreWords(space.counted, sums, lists.count);
+        return;
+    }
+    const RouteLists own = lists.Of(local);
+    own.Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
     if (space.height >= RAGGED_HEIGHT && core.launch.chunks > 1 && space.kind == HPMOE_ROW_TILES) {
         // The same core adds to the matrices of an expert in every chunk.
-        own.Remainders(sums, segments, core.launch.chunk_experts);
+        own.Remainders(sums, items, core.launch.chunk_experts);
     } else {
         CountedBefore(core, lists, mine, 1, true, sums);
     }
     StoreWords(space.counted, sums, local);
-}
-
-HPMOE_INLINE void StorePieces(VectorCore &core, const RouteLists &lists, const HpmoeSpace &space) {
-    const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2];
-    SumsBefore(sums, items, lists[WORDS], scratch, lists.count + 1);
-    StoreWords(space.first_items, sums, lists.count + 1);
-    CountedBefore(core, lists, items, core.launch.ranks, space.kind == HPMOE_ARRIVALS, sums);
-    StoreWords(space.counted, sums, lists.count);
-}
-
-HPMOE_ROUTINE void StoreSpace(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                              const HpmoeSpace &space) {
-    ItemsOf(core, route, lists, space.kind, space.height);
-    const bool pieces = space.kind == HPMOE_SENDS || space.kind == HPMOE_SENDS_ONCE || space.kind == HPMOE_ARRIVALS;
-    if (pieces) {
-        StorePieces(core, lists, space);
-    } else {
-        StoreTiles(core, lists, space);
-    }
 }
 
 } // namespace hpmoe

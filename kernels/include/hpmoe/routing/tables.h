@@ -65,10 +65,19 @@ struct OwnCounts {
         all.Shifted(Row(0), Row(0), -1);
     }
 
-    // Adds to each source those before it.
+    // Adds to each source those before it: twice as many at a time, where there is room for a copy.
     HPMOE_INLINE void SumUp(uint32_t count) const {
-        for (uint32_t source = 0; source < count; ++source) {
-            Lists{pitch}.Plus(Row(source), Row(source), Row(source) - pitch * 4);
+        if (Row(2 * count) <= UB_KEPT) {
+            Lists{pitch}.Plus(Row(0), Row(0), at);
+            for (uint32_t step = 1; step < count; step *= 2) {
+                const Lists later{(count - step) * pitch};
+                later.Shifted(Row(count), Row(0), 0);
+                later.Plus(Row(step), Row(step), Row(count));
+            }
+        } else {
+            for (uint32_t source = 0; source < count; ++source) {
+                Lists{pitch}.Plus(Row(source), Row(source), Row(source) - pitch * 4);
+            }
         }
         Lists{pitch}.Shifted(at, Row(count - 1), 0);
     }
@@ -81,11 +90,9 @@ HPMOE_ROUTINE void Arrivals(VectorCore &core, const RouteShare &route, const Rou
     const OwnCounts counts(core, lists.End());
     // Where their words lie without those between.
     const uint32_t dense = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
-    lists.Numbers(dense);
-    lists.Quotients(scratch, dense, local);
-    lists.Scaled(scratch, scratch, static_cast<int32_t>(counts.room - local));
-    lists.Plus(dense, dense, scratch);
-    lists.Scaled(dense, dense, 4);
+    lists.Quotient(scratch, local);
+    lists.Scaled(scratch, scratch, static_cast<int32_t>(counts.room - local) * 4);
+    lists.Plus(dense, lists[WORDS], scratch);
     Lists{counts.pitch}.Filled(counts.at, 0);
     for (uint32_t source = 0; source < core.launch.ranks; source += counts.most) {
         const uint32_t count = Min(counts.most, core.launch.ranks - source);
