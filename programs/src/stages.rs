@@ -157,16 +157,16 @@ impl Layer {
 
     /// A product of rows with weights, or the sum of two.
     fn product(&mut self, rng: &mut Rng, height: usize) {
-        let Some(first) = self.pick(rng, Rows::Received, Some(Element::FACTORS)) else { return };
+        let Some(first) = self.pick(rng, Rows::Received, None) else { return };
         let (width, element) = (columns(rng), Element::any(rng));
         let any = rng.usize(1..=width);
         let tile = one_of(rng, &[width, 16.min(width), any]);
-        let second = once_in(rng, 4).then(|| self.pick(rng, Rows::Received, Some(Element::FACTORS))).flatten();
+        let second = once_in(rng, 4).then(|| self.pick(rng, Rows::Received, None)).flatten();
         let (mut parameters, mut arguments, mut sum) = (String::new(), String::new(), String::new());
         for (number, factor) in [Some(first), second].into_iter().flatten().enumerate() {
             let (name, depth) = (self.tensors[factor].name.clone(), self.tensors[factor].columns);
             let of = self.tensors[factor].element;
-            let transposed = once_in(rng, 2);
+            let transposed = of == Element::F32 || once_in(rng, 2);
             let _ = write!(parameters, "x{number}: &Tile<{}, {height}, {depth}>, ", of.name());
             let _ = write!(arguments, "&{name}[r].group(e, m), ");
             let (rows, columns, at, size) = if transposed {

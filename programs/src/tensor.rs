@@ -36,7 +36,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// What products take, tiles of one of them.
+    /// What products take that contract rows; those along columns take all.
     pub(crate) const FACTORS: &[Self] = &[Self::Bf16, Self::F16];
 
     pub(crate) const fn name(self) -> &'static str {

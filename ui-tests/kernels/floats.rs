@@ -1,4 +1,4 @@
-//! Tensors of f16, and products of them in sums with products of bf16.
+//! Tensors of f16, products of them and of f32, and sums of products of several types.
 
 use hpmoe_runtime::prelude::*;
 
@@ -58,6 +58,20 @@ pub mod floats {
         wide.store(g.matmul_t(u).add_matmul(x, v));
     }
 
+    /// Products of f32, with one of f16 in the same sum and alone.
+    #[aic_task]
+    pub fn exact(
+        wide: &Tile<f32, TILE, HIDDEN>,
+        p: &Tile<f32, TILE, HIDDEN>,
+        x: &Tile<f16, TILE, HIDDEN>,
+        w: &Tile<f16, TILE, HIDDEN>,
+        alone: &mut Tile<f32, TILE, TILE>,
+        mixed: &mut Tile<f16, TILE, TILE>,
+    ) {
+        alone.store(wide.matmul_t(p));
+        mixed.store(x.matmul_t(w).add_matmul_t(wide, p));
+    }
+
     #[aic_task]
     pub fn contract(
         x: &Tile<f16, RAGGED, TILE>,
@@ -89,9 +103,12 @@ pub mod floats {
         bias: &PerRank<Experts<f16, 1, INTER>>,
         v: &PerRank<Experts<f16, HIDDEN, HIDDEN>>,
         u: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        p: &PerRank<Experts<f32, INTER, HIDDEN>>,
         halves: &mut PerRank<Tensor<f16, HIDDEN>>,
         same: &mut PerRank<Tensor<f32, HIDDEN>>,
         wide: &mut PerRank<Received<f32, HIDDEN>>,
+        alone: &mut PerRank<Received<f32, INTER>>,
+        mixed: &mut PerRank<Received<f16, INTER>>,
         dw: &mut PerRank<Experts<f16, HIDDEN, INTER>>,
         onto: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
         y: &mut PerRank<Tensor<f16, HIDDEN>>,
@@ -126,6 +143,16 @@ pub mod floats {
                             &u[r].expert(e).tile(n),
                             &mut out[r].group(e, m).cols(n),
                             &mut wide[r].group(e, m).cols(n),
+                        );
+                    }
+                    for n in 0..INTER.div_ceil(TILE) {
+                        exact(
+                            &wide[r].group(e, m),
+                            &p[r].expert(e).tile(n),
+                            &recv[r].group(e, m),
+                            &w[r].expert(e).tile(n),
+                            &mut alone[r].group(e, m).cols(n),
+                            &mut mixed[r].group(e, m).cols(n),
                         );
                     }
                 }

@@ -32,6 +32,10 @@ pub struct SharedWork {
     pub l2: f64,
 }
 
+/// Products of bf16 in the time of one of f32: a cycle of the cube takes 4 elements of a contraction instead of 16 (table of the
+/// theoretical performance of Mmad, NPU architecture 2201).
+const SLOWER_IN_F32: f64 = 4.0;
+
 /// The constants of a target that costs are computed from, per picosecond.
 #[derive(Clone, Debug)]
 pub struct CostModel {
@@ -111,6 +115,7 @@ impl CostModel {
             Efficiency::Fused => self.fused_flop_per_ps,
             Efficiency::Operator => self.operator_flop_per_ps,
             Efficiency::Int8 => self.int8_flop_per_ps,
+            Efficiency::Single => self.fused_flop_per_ps / SLOWER_IN_F32,
         };
         let moved = (products.l2 / self.l2_read_per_ps).max(products.written / self.l2_write_per_ps);
         (products.padded / rate).max(moved)
@@ -159,6 +164,23 @@ mod tests {
         assert!((time(1.0) - bytes / 59.2e9).abs() < 1e-10);
         let cube = 2.0 * 128.0 * 256.0 * 4096.0 / (Target::ascend_a3().fused_flops() / 24.0);
         assert!((time(16.0) - cube).abs() < 1e-10);
+    }
+
+    #[test]
+    fn products_of_f32_take_four_times_as_long() {
+        let product = |operands| Work::Gemm {
+            m: 128,
+            n: 256,
+            k: 4096,
+            operands,
+            products: 1,
+            left_reuse: 1e6,
+            right_reuse: 1e6,
+            out: Written { element: 4, adds: false },
+        };
+        let [half, single] = [ElementType::f16, ElementType::f32].map(|operands| shared(&product(operands)));
+        assert_eq!(single.l2, 2.0 * half.l2);
+        assert!((single.time.seconds() / half.time.seconds() - 4.0).abs() < 1e-3);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub enum Efficiency {
     Fused,
     /// As an operator of its own: `fitted.gemm_operator_efficiency`.
     Operator,
+    /// Of f32, wherever it is: `fitted.gemm_fused_efficiency` of a quarter of the peak.
+    Single,
     /// Of int8, wherever it is: `cube.int8_efficiency` of another peak.
     Int8,
 }
@@ -32,7 +34,7 @@ pub enum Work {
         n: u32,
         /// Terms of each sum.
         k: u32,
-        /// Element type of both operands: bf16, f16 or i8.
+        /// Element type of both operands: bf16, f16, f32 or i8.
         operands: ElementType,
         /// Number of such products.
         products: u32,
@@ -147,7 +149,11 @@ impl Work {
                     l2: left + right * (f64::from(mp) / panel as f64).ceil(),
                     hbm_read: left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + added,
                     written: area(m, n) * f64::from(out.element),
-                    efficiency: if operands == ElementType::i8 { Efficiency::Int8 } else { Efficiency::Fused },
+                    efficiency: match operands {
+                        ElementType::i8 => Efficiency::Int8,
+                        ElementType::f32 => Efficiency::Single,
+                        _ => Efficiency::Fused,
+                    },
                 })
             }
             Self::Share(products) => Some(products),

@@ -28,7 +28,7 @@ pub struct Term {
 pub struct Product {
     /// The products, in the order of the sum.
     pub terms: Vec<Term>,
-    /// Element type of the tiles that are multiplied.
+    /// The widest element type of the tiles that are multiplied.
     pub element: ElementType,
     /// Number of the parameter that is written.
     pub y: usize,
@@ -113,15 +113,18 @@ fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
 /// Everything is linear in rows, columns and depth, so each size is as large as the others leave room for.
 fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
     let first = terms[0];
-    let element = task.params[first.x.0].shape.element;
+    let elements = || terms.iter().map(|term| task.params[term.x.0].shape.element);
+    let element = elements().max_by_key(|element| element.bytes()).expect("a sum has a product");
     let bytes = element.bytes() as u64;
-    let depth = FRACTAL_DEPTH / bytes;
+    // What a fractal of each type fits into: it holds more of narrow elements.
+    let depth = elements().map(|element| FRACTAL_DEPTH / element.bytes() as u64).max().expect("a sum has a product");
+    let least_step = depth * bytes;
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
     let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(depth);
     fits(task, first, (OnChipMemory::L0C, L0C), Content::Accumulator { columns: n }, Bytes(16 * n * SUM))?;
-    fits(task, first, (OnChipMemory::L0B, L0_STAGE), Content::Weights { rows: n }, Bytes(n * FRACTAL_DEPTH))?;
-    let rows = panel_rows(m, n);
-    let step_limit = (L0_STAGE.0 / (rows.max(n) * bytes)).min(LOAD_REPEATS / (n / 16) * depth);
+    fits(task, first, (OnChipMemory::L0B, L0_STAGE), Content::Weights { rows: n }, Bytes(n * least_step))?;
+    let rows = panel_rows(m, n).min(floor(L0_STAGE.0 / least_step, 16));
+    let step_limit = (L0_STAGE.0 / (rows.max(n) * bytes)).min(LOAD_REPEATS / (n / 16) * FRACTAL_DEPTH / bytes);
     let block_limit = floor(L1_STAGE.0 / ((rows + n) * bytes), depth);
     let good_block = GOOD_BLOCK / bytes;
     let k_block = if k <= block_limit.min(good_block) {

@@ -61,6 +61,18 @@ fn a_short_contraction_is_one_block() {
     assert_eq!(depths, [(32, 128, 128), (32, 64, 64)]);
 }
 
+/// The widest type decides what fits, and a block holds whole fractals of the narrowest: 16 elements, of which 40 make two and a half.
+#[test]
+fn a_sum_of_several_types_has_room_for_all() {
+    let source = include_str!("../../../ui-tests/kernels/floats.rs");
+    let flow =
+        front(&modules(source).unwrap()[0], &Overrides::new()).expect("the kernel has no faults").flows.remove(0);
+    let Ok(Plan::Cube(plan)) = plan_of(flow.graph(), "exact") else { panic!("products run on matrix cores") };
+    let sizes: Vec<_> =
+        plan.products.iter().map(|product| (product.element, product.k_block, product.k_step)).collect();
+    assert_eq!(sizes, [(ElementType::f32, 40, 40), (ElementType::f32, 48, 48)]);
+}
+
 #[test]
 fn tall_tiles_are_cut_by_rows_of_the_accumulator() {
     let layer = Layer { tile_m: 512, ..Layer::DEEPSEEK };

@@ -32,7 +32,8 @@ template <Contracted way, typename In> HPMOE_INLINE uint32_t Depth(const View<In
     return way == Contracted::Columns ? tile.cols : tile.rows;
 }
 
-// One product of a sum of products. Tiles of int8_t are contracted along their columns alone: a fractal of bytes can't be turned.
+// One product of a sum of products. Tiles of int8_t and float are contracted along their columns alone: only fractals of 16
+// bits can be turned.
 template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     static_assert(sizeof(In) == 2 || (X == Contracted::Columns && W == Contracted::Columns),
                   "16 bits, or along columns");

@@ -17,15 +17,15 @@ pub(super) static OPERATION: Operation = Operation {
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: false },
 };
 
-const TYPES: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::i8];
+const TYPES: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32, ElementType::i8];
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     fits("matmul_t", TYPES, (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
 }
 
 impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
-    /// x · wᵀ: R×K times N×K gives R×N. Of bf16 or f16 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
-    /// product and each sum rounded once. (Products of two such numbers are exact in f32, but for those of bf16 beyond its range.) Of i8 it is exact, as [`Integers`](crate::Integers)
+    /// x · wᵀ: R×K times N×K gives R×N. Of bf16, f16 or f32 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
+    /// product and each sum rounded once. (Products of f16 are exact in f32, and so are those of bf16 within its range.) Of i8 it is exact, as [`Integers`](crate::Integers)
     /// that a tile of i32 takes.
     ///
     /// ```
@@ -71,6 +71,8 @@ mod tests {
             "`matmul_t` contracts columns with columns, but the left tile has 7168 columns and the right one 2048"
         );
         assert!(shape(&[x, tile(ElementType::f32, 256, 7168)], None).unwrap_err().types);
+        let wide = tile(ElementType::f32, 128, 7168);
+        assert_eq!(shape(&[wide, wide], None), Ok(value(128, 128)));
         let bytes = tile(ElementType::i8, 128, 7168);
         assert_eq!(shape(&[bytes, bytes], None).unwrap().element, ElementType::i32);
         let misfit = shape(&[x, bytes], None).unwrap_err();

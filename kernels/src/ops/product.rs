@@ -20,8 +20,10 @@ const fn words(way: Contracted) -> &'static str {
     }
 }
 
-/// What the cube adds up in f32, whichever way a tile is held.
-pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16];
+/// What the cube adds up in f32, whichever way a tile is held: it can turn elements of 16 bits.
+pub(super) const HALVES: &[ElementType] = &[ElementType::bf16, ElementType::f16];
+/// The same of tiles that are both contracted along their columns.
+pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32];
 
 /// What operation `name` makes of two tiles of one of these types.
 pub(super) fn fits(
@@ -34,6 +36,9 @@ pub(super) fn fits(
         if !types.contains(&tile.element) {
             let help = match tile.element {
                 ElementType::i8 => "declare the tile as bf16; tiles of i8 are multiplied by `matmul_t`",
+                ElementType::f32 => {
+                    "declare the tile as bf16; tiles of f32 are multiplied by `matmul_t`, along the columns of both"
+                }
                 _ => "declare the tile as bf16",
             };
             return Err(mistyped(format!("`{name}` multiplies tiles of {}, but this is a {tile}", list(types)), help));

@@ -31,7 +31,7 @@ pub trait Number: Element {
     fn to_f32(self) -> f32;
 }
 
-/// An element type that the matrix cores multiply: `bf16` or `f16`, with sums in f32, or `i8`, with sums in i32.
+/// An element type that the matrix cores multiply: `bf16`, `f16` or `f32`, with sums in f32, or `i8`, with sums in i32.
 pub trait CubeElement: Number {
     /// What products are added up in.
     type Sum: Copy + Default + AddAssign + Mul<Output = Self::Sum>;
@@ -52,24 +52,32 @@ pub trait Stored: Number {
 /// An element type of numbers with fractions, which a value can be cast to.
 pub trait Float: Stored {}
 
-macro_rules! element_of_16_bits {
+macro_rules! added_in_f32 {
     ($name:ident) => {
-        impl Element for $name {
-            const TYPE: ElementType = ElementType::$name;
-            const POISON: Self = Self::from_bits(u16::MAX);
-        }
-
         impl CubeElement for $name {
             type Sum = f32;
             type Product<const R: usize, const C: usize> = Value<R, C>;
 
             fn widened(self) -> f32 {
-                self.to_f32()
+                Number::to_f32(self)
             }
 
             fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<f32>) -> Value<R, C> {
                 Value::new(rows, cols, sums)
             }
+        }
+    };
+}
+
+added_in_f32!(bf16);
+added_in_f32!(f16);
+added_in_f32!(f32);
+
+macro_rules! element_of_16_bits {
+    ($name:ident) => {
+        impl Element for $name {
+            const TYPE: ElementType = ElementType::$name;
+            const POISON: Self = Self::from_bits(u16::MAX);
         }
 
         impl Number for $name {

@@ -10,6 +10,8 @@ struct Written {
     halves: PerRank<Tensor<f16, HIDDEN>>,
     same: PerRank<Tensor<f32, HIDDEN>>,
     wide: PerRank<Received<f32, HIDDEN>>,
+    alone: PerRank<Received<f32, INTER>>,
+    mixed: PerRank<Received<f16, INTER>>,
     dw: PerRank<Experts<f16, HIDDEN, INTER>>,
     onto: PerRank<Experts<f32, HIDDEN, INTER>>,
     y: PerRank<Tensor<f16, HIDDEN>>,
@@ -22,17 +24,21 @@ impl Written {
             halves: case.zeros(),
             same: case.zeros(),
             wide: PerRank::ragged(ep, route),
+            alone: PerRank::ragged(ep, route),
+            mixed: PerRank::ragged(ep, route),
             dw: PerRank::experts(ep, route),
             onto: PerRank::experts(ep, route),
             y: case.zeros(),
         }
     }
 
-    fn bits(&self) -> [Vec<u32>; 6] {
+    fn bits(&self) -> [Vec<u32>; 8] {
         [
             all(&self.halves, Tensor::<f16, HIDDEN>::to_vec),
             all(&self.same, Tensor::<f32, HIDDEN>::to_vec),
             all(&self.wide, Received::<f32, HIDDEN>::to_vec),
+            all(&self.alone, Received::<f32, INTER>::to_vec),
+            all(&self.mixed, Received::<f16, INTER>::to_vec),
             all(&self.dw, Experts::<f16, HIDDEN, INTER>::to_vec),
             all(&self.onto, Experts::<f32, HIDDEN, INTER>::to_vec),
             all(&self.y, Tensor::<f16, HIDDEN>::to_vec),
@@ -84,7 +90,7 @@ proptest! {
     #![proptest_config(config(24))]
 
     #[test]
-    fn tensors_of_f16(case in cases(EXPERTS, TOKENS)) {
+    fn tensors_of_f16_and_products_of_f32(case in cases(EXPERTS, TOKENS)) {
         let ep = case.ep();
         let ids = ids::<TOP_K>(&case, EXPERTS);
         let route = Route::new(ep, EXPERTS, &ids).unwrap();
@@ -104,12 +110,13 @@ proptest! {
         let weights = weights(&case);
         let (w, bias) = (matrices(&case, 1), experts(&case, EXPERTS, 2));
         let (v, u) = (matrices(&case, 3), experts(&case, EXPERTS, 4));
+        let p = experts::<f32, INTER, HIDDEN>(&case, EXPERTS, 5);
         let [mut expected, mut found] = [(), ()].map(|()| Written::new(&case, &route));
-        let Written { halves, same, wide, dw, onto, y } = &mut expected;
-        forward(ep, &route, &x, &numbers, &weights, &w, &bias, &v, &u, halves, same, wide, dw, onto, y);
-        let Written { halves, same, wide, dw, onto, y } = &mut found;
+        let Written { halves, same, wide, alone, mixed, dw, onto, y } = &mut expected;
+        forward(ep, &route, &x, &numbers, &weights, &w, &bias, &v, &u, &p, halves, same, wide, alone, mixed, dw, onto, y);
+        let Written { halves, same, wide, alone, mixed, dw, onto, y } = &mut found;
         let report = forward::launch(
-            &case.group(), &route, &x, &numbers, &weights, &w, &bias, &v, &u, halves, same, wide, dw, onto, y,
+            &case.group(), &route, &x, &numbers, &weights, &w, &bias, &v, &u, &p, halves, same, wide, alone, mixed, dw, onto, y,
         );
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
         prop_assert_eq!(report.empty_tasks, 0);
@@ -117,7 +124,7 @@ proptest! {
             let differs = expected.iter().zip(&found).position(|(expected, found)| expected != found);
             prop_assert!(differs.is_none(), "part {} differs at {:?}: {:?}", part, differs, case);
         }
-        let infinite = expected.bits()[5].contains(&f32::INFINITY.to_bits());
+        let infinite = expected.bits()[7].contains(&f32::INFINITY.to_bits());
         let few = case.tokens.iter().all(|tokens| *tokens < 12) || ids.iter().any(|part| part.to_vec().contains(&-1));
         prop_assert!(infinite || few, "all results stay in range: {:?}", case);
     }
