@@ -6,6 +6,17 @@ use crate::{once_in, one_of};
 use fastrand::Rng;
 use std::fmt::Write as _;
 
+/// Whether a part has const parameters: a number of iterations, and widths of tensors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Generics {
+    /// None.
+    None,
+    /// Its call writes all their values.
+    Written,
+    /// Its call leaves widths to the tensors that it passes.
+    Left,
+}
+
 /// The parts of a program.
 pub(crate) struct Layer {
     pub(crate) experts: usize,
@@ -23,6 +34,8 @@ pub(crate) struct Layer {
     pub(crate) nests: Vec<Nest>,
     /// The numbers of those nests that stand in a taskflow of their own.
     pub(crate) part: Option<std::ops::Range<usize>>,
+    /// What that taskflow's const parameters are.
+    pub(crate) generics: Generics,
 }
 
 impl Layer {
@@ -41,6 +54,7 @@ impl Layer {
             early: Vec::new(),
             nests: Vec::new(),
             part: None,
+            generics: Generics::None,
         };
         for _ in 0..rng.usize(1..=2) {
             let (element, columns) = (Element::any(rng), columns(rng));
@@ -56,6 +70,7 @@ impl Layer {
         }
         if once_in(rng, 4) && layer.nests.len() > from {
             layer.part = Some(from..rng.usize(from + 1..=layer.nests.len()));
+            layer.generics = one_of(rng, &[Generics::None, Generics::Written, Generics::Left]);
         }
         layer.give_back(rng);
         layer.use_all(rng);

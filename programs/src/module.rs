@@ -1,6 +1,6 @@
 //! The text of a program's module, and of its test.
 
-use crate::layer::Layer;
+use crate::layer::{Generics, Layer};
 use crate::tensor::{Origin, Rows, Tensor, WeightsKind};
 use std::fmt::Write as _;
 
@@ -94,32 +94,72 @@ fn first_tokens(layer: &Layer) -> &str {
     layer.tensors.iter().find(|tensor| tensor.rows == Rows::Tokens).map_or("", |tensor| &tensor.name)
 }
 
+/// How often the first loop over a range runs.
+fn first_count(body: &str) -> Option<String> {
+    let (_, rest) = body.split_once(" in 0..")?;
+    rest.split_once(" {").map(|(count, _)| count.to_owned())
+}
+
+/// Whether there are accesses to a tensor, and all of them are to some of its columns: tasks whose tiles have all columns take no
+/// tensor of any width.
+fn is_cut(body: &str, tensor: &str) -> bool {
+    let arguments = body.split('&').map(|text| text.trim_start_matches("mut "));
+    let mut accesses = arguments.filter(|text| text.starts_with(&format!("{tensor}["))).peekable();
+    accesses.peek().is_some() && accesses.all(|text| text.contains(".cols("))
+}
+
 /// Some of the statements as a taskflow of their own.
 struct Part<'a> {
     layer: &'a Layer,
     text: String,
     /// What it takes: name and whether it writes it.
     takes: Vec<(&'a str, bool)>,
+    /// The arguments for its const parameters, with the brackets.
+    constants: String,
 }
 
 impl<'a> Part<'a> {
     fn new(layer: &'a Layer, nests: std::ops::Range<usize>) -> Self {
-        let body: String =
+        let mut body: String =
             layer.nests[nests].iter().map(|nest| nest.text("route", first_tokens(layer), "        ")).collect();
+        let mut constants: Vec<(String, String)> = Vec::new();
+        if layer.generics != Generics::None
+            && let Some(count) = first_count(&body)
+        {
+            body = body.replacen(&format!(" in 0..{count} {{"), " in 0..COUNT {", 1);
+            constants.push(("COUNT".to_owned(), count));
+        }
         let mut list = String::new();
         let mut takes = Vec::new();
-        let tensors = layer.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.parameter()));
-        for (name, parameter) in tensors.chain(layer.weights.iter().map(|it| (it.name.as_str(), it.parameter()))) {
+        let mut width = |tensor: &'a Tensor| {
+            let parameter = tensor.parameter();
+            if layer.generics == Generics::None || !is_cut(&body, &tensor.name) {
+                return (tensor.name.as_str(), parameter);
+            }
+            let (name, columns) = (format!("{}_WIDTH", tensor.name.to_uppercase()), tensor.columns.to_string());
+            let generic = parameter.replace(&format!(", {columns}>>"), &format!(", {name}>>"));
+            constants.push((name, if layer.generics == Generics::Written { columns } else { "_".to_owned() }));
+            (tensor.name.as_str(), generic)
+        };
+        let tensors: Vec<_> = layer.tensors.iter().map(&mut width).collect();
+        for (name, parameter) in
+            tensors.into_iter().chain(layer.weights.iter().map(|it| (it.name.as_str(), it.parameter())))
+        {
             let (reads, writes) = (body.contains(&format!("&{name}[")), body.contains(&format!("&mut {name}[")));
             if reads || writes {
                 list += &declared(name, &parameter, writes);
                 takes.push((name, writes));
             }
         }
+        let both = |part: fn(&(String, String)) -> String, colons: &str| match constants.as_slice() {
+            [] => String::new(),
+            all => format!("{colons}<{}>", all.iter().map(part).collect::<Vec<_>>().join(", ")),
+        };
+        let declared = both(|(name, _)| format!("const {name}: usize"), "");
         let text = format!(
-            "    #[taskflow]\n    fn part(\n        ep: Ranks,\n        route: &Route,\n{list}    ) {{\n{body}    }}\n\n"
+            "    #[taskflow]\n    fn part{declared}(\n        ep: Ranks,\n        route: &Route,\n{list}    ) {{\n{body}    }}\n\n"
         );
-        Self { layer, text, takes }
+        Self { layer, text, takes, constants: both(|(_, value)| value.clone(), "::") }
     }
 
     fn writes(&self, tensor: &Tensor) -> bool {
@@ -137,7 +177,7 @@ impl<'a> Part<'a> {
             (false, _) => name.to_owned(),
         };
         let arguments: Vec<String> = self.takes.iter().map(argument).collect();
-        format!("        part(ep, {route}, {});\n", arguments.join(", "))
+        format!("        part{}(ep, {route}, {});\n", self.constants, arguments.join(", "))
     }
 }
 
