@@ -13,8 +13,8 @@ pub(crate) enum ChunkFault {
     LoopOutside { variable: String, chunk: String },
     /// A task call next to it.
     CallOutside { task: String, chunk: String },
-    /// A route of ids that the taskflow makes, which it makes of all tokens.
-    RouteOfTasks { ids: String, chunk: String },
+    /// A route after tasks, which run over all tokens; they make its ids, or other things.
+    RouteOfTasks { ids: String, makes_ids: bool, chunk: String },
     /// A tensor of once-sent rows.
     Once { tensor: String, chunk: String },
     /// Experts' matrices made in the loop.

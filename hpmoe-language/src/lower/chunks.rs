@@ -47,7 +47,9 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         let chunk = chunks.variable.clone();
         if let Some(made) = flow.route.as_ref().filter(|made| at < made.after) {
             if at == 0 {
-                errors.push(made.span, Finding::Chunk(ChunkFault::RouteOfTasks { ids: made.ids.clone(), chunk }));
+                let makes_ids = flow.params.iter().all(|param| param.name != made.ids);
+                let fault = ChunkFault::RouteOfTasks { ids: made.ids.clone(), makes_ids, chunk };
+                errors.push(made.span, Finding::Chunk(fault));
             }
             continue;
         }

@@ -207,6 +207,32 @@ mod chunks {
             }
         }
     }
+
+    #[taskflow]
+    pub fn cut_after_other_tasks(
+        ep: Ranks,
+        ids: &PerRank<Tensor<i32, TOP_K>>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        z: &PerRank<Tensor<f32, EXPERTS>>,
+        best: &mut PerRank<Tensor<i32, TOP_K>>,
+    ) {
+        for r in ep {
+            for t in x.token_blocks::<BLOCK>(r) {
+                choose(&z[r].rows(t), &mut best[r].rows(t));
+            }
+        }
+        let route = Route::of::<EXPERTS>(ep, ids);
+        for c in route.chunks::<3>() {
+            let y = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        dispatch(&x[src].gather(&s), &mut y[e.owner()].rows_of(&s));
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn main() {}

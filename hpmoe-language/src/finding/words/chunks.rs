@@ -15,10 +15,13 @@ impl ChunkFault {
                     help,
                 );
             }
-            Self::RouteOfTasks { ids, chunk } => {
-                let help = format!(
-                    "make `{ids}` by a kernel of its own and take it as a parameter, or remove the loop over `{chunk}`"
-                );
+            Self::RouteOfTasks { ids, makes_ids, chunk } => {
+                let way = if *makes_ids {
+                    format!("make `{ids}` by a kernel of its own and take it as a parameter")
+                } else {
+                    format!("move the tasks into the loop over `{chunk}`, to the token blocks of `{chunk}`")
+                };
+                let help = format!("{way}, or remove the loop");
                 let problem = format!(
                     "tasks before a route run over all tokens of a rank, but the loop over `{chunk}` cuts them into chunks"
                 );
