@@ -14,8 +14,17 @@ use hpmoe_kernels::op::{Device, TaskKind};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph. Returns how many phases come before the
-/// route that the taskflow makes, and the faulty tensors with those that it makes itself.
+/// What became of the statements of a taskflow.
+pub(super) struct Lowered {
+    /// Phases before the route that the taskflow makes.
+    pub(super) before: usize,
+    /// Faulty tensors: parameters, and those that it makes itself.
+    pub(super) faulty: Vec<String>,
+    /// Whether calls are missing in the graph because of faults, sends perhaps.
+    pub(super) incomplete: bool,
+}
+
+/// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph.
 pub(super) fn statements(
     kernel: &Kernel,
     flow: &Flow,
@@ -23,7 +32,7 @@ pub(super) fn statements(
     faulty: Vec<String>,
     graph: &mut TaskGraph,
     errors: &mut Errors,
-) -> (usize, Vec<String>) {
+) -> Lowered {
     let mut lowering = Lowering {
         kernel,
         flow,
@@ -37,12 +46,13 @@ pub(super) fn statements(
         gives_back: gives_back(&flow.body),
         failed: Vec::new(),
         faulty,
+        incomplete: false,
     };
     let (earlier, rest) = flow.body.split_at(flow.route.as_ref().map_or(0, |made| made.after));
     lowering.block(earlier);
     let before = lowering.graph.phases.len();
     lowering.block(rest);
-    (before, lowering.faulty)
+    Lowered { before, faulty: lowering.faulty, incomplete: lowering.incomplete }
 }
 
 /// The state of lowering the statements of a taskflow.
@@ -65,6 +75,8 @@ pub(super) struct Lowering<'a> {
     pub(super) failed: Vec<(String, ByName<usize>)>,
     /// Faulty tensors, which calls are not checked against.
     faulty: Vec<String>,
+    /// Whether calls so far are not in the graph.
+    incomplete: bool,
 }
 
 fn gives_back(statements: &[Stmt]) -> bool {
@@ -109,17 +121,20 @@ impl Lowering<'_> {
                     if !self.has_tokens(like, *span) => {}
                 Stmt::For { variable, span, over, body } => {
                     let head = loops::variable(self.kernel, &self.scope, variable, *span, over, self.errors);
-                    if let Some(head) = head {
-                        self.scope.push(head);
-                        self.count += 1;
-                        self.loops.push(Loop { id: self.count, name: variable.clone() });
-                        self.block(body);
-                        self.loops.pop();
-                        self.scope.pop();
-                    }
+                    let Some(head) = head else {
+                        self.incomplete = true;
+                        continue;
+                    };
+                    self.scope.push(head);
+                    self.count += 1;
+                    self.loops.push(Loop { id: self.count, name: variable.clone() });
+                    self.block(body);
+                    self.loops.pop();
+                    self.scope.pop();
                 }
                 Stmt::Call { task, generics, arguments, source, span } => {
-                    self.call(&Call { task, generics, arguments, source, span: *span });
+                    let call = Call { task, generics, arguments, source, span: *span };
+                    self.incomplete |= self.call(&call).is_none();
                 }
             }
         }
@@ -268,7 +283,10 @@ impl Lowering<'_> {
         let sends = put && kind == SpaceKind::Sends && !written && self.gives_back;
         let returns = put && kind == SpaceKind::Arrivals && written;
         if let (Some(chunks), true) = (self.chunks, put && kind == SpaceKind::Arrivals && !written) {
-            chunks::unsent(chunks, call.span, self.errors);
+            // The send may be one of the calls with faults.
+            if !self.incomplete {
+                chunks::unsent(chunks, call.span, self.errors);
+            }
             return None;
         }
         let origins =

@@ -46,12 +46,12 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     };
     errors.within(Some(&flow.name));
     let faulty = tensors::parameters(kernel, flow, &mut graph, errors);
-    let (before, faulty) = calls::statements(kernel, flow, chunks.as_ref(), faulty, &mut graph, errors);
+    let lowered = calls::statements(kernel, flow, chunks.as_ref(), faulty, &mut graph, errors);
     if let Some(chunks) = chunks.filter(|_| sizes.reuses()) {
         chunks::free(&chunks, &mut graph);
     }
-    if let Some(made) = flow.route.as_ref().filter(|made| !faulty.contains(&made.ids)) {
-        graph.route = route::route(kernel, made, before, &mut graph, errors);
+    if let Some(made) = flow.route.as_ref().filter(|made| !lowered.faulty.contains(&made.ids)) {
+        graph.route = route::route(kernel, made, &lowered, &mut graph, errors);
     }
     errors.within(None);
     errors.is_empty().then_some(graph)

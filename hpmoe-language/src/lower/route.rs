@@ -1,5 +1,6 @@
 //! The route that a taskflow makes: whether its kernel can.
 
+use super::calls::Lowered;
 use super::tasks;
 use crate::finding::{Errors, Finding, NameKind, RouteFault};
 use crate::graph::{
@@ -11,12 +12,12 @@ use crate::syntax::{self, Kernel};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use proc_macro2::Span;
 
-/// Resolves the statement that makes the route of a taskflow with this graph, after so many phases; `None` if it has faults. Ids that
+/// Resolves the statement that makes the route of a taskflow with this graph; `None` if it has faults. Ids that
 /// the taskflow makes lie without gaps, as the caller's do.
 pub(super) fn route(
     kernel: &Kernel,
     made: &syntax::MadeRoute,
-    phases_before: usize,
+    lowered: &Lowered,
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<MadeRoute> {
@@ -42,7 +43,7 @@ pub(super) fn route(
     for (_, tensor) in graph.tensors.iter().filter(|(_, tensor)| tensor.rows == RowKind::Once) {
         errors.push(tensor.span, Finding::Route(RouteFault::Once { tensor: tensor.name.clone() }));
     }
-    for (_, phase) in graph.phases.iter().take(phases_before) {
+    for (_, phase) in graph.phases.iter().take(lowered.before) {
         let slots = phase.accesses.iter().find(|access| access.region.rows == Rows::BlockSlots && !access.write);
         if let Some(access) = slots {
             let tensor = graph.tensors[access.tensor].name.clone();
@@ -52,7 +53,7 @@ pub(super) fn route(
     for (_, phase) in graph.phases.iter() {
         let gives_back =
             graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::Arrivals;
-        if gives_back && phase.origins.is_none() {
+        if gives_back && phase.origins.is_none() && !lowered.incomplete {
             errors.push(phase.span, Finding::Route(RouteFault::Unsent));
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn route(
         groups,
         keeps,
         tokens,
-        before: phases_before,
+        before: lowered.before,
         source: made.source.clone(),
         line: tasks::line(made.span),
         span: made.span,

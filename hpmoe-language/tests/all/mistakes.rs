@@ -48,6 +48,21 @@ fn a_put_needs_memory_that_peers_reach() {
     check(&[local], "recv", &["`recv` lies in memory that other ranks can't reach", "PerRank::symmetric"]);
 }
 
+/// What gives rows back is not told that nobody has sent them, where the send is there and has a fault of its own.
+#[test]
+fn a_send_with_a_fault_is_the_only_fault() {
+    let chunked = include_str!("../../../ui-tests/kernels/chunks.rs");
+    let of_chunks = [
+        ("let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);", ""),
+        ("let weight = PerRank::symmetric::<f32, 1>(ep, &c);", ""),
+    ];
+    let of_route = [("let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);", "")];
+    for (source, edits) in [(ROUTED, &of_route[..]), (chunked, &of_chunks[..])] {
+        let told = told(source, edits);
+        assert!(!told.is_empty() && told.iter().all(|(_, text)| text.contains("no tensor is called")), "{told:?}");
+    }
+}
+
 #[test]
 fn advice_leads_nowhere_back() {
     let put = "rows.put(tokens);";
