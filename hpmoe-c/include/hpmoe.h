@@ -28,7 +28,7 @@ typedef enum HpmoeElement {
     HPMOE_F32 = 2,
     HPMOE_I32 = 3,
     HPMOE_I8 = 4,
-    HPMOE_I64 = 5, /* of ids only */
+    HPMOE_I64 = 5,  /* of ids only */
     HPMOE_I4X2 = 6, /* two numbers of 4 bits in a byte, the first in its lower half; columns are bytes */
     HPMOE_F16 = 7
 } HpmoeElement;
