@@ -11,6 +11,7 @@ mod options;
 mod output;
 mod plan;
 mod progress;
+mod report;
 mod routing;
 mod schedule;
 mod simulate;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Schedule(schedule) => schedule::schedule(&schedule),
         Command::Emit(emit) => emit::emit(&emit),
         Command::Simulate(simulate) => simulate::simulate(&simulate),
+        Command::Report(report) => report::report(&report),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),
         Command::Diff(diff) => diff::diff(&diff),

@@ -8,7 +8,7 @@ use hpmoe_simulator::simulate::Policy;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use simulate::SimulateArgs;
+pub(crate) use simulate::{LayerArgs, ReportArgs, SimulateArgs};
 
 /// Checks, draws and schedules the kernels of a Rust source file.
 #[derive(Parser, Debug)]
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Emit(EmitArgs),
     /// Simulates the kernel, the original system and one operator after another on a described target.
     Simulate(SimulateArgs),
+    /// Writes one page with the graph, the simulated run task by task, traffic and memory.
+    Report(ReportArgs),
     /// Fits three constants to published latencies and compares all twelve with the simulated ones.
     Calibrate(CalibrateArgs),
     /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.

@@ -2,9 +2,9 @@
 
 mod ablate;
 mod json;
-mod runs;
-mod scenario;
-mod text;
+pub(crate) mod runs;
+pub(crate) mod scenario;
+pub(crate) mod text;
 mod trace;
 
 use crate::options::SimulateArgs;
@@ -23,7 +23,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     if options.ablate {
         return ablate(options);
     }
-    let scenario = Scenario::read(options, &policies)?;
+    let scenario = Scenario::read(&options.layer, &policies)?;
     // A script that asks for one policy does not wait for a second simulation.
     let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
     let runs = runs::runs(&scenario, &policies, extras, Reader::of(options.json))?;
@@ -40,12 +40,12 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
 
 /// Prints what each choice of the schedule of `ours` brings.
 fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
-    let scenario = Scenario::read(options, &[Policy::Ours])?;
+    let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
     let ablations = ablate::ablations(&scenario, options.count_extras, Reader::of(options.json))?;
     if options.json {
         output::line(ablations.json())?;
     } else {
-        output::text(&ablations.text(&text::about(options, &scenario)))?;
+        output::text(&ablations.text(&text::about(&options.layer.routing, &scenario)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -60,14 +60,14 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, policy: Policy) -> Resu
     let workload = scenario.workload(policy, options.count_extras)?;
     let run =
         hpmoe_simulator::simulate::simulate(&scenario.target, &*workload, true).map_err(|stuck| stuck.to_string())?;
-    let title = format!("{}, {}", policy.name(), text::about(options, scenario));
+    let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
     let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", path.display());
     if let Some(path) = &options.gantt {
         let picture = gantt(&scenario.target, &*workload, &run, &title);
         std::fs::write(path, picture).map_err(|error| refused(path, error))?;
     }
     if let Some(path) = &options.trace {
-        let source = options.file.display().to_string();
+        let source = options.layer.file.display().to_string();
         trace::trace(&source, &title, &*workload, &run, path).map_err(|error| refused(path, error))?;
     }
     progress.ended();
@@ -82,7 +82,7 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, policy: Policy) -> Resu
 }
 
 /// The estimates that the figures of these policies depend on.
-fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
+pub(crate) fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
     let target = &scenario.target;
     let is_used = |constant: &&TargetConstant| policies.iter().any(|&policy| depends_on(policy, constant));
     target.assumed().filter(is_used).map(|constant| target.words(constant)).collect()

@@ -24,6 +24,16 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .tick{fill:#59636e;text-anchor:middle}.small{font-size:10px;fill:#59636e}";
 
+/// The colours of waits: for rows on their way, and for another core's work.
+pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
+
+/// The colour of each operation of a workload, in the order of [`Workload::ops`].
+#[must_use]
+pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<&'static str> {
+    let colours = Colours::new(workload, records);
+    (0..workload.ops().len()).map(|op| colours.of(op)).collect()
+}
+
 /// The data that all parts of the picture use.
 struct Picture<'a> {
     target: &'a Target,

@@ -4,17 +4,15 @@ use super::{DirectionName, GradientType, PolicyName, Switch, TargetChoice};
 use clap::Args;
 use std::path::PathBuf;
 
-#[derive(Args, Debug)]
-pub(crate) struct SimulateArgs {
+/// A layer: its kernel, its schedule, the group and its routing, and the target.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LayerArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
     /// Sets a constant in every kernel that declares it; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Simulates one policy; by default all three.
-    #[arg(long, value_enum)]
-    pub(crate) policy: Option<PolicyName>,
     /// The pass of the layer.
     #[arg(long, value_enum, default_value = "forward")]
     pub(crate) direction: DirectionName,
@@ -27,9 +25,6 @@ pub(crate) struct SimulateArgs {
     /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,
-    /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
-    #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
-    pub(crate) ablate: bool,
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,
@@ -45,6 +40,18 @@ pub(crate) struct SimulateArgs {
     /// which the original is published.
     #[arg(long, value_enum, default_value = "same")]
     pub(crate) gradients: GradientType,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimulateArgs {
+    #[command(flatten)]
+    pub(crate) layer: LayerArgs,
+    /// Simulates one policy; by default all three.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<PolicyName>,
+    /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
+    #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
+    pub(crate) ablate: bool,
     /// Counts the permutation and the top-k sum in the latency: overlapped in `ours`, as separate kernels in the others.
     #[arg(long)]
     pub(crate) count_extras: bool,
@@ -60,4 +67,19 @@ pub(crate) struct SimulateArgs {
     /// Prints JSON: one object with --policy, otherwise a list of three.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) layer: LayerArgs,
+    /// The page. It needs nothing but itself.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: PathBuf,
+    /// Another source file of the same layer, whose simulated run is drawn beside.
+    #[arg(long, value_name = "OTHER.rs")]
+    pub(crate) beside: Option<PathBuf>,
+    /// The rank whose cores are drawn; by default the last one to end.
+    #[arg(long)]
+    pub(crate) rank: Option<u32>,
 }

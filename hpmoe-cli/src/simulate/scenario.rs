@@ -1,13 +1,14 @@
 //! A layer, a routing and a target to simulate.
 
-use crate::options::{GradientType, SimulateArgs, Switch};
+use crate::options::{GradientType, LayerArgs, Switch};
 use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::cost::gradient_bytes;
-use hpmoe_codegen::schedule::Choices;
+use hpmoe_codegen::schedule::{Choices, Schedule};
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
+use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_simulator::baseline::{Direction, LayerShape, Original, Replay, Serial};
 use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, simulate};
@@ -31,7 +32,7 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    pub(crate) fn read(options: &SimulateArgs, policies: &[Policy]) -> Result<Self, String> {
+    pub(crate) fn read(options: &LayerArgs, policies: &[Policy]) -> Result<Self, String> {
         let mut target = options.target.read()?;
         if options.polling == Switch::Off {
             for key in ["poll_aic_us", "poll_aiv_us"] {
@@ -70,6 +71,16 @@ impl Scenario {
             None => kernel.kernel.clone(),
         };
         Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, origin, gradients, kernel, ours })
+    }
+
+    /// The checked graph of `ours`, where it is simulated.
+    pub(crate) fn checked(&self) -> Option<&CheckedGraph> {
+        self.ours.as_ref().map(|(plan, _)| &plan.checked)
+    }
+
+    /// The schedule of `ours`, where it is simulated.
+    pub(crate) fn schedule(&self) -> Option<&Schedule> {
+        self.ours.as_ref().map(|(_, valid)| valid.schedule())
     }
 
     /// What the schedule of `ours` is made with, where it is simulated.

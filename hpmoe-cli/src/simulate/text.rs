@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// Everything about the runs, and the constants that it depends on.
 pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let schedule = scenario.about_ours().map_or_else(String::new, |about| format!("ours: {about}\n"));
-    let mut text = format!("{}\n{schedule}\n", about(options, scenario));
+    let mut text = format!("{}\n{schedule}\n", about(&options.layer.routing, scenario));
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
     text.push_str(&spent(scenario, runs));
@@ -23,16 +23,15 @@ pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRu
 }
 
 /// A heading that says what is simulated.
-pub(super) fn about(options: &SimulateArgs, scenario: &Scenario) -> String {
+pub(crate) fn about(routed: &str, scenario: &Scenario) -> String {
     let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
     let plural = if *ranks == 1 { "" } else { "s" };
     format!(
-        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {} routing",
+        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {routed} routing",
         direction.name(),
         target.name,
         routing.top_k(),
         routing.experts(),
-        options.routing
     )
 }
 

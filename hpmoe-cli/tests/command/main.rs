@@ -8,6 +8,7 @@ mod export;
 mod output;
 mod pictures;
 mod replay;
+mod report;
 mod schedule;
 mod simulate;
 mod trace;

@@ -4,6 +4,7 @@
 //! constants of a target. Nothing here is a measurement.
 
 mod bound;
+mod cause;
 mod core_state;
 mod counters;
 mod depends;
@@ -29,6 +30,7 @@ pub use hpmoe_codegen::cost::{Efficiency, Products, Time, Work, Written};
 pub use hpmoe_codegen::schedule::CoreKind;
 
 pub use bound::{Bound, bound};
+pub use cause::{Cause, causes, critical_path};
 pub use depends::depends_on;
 pub use engine::{ready_seen, simulate};
 pub use idle::Spent;

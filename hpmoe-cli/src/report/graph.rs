@@ -1,0 +1,118 @@
+//! The task graph: phases from left to right, no earlier than what they depend on.
+
+use super::drawing::{picture, rectangle};
+use hpmoe_codegen::report::drawing::{number, text};
+use hpmoe_codegen::report::phase_name;
+use hpmoe_codegen::schedule::Schedule;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::ids::PhaseId;
+use svg::node::element::{Group, Path, Title};
+
+const NODE: (f64, f64) = (168.0, 42.0);
+const GAP: (f64, f64) = (64.0, 16.0);
+const MARGIN: f64 = 12.0;
+
+/// A phase, or the place where a line passes a layer of phases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Phase(PhaseId),
+    Passing { dependency: usize },
+}
+
+/// The graph (SVG). A dashed line needs no counter of its own.
+pub(super) fn graph(checked: &CheckedGraph, schedule: &Schedule) -> String {
+    let layers = layers(checked);
+    let rows = layers.iter().map(Vec::len).max().unwrap_or(0) as f64;
+    let width = 2.0 * MARGIN + layers.len() as f64 * (NODE.0 + GAP.0) - GAP.0;
+    let height = 2.0 * MARGIN + rows * (NODE.1 + GAP.1) - GAP.1;
+    // From left to right, with the corner of each stop.
+    let places: Vec<(Stop, (f64, f64))> = (0..)
+        .zip(&layers)
+        .flat_map(|(layer, stops)| (0..).zip(stops).map(move |(row, &stop)| (stop, corner(layer, row))))
+        .collect();
+    let of = |wanted: Stop| places.iter().filter(move |&&(stop, _)| stop == wanted).map(|&(_, corner)| corner);
+    let mut document = picture(width.max(1.0), height.max(1.0), "task graph");
+    for (number, dependency) in checked.dependencies().iter().enumerate() {
+        let passing = of(Stop::Passing { dependency: number });
+        let stops = of(Stop::Phase(dependency.before)).chain(passing).chain(of(Stop::Phase(dependency.after)));
+        document = document.add(line(checked, schedule, number, &stops.collect::<Vec<_>>()));
+    }
+    for id in checked.graph().phases.ids() {
+        document = of(Stop::Phase(id)).fold(document, |document, at| document.add(node(checked, id, at)));
+    }
+    document.to_string()
+}
+
+fn corner(layer: u32, row: u32) -> (f64, f64) {
+    (MARGIN + f64::from(layer) * (NODE.0 + GAP.0), MARGIN + f64::from(row) * (NODE.1 + GAP.1))
+}
+
+/// The stops of each layer, from top to bottom: a phase comes one layer after the last that it depends on.
+fn layers(checked: &CheckedGraph) -> Vec<Vec<Stop>> {
+    let phases: Vec<PhaseId> = checked.graph().phases.ids().collect();
+    let mut layer = vec![0usize; phases.len()];
+    let at = |id: PhaseId| phases.iter().position(|&other| other == id).unwrap_or(0);
+    // A dependency goes forwards in the order of the calls, but for what a later chunk waits for.
+    for _ in 0..phases.len() {
+        for dependency in checked.dependencies().iter().filter(|one| at(one.before) < at(one.after)) {
+            layer[at(dependency.after)] = layer[at(dependency.after)].max(layer[at(dependency.before)] + 1);
+        }
+    }
+    let mut layers = vec![Vec::new(); layer.iter().max().map_or(0, |&last| last + 1)];
+    for (number, &id) in phases.iter().enumerate() {
+        layers[layer[number]].push(Stop::Phase(id));
+    }
+    for (dependency, ends) in checked.dependencies().iter().enumerate() {
+        let (from, to) = (layer[at(ends.before)], layer[at(ends.after)]);
+        for stops in layers.iter_mut().take(to).skip(from + 1) {
+            stops.push(Stop::Passing { dependency });
+        }
+    }
+    layers
+}
+
+/// The line of a dependency, through the middle of its stops.
+fn line(checked: &CheckedGraph, schedule: &Schedule, dependency: usize, stops: &[(f64, f64)]) -> Path {
+    let middle = |y: f64| number(y + NODE.1 / 2.0);
+    let mut path = String::new();
+    for (at, &(x, y)) in stops.iter().enumerate() {
+        if let Some(&(before, height)) = at.checked_sub(1).and_then(|before| stops.get(before)) {
+            let bend = number((before + NODE.0 + x) / 2.0);
+            path.push_str(&format!("C{bend} {} {bend} {} {} {}", middle(height), middle(y), number(x), middle(y)));
+        }
+        // It leaves on the right, and the last stop is where it ends.
+        if at == 0 {
+            path.push_str(&format!("M{} {}", number(x + NODE.0), middle(y)));
+        } else if at + 1 < stops.len() {
+            path.push_str(&format!("H{}", number(x + NODE.0)));
+        }
+    }
+    let graph = checked.graph();
+    let ends = &checked.dependencies()[dependency];
+    let implied = schedule.elided.iter().any(|elision| elision.dependency == dependency);
+    let hint = format!(
+        "{} → {}: {}{}",
+        phase_name(graph, ends.before),
+        phase_name(graph, ends.after),
+        graph.tensors[ends.tensor].name,
+        if implied { " (no counter: other waits imply it)" } else { "" }
+    );
+    Path::new().set("d", path).set("class", if implied { "edge implied" } else { "edge" }).add(Title::new(hint))
+}
+
+fn node(checked: &CheckedGraph, id: PhaseId, (x, y): (f64, f64)) -> Group {
+    let graph = checked.graph();
+    let phase = &graph.phases[id];
+    let (colour, cores) = match graph.tasks[phase.task].kind {
+        TaskKind::Matrix => ("#cfe2f3", "matrix"),
+        TaskKind::Vector => ("#d9ead3", "vector"),
+        TaskKind::Put => ("#fce5cd", "put"),
+    };
+    let line = if phase.line > 0 { format!(", line {}", phase.line) } else { String::new() };
+    Group::new()
+        .set("class", "node")
+        .add(rectangle((x, y), NODE, colour, phase.source.clone()).set("rx", 5).set("stroke", "#8d96a0"))
+        .add(text(phase_name(graph, id), x + 10.0, y + 17.0, "name"))
+        .add(text(format!("{cores}{line}"), x + 10.0, y + 33.0, "small"))
+}

@@ -1,0 +1,67 @@
+//! `hpmoe report`: one page with a kernel's graph, its simulated run task by task, and what it is compared with.
+
+mod drawing;
+mod figures;
+mod graph;
+mod memory;
+mod page;
+mod run;
+mod traffic;
+
+use crate::options::{LayerArgs, ReportArgs};
+use crate::output;
+use crate::progress::{Progress, Reader};
+use crate::simulate::runs::{Extras, runs};
+use crate::simulate::scenario::Scenario;
+use crate::simulate::text::about;
+use hpmoe_simulator::simulate::Policy;
+use page::Page;
+use run::Run;
+use std::process::ExitCode;
+
+pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
+    let layer = &options.layer;
+    let scenario = Scenario::read(layer, &[Policy::Ours])?;
+    let second = options.beside.as_ref().map(|file| second(layer, file.clone())).transpose()?;
+    let original = scenario.shape().is_ok();
+    let policies = if original { &Policy::ALL[..] } else { &[Policy::Ours] };
+    // The page has every task of the kernel, so that its figures count what the original leaves to other kernels.
+    let compared = runs(&scenario, policies, Extras { count: true, report: false }, Reader::Person)?;
+
+    let progress = Progress::new(1, Reader::Person);
+    progress.begins("drawing".to_owned());
+    let ours = Run::simulated(&scenario, Policy::Ours, &layer.file, options.rank)?;
+    let rank = ours.rank;
+    let mut drawn = vec![ours];
+    if original {
+        drawn.push(Run::simulated(&scenario, Policy::Hyperparallel, &layer.file, Some(rank))?);
+    }
+    if let Some((layer, scenario)) = &second {
+        drawn.push(Run::simulated(scenario, Policy::Ours, &layer.file, Some(rank))?);
+    }
+    let (Some(checked), Some(schedule)) = (scenario.checked(), scenario.schedule()) else {
+        return Err("the kernel was not scheduled".to_owned());
+    };
+    let page = Page {
+        title: about(&layer.routing, &scenario),
+        figures: figures::figures(&scenario, &compared, original),
+        graph: graph::graph(checked, schedule),
+        traffic: traffic::traffic(&drawn[0].traffic),
+        memory: memory::memory(checked, &scenario.routing, rank),
+        runs: &drawn,
+    };
+    std::fs::write(&options.out, page.html())
+        .map_err(|error| format!("can't write {}: {error}", options.out.display()))?;
+    progress.ended();
+    drop(progress);
+    output::note(format!("simulated run as a page (HTML): {}", options.out.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same layer of another file.
+fn second(layer: &LayerArgs, file: std::path::PathBuf) -> Result<(LayerArgs, Scenario), String> {
+    let layer = LayerArgs { file, ..layer.clone() };
+    let scenario = Scenario::read(&layer, &[Policy::Ours]);
+    let scenario = scenario.map_err(|problem| format!("--beside {}: {problem}", layer.file.display()))?;
+    Ok((layer, scenario))
+}
