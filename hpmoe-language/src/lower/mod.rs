@@ -10,6 +10,7 @@ mod fits;
 mod instances;
 mod loops;
 mod order;
+mod phase;
 mod route;
 mod tails;
 mod tasks;

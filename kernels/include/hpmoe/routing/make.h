@@ -4,6 +4,7 @@
 // same faults; each table is made by one core. docs: HpmoeRouting in abi.h.
 #pragma once
 
+#include "hpmoe/routing/await.h"
 #include "hpmoe/routing/coming.h"
 #include "hpmoe/routing/ids.h"
 #include "hpmoe/routing/kept.h"
@@ -195,23 +196,6 @@ HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const R
         }
     }
     core.LeaveUnrouted();
-}
-
-// Waits until all tables are made, which another core may have looked at before. False: leave at once.
-template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
-    const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);
-    core.record.phase = from.phases;
-    if (!core.Await(from.made, 0, core.launch.aiv)) {
-        return false;
-    }
-    DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
-        Global<uint64_t>(core.launch.routing));
-    // Ids are looked at where some slot is empty: then fewer slots are sent.
-    const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
-    const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));
-    const bool all = static_cast<uint32_t>(last.order + last.rows) == core.launch.tokens * from.top_k;
-    core.ids = all ? 0 : from.ids;
-    return true;
 }
 
 // How many slots this rank sends, of the present part.
