@@ -7,7 +7,7 @@ use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::Tuned;
 use hpmoe_language::front::modules;
 use hpmoe_language::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Kernels that are built with the same settings, with their sources.
 pub(crate) struct KernelGroup {
@@ -50,7 +50,7 @@ pub(crate) struct KernelModule {
 pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
     let mut sources = Vec::new();
     for file in files {
-        println!("cargo::rerun-if-changed={}", file.display());
+        watch(file);
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
         })?;
@@ -71,4 +71,32 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
         }));
     }
     Ok(Some(sources))
+}
+
+/// Tells cargo to run the build script again when a source file changes.
+fn watch(file: &Path) {
+    let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from);
+    if is_watched(file, out_dir.as_deref()) {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
+}
+
+/// A file below `OUT_DIR` is written by the build script itself: it is newer than the script's last start, for ever.
+fn is_watched(file: &Path, out_dir: Option<&Path>) -> bool {
+    !out_dir.is_some_and(|out_dir| file.starts_with(out_dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_build_script_writes_is_not_watched() {
+        let out_dir = Some(Path::new("/target/out"));
+        assert!(!is_watched(Path::new("/target/out/layer.rs"), out_dir));
+        assert!(
+            is_watched(Path::new("src/layer.rs"), out_dir) && is_watched(Path::new("/target/other/layer.rs"), out_dir)
+        );
+        assert!(is_watched(Path::new("/target/out/layer.rs"), None));
+    }
 }
