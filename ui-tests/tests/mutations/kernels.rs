@@ -3,7 +3,7 @@
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chosen, chunks, coarse, columns, deep, echo, external, ffn, once, products, routed,
+    bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, once, products, routed,
     rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
@@ -71,6 +71,19 @@ fn whole_numbers<const N: usize, const K: usize>(case: &Case, route: &Route) -> 
 fn ids_and_others<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i32, K>> {
     let named = |count: usize| (0..count).map(|n| (n * 7919 + case.seed as usize % 100) as i32 % 60 - 8).collect();
     PerRank::from_fn(case.ep(), |rank| Tensor::from_vec(named(case.tokens[rank.id()] * K)))
+}
+
+/// Pairs of numbers of four bits.
+fn pairs<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i4x2, K>> {
+    let bytes: PerRank<Tensor<i8, K>> = bytes(case);
+    let pair = |byte: i8| i4x2::from_bits(byte.cast_unsigned());
+    bytes.map(|part| Tensor::from_vec(part.to_vec().into_iter().map(pair).collect()))
+}
+
+/// A table of different numbers.
+fn table<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 1, K>> {
+    let row: Vec<f32> = (0..K).map(|code| (code * 37 % K) as f32 / 8.0 - 3.0).collect();
+    PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
 /// Two rows of different numbers.
@@ -183,7 +196,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 14] = [
+pub static ALL: [Kernel; 15] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -284,6 +297,35 @@ pub static ALL: [Kernel; 14] = [
         same = |case: &Case, _| case.zeros(),
         sums = |case: &Case, route| PerRank::ragged(case.ep(), route),
         rounded = |case: &Case, route| PerRank::ragged(case.ep(), route)
+    ),
+    kernel!(
+        codes,
+        packed = pairs,
+        odd = pairs,
+        wide = |case, _| bytes(case),
+        ragged = |case, _| bytes(case),
+        groups = |case, _| bytes(case),
+        scales = |case, _| weights(case),
+        small = |case, _| weights(case),
+        units = |case, _| bytes(case),
+        eights = |case, _| bytes(case),
+        fours = |case, _| bytes(case),
+        places = table,
+        e2m1 = table,
+        s1p2 = table,
+        e8m0 = table,
+        e6m2 = table,
+        fp8 = table;
+        w4a8 = |case: &Case, _| case.zeros(),
+        w4a16 = |case: &Case, _| case.zeros(),
+        mxfp4 = |case: &Case, _| case.zeros(),
+        of_fp8 = |case: &Case, _| case.zeros(),
+        hifloat4 = |case: &Case, _| case.zeros(),
+        looked = |case: &Case, _| case.zeros(),
+        repeated = |case: &Case, _| case.zeros(),
+        sums = |case: &Case, _| case.zeros(),
+        received = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        slots = |case: &Case, route| PerRank::slots(case.ep(), route)
     ),
     kernel!(
         chunks,
