@@ -1,9 +1,10 @@
 //! The kernels that mutants are made of, and how they are launched.
 
+use crate::kept::{launch_keeping, launch_taking};
 use crate::random::{Case, bytes, experts, numbers, slots, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, once, products, routed,
+    bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, kept, once, products, routed,
     rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
@@ -98,7 +99,7 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
 }
 
 /// Launches with these arguments, in a row.
-fn launch_all<'a>(
+pub fn launch_all<'a>(
     compiled: &CompiledKernel,
     group: &Group,
     of_launch: impl Iterator<Item = Vec<Argument<'a>>>,
@@ -196,7 +197,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 15] = [
+pub static ALL: [Kernel; 17] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -351,6 +352,8 @@ pub static ALL: [Kernel; 15] = [
         compiled: &routed::chunked::KERNEL,
         launch: launch_routed,
     },
+    Kernel { name: "keeping", text: kept::forward::ASCENDC, compiled: &kept::forward::KERNEL, launch: launch_keeping },
+    Kernel { name: "taking", text: kept::backward::ASCENDC, compiled: &kept::backward::KERNEL, launch: launch_taking },
     Kernel { name: "chosen", text: chosen::told::ASCENDC, compiled: &chosen::told::KERNEL, launch: launch_chosen },
 ];
 

@@ -24,6 +24,7 @@ mod expressions;
 mod extent;
 mod job;
 mod judge;
+mod kept;
 mod kernels;
 mod known;
 mod mutant;
