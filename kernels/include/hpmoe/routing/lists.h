@@ -64,14 +64,6 @@ struct Lists {
         Maxs(Ints(out), Ints(out), 0, All());
         PipeBarrier<PIPE_V>();
     }
-    // 1 for zeros, 0 for all other numbers, which are small.
-    HPMOE_INLINE void Zeros(uint32_t out, uint32_t a) const {
-        Times(out, a, a);
-        Mins(Ints(out), Ints(out), 1, All());
-        PipeBarrier<PIPE_V>();
-        Scaled(out, out, -1);
-        Shifted(out, out, 1);
-    }
     // out[i] = the number that lies offsets[i] bytes after from + base.
     HPMOE_INLINE void Picked(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base) const {
         Gather(Ints(out), Ints(from), UbFrom<uint32_t>(offsets), base, count);
