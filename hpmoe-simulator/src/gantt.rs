@@ -63,8 +63,7 @@ pub fn gantt(target: &Target, workload: &dyn Workload, simulated: &Simulated, ti
         records,
         axis: Axis::new(end, LEFT, WIDTH - LEFT - RIGHT),
     };
-    let last = simulated.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
-    let rank = last.map_or(0, |(rank, _)| rank as u32);
+    let rank = simulated.last_rank();
     let parts: [&dyn Fn(f64) -> PicturePart; 3] =
         [&|top| cores::cores(&picture, rank, top), &|top| load::links(&picture, rank, top), &|top| {
             ranks::ranks(&picture, top)

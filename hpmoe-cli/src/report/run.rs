@@ -32,8 +32,7 @@ impl Run {
         let records = traced_tasks(&*workload, &run);
         let causes = causes(&scenario.target, &*workload, &records);
         let path = critical_path(&records, &causes);
-        let last = run.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
-        let rank = rank.unwrap_or_else(|| last.map_or(0, |(rank, _)| rank as u32));
+        let rank = rank.unwrap_or_else(|| run.last_rank());
         if rank >= scenario.ranks {
             return Err(format!("--rank {rank}: the ranks are 0 to {}", scenario.ranks - 1));
         }

@@ -48,12 +48,8 @@ fn cause(target: &Target, workload: &dyn Workload, records: &[TracedTask], task:
             return cause;
         }
     }
-    let same_core = |other: &TracedTask| {
-        (other.slice.rank, other.slice.kind, other.slice.core)
-            == (record.slice.rank, record.slice.kind, record.slice.core)
-    };
     match task.checked_sub(1) {
-        Some(before) if same_core(&records[before]) => Cause::Core(before),
+        Some(before) if records[before].slice.is_on_core_of(&record.slice) => Cause::Core(before),
         _ => Cause::Launch,
     }
 }

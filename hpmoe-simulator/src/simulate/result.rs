@@ -88,7 +88,21 @@ pub struct Stuck {
     pub need: u32,
 }
 
+impl TaskTimes {
+    /// Whether another task ran on the same core.
+    pub(super) fn is_on_core_of(&self, other: &Self) -> bool {
+        (self.rank, self.kind, self.core) == (other.rank, other.kind, other.core)
+    }
+}
+
 impl Simulated {
+    /// The last rank to end; of several, the first.
+    #[must_use]
+    pub fn last_rank(&self) -> u32 {
+        let last = self.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
+        last.map_or(0, |(rank, _)| rank as u32)
+    }
+
     /// The time that all matrix cores need for the FLOPs at fused efficiency, and for those of int8 at theirs, divided by the whole
     /// latency.
     #[must_use]

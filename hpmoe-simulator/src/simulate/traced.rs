@@ -23,8 +23,7 @@ pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<Trace
     let mut cursor = Cursor::default();
     let mut task = QueuedTask::default();
     for (at, slice) in slices.iter().enumerate() {
-        let place = |slice: &TaskTimes| (slice.rank, slice.kind, slice.core);
-        if at == 0 || place(&slices[at - 1]) != place(slice) {
+        if at == 0 || !slices[at - 1].is_on_core_of(slice) {
             (cursor, task) = (Cursor::default(), QueuedTask::default());
         }
         if workload.next(slice.rank, slice.kind, slice.core, &mut cursor, &mut task) {
