@@ -121,11 +121,7 @@ pub mod codes {
                     &places[r].tile(0),
                     &mut hifloat4[r].rows(t),
                 );
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 unpack_to_bf16::<BLOCK, PAIRS, _, _>(&packed[r].rows(t), &scales[r].rows(t), &mut w4a16[r].rows(t));
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 decode_fp4::<BLOCK, PAIRS, _, _>(
                     &packed[r].rows(t),
                     &groups[r].rows(t),
@@ -133,22 +129,14 @@ pub mod codes {
                     &e8m0[r].tile(0),
                     &mut mxfp4[r].rows(t),
                 );
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 decode_fp8::<BLOCK, _, _>(
                     &wide[r].rows(t),
                     &scales[r].rows(t),
                     &fp8[r].tile(0),
                     &mut of_fp8[r].rows(t),
                 );
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 unpack_to_i8::<BLOCK, PAIRS, _, _>(&packed[r].rows(t), &groups[r].rows(t), &mut w4a8[r].rows(t));
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 spread(&small[r].rows(t), &mut repeated[r].rows(t));
-            }
-            for t in route.token_blocks::<BLOCK>(r) {
                 for n in 0..RAGGED_CODES.div_ceil(CODES) {
                     look(&ragged[r].rows(t).cols(n), &fp8[r].tile(0), &mut looked[r].rows(t).cols(n));
                 }
