@@ -6,7 +6,7 @@ use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::ids::PhaseId;
+use hpmoe_language::ids::{Id as _, PhaseId};
 use svg::node::element::{Group, Path, Title};
 
 const NODE: (f64, f64) = (168.0, 42.0);
@@ -50,21 +50,19 @@ fn corner(layer: u32, row: u32) -> (f64, f64) {
 
 /// The stops of each layer, from top to bottom: a phase comes one layer after the last that it depends on.
 fn layers(checked: &CheckedGraph) -> Vec<Vec<Stop>> {
-    let phases: Vec<PhaseId> = checked.graph().phases.ids().collect();
-    let mut layer = vec![0usize; phases.len()];
-    let at = |id: PhaseId| phases.iter().position(|&other| other == id).unwrap_or(0);
-    // A dependency goes forwards in the order of the calls, but for what a later chunk waits for.
-    for _ in 0..phases.len() {
-        for dependency in checked.dependencies().iter().filter(|one| at(one.before) < at(one.after)) {
-            layer[at(dependency.after)] = layer[at(dependency.after)].max(layer[at(dependency.before)] + 1);
-        }
+    let dependencies = checked.dependencies();
+    let mut layer: Vec<usize> = Vec::new();
+    for id in checked.graph().phases.ids() {
+        // A dependency goes forwards in the order of the calls, but for what a later chunk waits for.
+        let before = dependencies.iter().filter(|one| one.after == id).filter_map(|one| layer.get(one.before.index()));
+        layer.push(before.max().map_or(0, |last| last + 1));
     }
-    let mut layers = vec![Vec::new(); layer.iter().max().map_or(0, |&last| last + 1)];
-    for (number, &id) in phases.iter().enumerate() {
-        layers[layer[number]].push(Stop::Phase(id));
+    let mut layers = vec![Vec::new(); layer.iter().max().map_or(0, |last| last + 1)];
+    for (id, &layer) in checked.graph().phases.ids().zip(&layer) {
+        layers[layer].push(Stop::Phase(id));
     }
-    for (dependency, ends) in checked.dependencies().iter().enumerate() {
-        let (from, to) = (layer[at(ends.before)], layer[at(ends.after)]);
+    for (dependency, ends) in dependencies.iter().enumerate() {
+        let (from, to) = (layer[ends.before.index()], layer[ends.after.index()]);
         for stops in layers.iter_mut().take(to).skip(from + 1) {
             stops.push(Stop::Passing { dependency });
         }
