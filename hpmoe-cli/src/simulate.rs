@@ -13,7 +13,7 @@ use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::TargetConstant;
 use hpmoe_simulator::gantt;
 use hpmoe_simulator::simulate::{Policy, depends_on};
-use runs::Extras;
+use runs::{Extras, PolicyRun};
 use scenario::Scenario;
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,8 +26,12 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let scenario = Scenario::read(&options.layer, &policies)?;
     // A script that asks for one policy does not wait for a second simulation.
     let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
-    let runs = runs::runs(&scenario, &policies, extras, Reader::of(options.json))?;
-    pictures(options, &scenario, policies[0])?;
+    let is_drawn = options.gantt.is_some() || options.trace.is_some();
+    let drawn = if is_drawn { &policies[..1] } else { &[] };
+    let runs = runs::runs(&scenario, &policies, drawn, extras, Reader::of(options.json))?;
+    if is_drawn {
+        pictures(options, &scenario, &runs[0])?;
+    }
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
         let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
@@ -51,24 +55,20 @@ fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
 }
 
 /// Writes the files that --gantt and --trace name.
-fn pictures(options: &SimulateArgs, scenario: &Scenario, policy: Policy) -> Result<(), String> {
-    if options.gantt.is_none() && options.trace.is_none() {
-        return Ok(());
-    }
+fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Result<(), String> {
+    let policy = run.policy;
     let progress = Progress::new(1, Reader::of(options.json));
     progress.begins(format!("drawing {}", policy.name()));
     let workload = scenario.workload(policy, options.count_extras)?;
-    let run =
-        hpmoe_simulator::simulate::simulate(&scenario.target, &*workload, true).map_err(|stuck| stuck.to_string())?;
     let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
     let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", path.display());
     if let Some(path) = &options.gantt {
-        let picture = gantt(&scenario.target, &*workload, &run, &title);
+        let picture = gantt(&scenario.target, &*workload, &run.simulated, &title);
         std::fs::write(path, picture).map_err(|error| refused(path, error))?;
     }
     if let Some(path) = &options.trace {
         let source = options.layer.file.display().to_string();
-        trace::trace(&source, &title, &*workload, &run, path).map_err(|error| refused(path, error))?;
+        trace::trace(&source, &title, &*workload, &run.simulated, path).map_err(|error| refused(path, error))?;
     }
     progress.ended();
     drop(progress);

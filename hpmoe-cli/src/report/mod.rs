@@ -26,18 +26,24 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
     let original = scenario.shape().is_ok();
     let policies = if original { &Policy::ALL[..] } else { &[Policy::Ours] };
     // The page has every task of the kernel, so that its figures count what the original leaves to other kernels.
-    let compared = runs(&scenario, policies, Extras { count: true, report: false }, Reader::Person)?;
+    let extras = Extras { count: true, report: false };
+    let drawn_policies = [Policy::Ours, Policy::Hyperparallel];
+    let compared = runs(&scenario, policies, &drawn_policies, extras, Reader::Person)?;
+    let beside = match &second {
+        Some((_, other)) => runs(other, &[Policy::Ours], &[Policy::Ours], extras, Reader::Person)?,
+        None => Vec::new(),
+    };
 
     let progress = Progress::new(1, Reader::Person);
     progress.begins("drawing".to_owned());
-    let ours = Run::simulated(&scenario, Policy::Ours, &layer.file, options.rank)?;
+    let ours = Run::new(&scenario, &compared[0], &layer.file, options.rank)?;
     let rank = ours.rank;
     let mut drawn = vec![ours];
-    if original {
-        drawn.push(Run::simulated(&scenario, Policy::Hyperparallel, &layer.file, Some(rank))?);
+    for run in compared.iter().filter(|run| run.policy == Policy::Hyperparallel) {
+        drawn.push(Run::new(&scenario, run, &layer.file, Some(rank))?);
     }
-    if let Some((layer, scenario)) = &second {
-        drawn.push(Run::simulated(scenario, Policy::Ours, &layer.file, Some(rank))?);
+    if let (Some((layer, scenario)), [run]) = (&second, &beside[..]) {
+        drawn.push(Run::new(scenario, run, &layer.file, Some(rank))?);
     }
     let (Some(checked), Some(schedule)) = (scenario.checked(), scenario.schedule()) else {
         return Err("the kernel was not scheduled".to_owned());

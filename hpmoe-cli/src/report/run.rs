@@ -1,10 +1,9 @@
 //! A simulated run, as the page's script reads it.
 
+use crate::simulate::runs::PolicyRun;
 use crate::simulate::scenario::Scenario;
 use hpmoe_language::graph::SpaceKind;
-use hpmoe_simulator::simulate::{
-    Cause, CoreKind, Policy, Time, TracedTask, causes, critical_path, simulate, traced_tasks,
-};
+use hpmoe_simulator::simulate::{Cause, CoreKind, Policy, Time, TracedTask, causes, critical_path, traced_tasks};
 use hpmoe_simulator::{WAIT_COLOURS, op_colours};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -20,16 +19,16 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Simulates a policy; draws the given rank, or the last one to end.
-    pub(super) fn simulated(
+    /// A simulated run with a timeline; draws the given rank, or the last one to end.
+    pub(super) fn new(
         scenario: &Scenario,
-        policy: Policy,
+        PolicyRun { policy, simulated: run, .. }: &PolicyRun,
         file: &Path,
         rank: Option<u32>,
     ) -> Result<Self, String> {
+        let policy = *policy;
         let workload = scenario.workload(policy, true)?;
-        let run = simulate(&scenario.target, &*workload, true).map_err(|stuck| stuck.to_string())?;
-        let records = traced_tasks(&*workload, &run);
+        let records = traced_tasks(&*workload, run);
         let causes = causes(&scenario.target, &*workload, &records);
         let path = critical_path(&records, &causes);
         let rank = rank.unwrap_or_else(|| run.last_rank());
@@ -60,7 +59,7 @@ impl Run {
             "tasks": kept.tasks(&records, &causes, workload.cores(CoreKind::Aic)),
             "path": path.iter().map(|&task| kept.number[task]).collect::<Vec<_>>(),
         });
-        Ok(Self { rank, traffic: run.traffic, data })
+        Ok(Self { rank, traffic: run.traffic.clone(), data })
     }
 }
 

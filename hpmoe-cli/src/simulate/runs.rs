@@ -55,10 +55,11 @@ pub(crate) struct Extras {
     pub(crate) report: bool,
 }
 
-/// Simulates the policies one after another.
+/// Simulates the policies one after another; those of `drawn` with a timeline.
 pub(crate) fn runs(
     scenario: &Scenario,
     policies: &[Policy],
+    drawn: &[Policy],
     extras: Extras,
     reader: Reader,
 ) -> Result<Vec<PolicyRun>, String> {
@@ -66,21 +67,26 @@ pub(crate) fn runs(
     let mut all = Vec::new();
     for &policy in policies {
         progress.begins(format!("simulating {} on {} ranks", policy.name(), scenario.ranks));
-        all.push(run(scenario, policy, extras)?);
+        all.push(run(scenario, policy, drawn.contains(&policy), extras)?);
         progress.ended();
     }
     Ok(all)
 }
 
-fn run(scenario: &Scenario, policy: Policy, Extras { count, report }: Extras) -> Result<PolicyRun, String> {
+fn run(
+    scenario: &Scenario,
+    policy: Policy,
+    is_drawn: bool,
+    Extras { count, report }: Extras,
+) -> Result<PolicyRun, String> {
     let workload = scenario.workload(policy, count)?;
-    let timed = |workload: &dyn Workload| {
-        simulate(&scenario.target, workload, false).map_err(|stuck| format!("{}: {stuck}", policy.name()))
+    let timed = |workload: &dyn Workload, timeline| {
+        simulate(&scenario.target, workload, timeline).map_err(|stuck| format!("{}: {stuck}", policy.name()))
     };
-    let simulated = timed(&*workload)?;
+    let simulated = timed(&*workload, is_drawn)?;
     let (extras, counted) = if policy == Policy::Ours {
         // `ours` overlaps them with the rest: their time is the difference.
-        let other = || timed(&*scenario.workload(policy, !count)?).map(|other| other.time);
+        let other = || timed(&*scenario.workload(policy, !count)?, false).map(|other| other.time);
         let other = if report { Some(other()?) } else { None };
         let tables = tables(scenario);
         let extras = other.map(|other| simulated.time.since(other) + other.since(simulated.time) + tables);
