@@ -11,7 +11,7 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let includes = [Path::new(hpmoe_kernels::INCLUDE_DIR), Path::new(hpmoe_kernels::HOST_DIR)];
-    let compiler = Compiler::new(&Settings { opt_level: 2, warnings: true, includes: &includes }, folder)?;
+    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes }, folder)?;
     let sources: Vec<Source<'_>> =
         units.iter().map(|unit| Source { file: &unit.source, headers: unit.headers() }).collect();
     for (unit, object) in units.iter().zip(compiler.each(&sources)) {

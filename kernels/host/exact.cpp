@@ -20,19 +20,21 @@ void Exponents::join(Exponents other) {
 }
 
 HPMOE_CLONES Exponents exponentsOf(const float *rows, uint32_t depth, uint32_t lanes) {
-    // A zero, less one, is larger than any number.
-    RowWords least = RowWords{} - 1, most{};
-    for (uint32_t k = 0; k < depth; ++k) {
-        RowWords words;
-        std::memcpy(&words, rows + k * 16, sizeof words);
-        const RowWords magnitudes = words & 0x7FFFFFFF, lessOne = magnitudes - 1;
-        least = lessOne < least ? lessOne : least;
-        most = magnitudes > most ? magnitudes : most;
-    }
     uint32_t smallest = ~0u, largest = 0;
-    for (uint32_t i = 0; i < lanes; ++i) {
-        smallest = std::min<uint32_t>(smallest, least[i]);
-        largest = std::max<uint32_t>(largest, most[i]);
+    for (uint32_t first = 0; first < lanes; first += 8) {
+        // A zero, less one, is larger than any number.
+        Word8 least = Word8{} - 1, most{};
+        for (uint32_t k = 0; k < depth; ++k) {
+            Word8 words;
+            std::memcpy(&words, rows + k * 16 + first, sizeof words);
+            const Word8 magnitudes = words & 0x7FFFFFFF, lessOne = magnitudes - 1;
+            least = lessOne < least ? lessOne : least;
+            most = magnitudes > most ? magnitudes : most;
+        }
+        for (uint32_t i = 0; i < lanes - first && i < 8; ++i) {
+            smallest = std::min<uint32_t>(smallest, least[i]);
+            largest = std::max<uint32_t>(largest, most[i]);
+        }
     }
     return {smallest == ~0u ? 255 : (smallest + 1) >> 23, largest >> 23};
 }

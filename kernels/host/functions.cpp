@@ -16,36 +16,36 @@ namespace AscendC::host {
 ///   y = (p(r) * (r * r) + r) + 1 with a polynomial p of degree 5 in Horner's form,
 ///   and y * 2^trunc(n/2) * 2^(n - trunc(n/2)).
 HPMOE_CLONES void expOf(float *dst, const float *src, uint32_t n) {
-    const Row high = Row{} + floatOf(0x42B17218u), low = Row{} + floatOf(0xC2CFF1B5u);
-    const Row infinity = Row{} + std::numeric_limits<float>::infinity();
-    for (uint32_t i = 0; i < n; i += 16) {
-        const uint32_t part = n - i < 16 ? n - i : 16;
-        Row x = {};
-        if (part == 16) std::memcpy(&x, src + i, sizeof x);
+    const Float8 high = Float8{} + floatOf(0x42B17218u), low = Float8{} + floatOf(0xC2CFF1B5u);
+    const Float8 infinity = Float8{} + std::numeric_limits<float>::infinity();
+    for (uint32_t i = 0; i < n; i += 8) {
+        const uint32_t part = n - i < 8 ? n - i : 8;
+        Float8 x = {};
+        if (part == 8) std::memcpy(&x, src + i, sizeof x);
         else std::memcpy(&x, src + i, part * sizeof(float));
-        Row in = x > high ? high : x;
+        Float8 in = x > high ? high : x;
         in = in < low ? low : in;
-        in = in == in ? in : Row{};
-        const Row scaled = in * 1.44269504f + 0.5f;
+        in = in == in ? in : Float8{};
+        const Float8 scaled = in * 1.44269504f + 0.5f;
         // The float next to floor(scaled): SSE2 has no floor, and this one has the same bits but for -0.
-        Row scale = __builtin_convertvector(__builtin_convertvector(scaled, RowBits), Row);
+        Float8 scale = __builtin_convertvector(__builtin_convertvector(scaled, Int8), Float8);
         scale = scale > scaled ? scale - 1.0f : scale;
-        Row r = in - scale * 0.693359375f;
+        Float8 r = in - scale * 0.693359375f;
         r = r - scale * -2.12194440e-4f;
-        Row p = Row{} + 1.9875691500e-4f;
+        Float8 p = Float8{} + 1.9875691500e-4f;
         p = p * r + 1.3981999507e-3f;
         p = p * r + 8.3334519073e-3f;
         p = p * r + 4.1665795894e-2f;
         p = p * r + 1.6666665459e-1f;
         p = p * r + 5.0000001201e-1f;
-        const Row y = p * (r * r) + r + 1.0f;
-        const RowBits whole = __builtin_convertvector(scale, RowBits), first = (whole - (whole >> 31)) >> 1;
-        Row result = y * reinterpret_cast<Row>((first + 127) << 23);
-        result = result * reinterpret_cast<Row>((whole - first + 127) << 23);
+        const Float8 y = p * (r * r) + r + 1.0f;
+        const Int8 whole = __builtin_convertvector(scale, Int8), first = (whole - (whole >> 31)) >> 1;
+        Float8 result = y * reinterpret_cast<Float8>((first + 127) << 23);
+        result = result * reinterpret_cast<Float8>((whole - first + 127) << 23);
         result = x > high ? infinity : result;
-        result = x < low ? Row{} : result;
+        result = x < low ? Float8{} : result;
         result = x == x ? result : x + x;
-        if (part == 16) std::memcpy(dst + i, &result, sizeof result);
+        if (part == 8) std::memcpy(dst + i, &result, sizeof result);
         else std::memcpy(dst + i, &result, part * sizeof(float));
     }
 }

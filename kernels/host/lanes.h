@@ -5,15 +5,19 @@
 
 namespace AscendC::host {
 
-/// Sixteen lanes: one strip of L0C is 16 columns wide, and one AVX-512 register holds 16 floats.
-typedef float Row __attribute__((vector_size(64), aligned(64)));
-typedef int32_t RowBits __attribute__((vector_size(64), aligned(64)));
-typedef uint32_t RowWords __attribute__((vector_size(64), aligned(64)));
+/// Sixteen lanes: one strip of L0C is 16 columns wide, and one AVX-512 register holds 16 floats. For AVX-512 alone: g++ takes vectors that
+/// are wider than a register apart, element by element.
+typedef float Float16 __attribute__((vector_size(64), aligned(64)));
+
+/// Eight lanes, one AVX2 register.
+typedef float Float8 __attribute__((vector_size(32), aligned(32)));
+typedef int32_t Int8 __attribute__((vector_size(32), aligned(32)));
+typedef uint32_t Word8 __attribute__((vector_size(32), aligned(32)));
 
 /// Four lanes: what every machine has.
-typedef uint32_t Word4 __attribute__((vector_size(16), aligned(16)));
-typedef int32_t Int4 __attribute__((vector_size(16), aligned(16)));
 typedef float Float4 __attribute__((vector_size(16), aligned(16)));
+typedef int32_t Int4 __attribute__((vector_size(16), aligned(16)));
+typedef uint32_t Word4 __attribute__((vector_size(16), aligned(16)));
 
 /// Lanes of two vectors of four, numbered 0 to 3 and 4 to 7.
 #ifdef __clang__

@@ -11,6 +11,11 @@ namespace {
 
 using Multiply = void (*)(float *, const float *, const float *, uint32_t, uint32_t, uint32_t, bool);
 
+// Level 2, whatever the rest has: below it g++ makes two instructions of every product and addition.
+#ifndef __clang__
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+#endif
 /// Each product is rounded, then each sum.
 namespace rounded {
 #include "multiply_loops.h"
@@ -19,7 +24,6 @@ namespace rounded {
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #else
-#pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
 #endif
 /// Product and addition are one instruction, where there is one, which rounds once.

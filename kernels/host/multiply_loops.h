@@ -1,45 +1,51 @@
 // The loops of multiply.cpp, which includes them once for each way to round a product and its addition.
 
-/// Some consecutive rows of a strip of a. Their sums stay in registers.
-template <uint32_t rows>
+/// Some consecutive rows of a strip of a. Their sums stay in registers, each of which is a `Lanes`.
+template <typename Lanes, uint32_t rows>
 HPMOE_INLINE void multiplyRows(float *c, const float *a, const float *b, uint32_t depth, bool fromZero) {
-    Row sums[rows] = {};
-    if (!fromZero) std::memcpy(sums, c, sizeof sums);
-    for (uint32_t k = 0; k < depth; ++k) {
-        Row bk;
-        std::memcpy(&bk, b + k * 16, sizeof bk);
+    constexpr uint32_t wide = sizeof(Lanes) / sizeof(float), parts = 16 / wide;
+    Lanes sums[rows * parts] = {};
+    // One at a time: g++ keeps in registers what is never copied as an array.
 #pragma GCC unroll 16
-        for (uint32_t r = 0; r < rows; ++r) sums[r] = sums[r] + a[k * 16 + r] * bk;
+    for (uint32_t s = 0; s < rows * parts; ++s)
+        if (!fromZero) std::memcpy(&sums[s], c + s * wide, sizeof(Lanes));
+    for (const float *end = b + size_t(depth) * 16; b != end; a += 16, b += 16) {
+        Lanes bk[parts];
+#pragma GCC unroll 4
+        for (uint32_t p = 0; p < parts; ++p) std::memcpy(&bk[p], b + p * wide, sizeof(Lanes));
+#pragma GCC unroll 16
+        for (uint32_t s = 0; s < rows * parts; ++s) sums[s] = sums[s] + a[s / parts] * bk[s % parts];
     }
-    std::memcpy(c, sums, sizeof sums);
+#pragma GCC unroll 16
+    for (uint32_t s = 0; s < rows * parts; ++s) std::memcpy(c + s * wide, &sums[s], sizeof(Lanes));
 }
 
 /// As many rows at a time as registers hold, and the rest one by one.
-template <uint32_t atATime>
+template <typename Lanes, uint32_t atATime>
 HPMOE_INLINE void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
                               bool fromZero) {
+    const auto from = [=](uint32_t i) { return a + size_t(i / 16) * pitch * 16 + i % 16; };
     uint32_t i = 0;
-    for (; i + atATime <= rows; i += atATime)
-        multiplyRows<atATime>(c + i * 16, a + size_t(i / 16) * pitch * 16 + i % 16, b, depth, fromZero);
-    for (; i < rows; ++i) multiplyRows<1>(c + i * 16, a + size_t(i / 16) * pitch * 16 + i % 16, b, depth, fromZero);
+    for (; i + atATime <= rows; i += atATime) multiplyRows<Lanes, atATime>(c + i * 16, from(i), b, depth, fromZero);
+    for (; i < rows; ++i) multiplyRows<Lanes, 1>(c + i * 16, from(i), b, depth, fromZero);
 }
 
 inline void multiplyPlain(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
                           bool fromZero) {
-    multiplyAll<2>(c, a, b, rows, depth, pitch, fromZero);
+    multiplyAll<Float4, 2>(c, a, b, rows, depth, pitch, fromZero);
 }
 
 #ifdef HPMOE_X86
 __attribute__((target("avx2,fma"))) inline void multiplyAvx2(float *c, const float *a, const float *b, uint32_t rows,
                                                              uint32_t depth, uint32_t pitch, bool fromZero) {
-    multiplyAll<4>(c, a, b, rows, depth, pitch, fromZero);
+    multiplyAll<Float8, 4>(c, a, b, rows, depth, pitch, fromZero);
 }
 
 __attribute__((target("avx512f"))) inline void multiplyAvx512(float *c, const float *a, const float *b, uint32_t rows,
                                                               uint32_t depth, uint32_t pitch, bool fromZero) {
     const uint32_t strips = rows / 16 * 16;
-    multiplyAll<16>(c, a, b, strips, depth, pitch, fromZero);
-    multiplyAll<4>(c + strips * 16, a + size_t(strips) * pitch, b, rows - strips, depth, pitch, fromZero);
+    multiplyAll<Float16, 16>(c, a, b, strips, depth, pitch, fromZero);
+    multiplyAll<Float16, 4>(c + strips * 16, a + size_t(strips) * pitch, b, rows - strips, depth, pitch, fromZero);
 }
 
 inline Multiply best() {

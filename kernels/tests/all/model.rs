@@ -15,7 +15,7 @@ pub(crate) fn compiler() -> cc::Tool {
         .std("c++17")
         .target(target)
         .host(target)
-        .opt_level(2)
+        .opt_level(1)
         .warnings(true)
         .extra_warnings(true)
         .warnings_into_errors(true)

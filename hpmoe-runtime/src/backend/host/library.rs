@@ -75,7 +75,7 @@ fn compiler(changed: Option<&Path>) -> cc::Tool {
         .std("c++17")
         .target(target)
         .host(target)
-        .opt_level(2)
+        .opt_level(1)
         .flag("-ffp-contract=off")
         .flag("-pthread")
         .include(hpmoe_kernels::HOST_DIR)
